@@ -1,0 +1,68 @@
+"""The root error and the errors that more than one module raises.
+
+Each error takes data, builds its own message and keeps the data. A message
+stands alone: what is wrong, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class KbError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+class ConfigError(KbError):
+    """One or more problems of one configuration file, reported together."""
+
+    def __init__(self, where: str, problems: Sequence[str]) -> None:
+        self.where = where
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            message = f"{where}: {self.problems[0]}"
+        else:
+            lines = "".join(f"\n  - {problem}" for problem in self.problems)
+            message = f"{where}: {len(self.problems)} problems{lines}"
+        super().__init__(message)
+
+
+class PatternError(KbError):
+    """A pattern that cannot be one."""
+
+    def __init__(self, pattern: str, reason: str) -> None:
+        self.pattern = pattern
+        self.reason = reason
+        super().__init__(f"invalid pattern {pattern!r}: {reason}")
+
+
+class UnknownTopicError(KbError):
+    """A topic that is neither an id nor a title."""
+
+    def __init__(self, name: str, topics: Sequence[str]) -> None:
+        self.name = name
+        self.topics = tuple(topics)
+        known = ", ".join(self.topics) if self.topics else "none"
+        super().__init__(f"unknown topic {name!r}; valid topics: {known}")
+
+
+class NoMatchError(KbError):
+    """A pattern that matches no subject of a topic."""
+
+    def __init__(self, topic: str, pattern: str, near: Sequence[str] = ()) -> None:
+        self.topic = topic
+        self.pattern = pattern
+        self.near = tuple(near)
+        message = f"no subject of topic {topic!r} matches {pattern!r}"
+        if self.near:
+            message += "; did you mean: " + ", ".join(self.near)
+        super().__init__(message)
+
+
+class UnreadableError(KbError):
+    """A subject that cannot be read: gone, changed, denied, or not a regular file."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"cannot read {path!r}: {reason}")

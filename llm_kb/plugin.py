@@ -1,0 +1,3 @@
+"""Hook implementations, nothing else. Imported at every start of `llm`."""
+
+from __future__ import annotations
