@@ -1,0 +1,1 @@
+"""The subcommands of `llm kb`, one file per command or small family."""

@@ -1,0 +1,1 @@
+"""Reference topics: fetched, kept and searched."""
