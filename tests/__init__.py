@@ -1,0 +1,1 @@
+"""Tests, one module for each of the package's."""

@@ -1,0 +1,109 @@
+"""Isolation for every test, and the real `llm` to run commands in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.isolation import guard_home, isolated_environment, make_home, writes_to_home
+
+# `llm` decides at import which plugins it loads. Naming this one loads it through its
+# real entry point, and keeps out whatever else the developer has installed.
+os.environ["LLM_LOAD_PLUGINS"] = "llm-kb"
+
+import llm.cli
+from llm.plugins import pm
+
+from tests.scripted import Script, ScriptedModels
+
+sys.addaudithook(guard_home)
+
+
+class RunLlm(Protocol):
+    """Runs `llm` in this process."""
+
+    def __call__(self, args: Sequence[str], input: str | None = None) -> Result:
+        """Run `llm ARGS…`, with `input` as its standard input."""
+
+
+class RunLlmProcess(Protocol):
+    """Runs the installed `llm` executable."""
+
+    def __call__(
+        self, args: Sequence[str], input: str | None = None, *, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `llm ARGS…` in a process of its own and return what it printed."""
+
+
+@pytest.fixture(autouse=True)
+def home(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """An empty home with a git identity, and an empty directory to work in."""
+    directory = tmp_path_factory.mktemp("home")
+    make_home(directory)
+    environment = isolated_environment(directory, os.environ)
+    for name in os.environ.keys() - environment.keys():
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    writes_to_home.clear()
+    yield directory
+    assert writes_to_home == []
+
+
+@pytest.fixture
+def user_dir(home: Path) -> Path:
+    """The user directory of `llm`, where the user layer's `kb.toml` goes."""
+    return home / "llm"
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    """What the model `scripted` says next, and what it was sent.
+
+    A test fails when its script was not played to the end.
+    """
+    script = Script()
+    plugin = ScriptedModels(script)
+    pm.register(plugin, name="scripted-models")
+    yield script
+    pm.unregister(plugin)
+    assert script.turns == []
+
+
+@pytest.fixture
+def run_llm() -> RunLlm:
+    """Run `llm` in this process, with this plugin loaded."""
+
+    def run(args: Sequence[str], input: str | None = None) -> Result:
+        return CliRunner().invoke(llm.cli.cli, list(args), input=input)
+
+    return run
+
+
+@pytest.fixture
+def run_llm_process() -> RunLlmProcess:
+    """Run the installed `llm`, which finds this plugin by itself."""
+
+    def run(
+        args: Sequence[str], input: str | None = None, *, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(Path(sys.executable).with_name("llm")), *args],
+            input=input if input is not None else "",
+            cwd=cwd,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    return run
