@@ -1,13 +1,15 @@
-"""What every start of `llm` pays for: the lazy `kb` group.
+"""What every start of `llm` pays for: the lazy `kb` group, and options on two commands.
 
-Commands are imported when they are run, so this module imports click alone,
-which `llm` has loaded already.
+Commands are imported when they are run and requests are looked into when they are
+made, so this module imports click alone, which `llm` has loaded already.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 import click
 
@@ -35,6 +37,11 @@ COMMANDS = {
 }
 """Every subcommand of `llm kb` and where it is defined."""
 
+EXTENDED = ("prompt", "chat")
+"""The commands of the host that take our options."""
+
+_WRAPPER = "_llm_kb_wrapper"
+
 
 class LazyGroup(click.Group):
     """A group that imports a subcommand when it is asked for.
@@ -59,3 +66,85 @@ class LazyGroup(click.Group):
         if not args or (args[0] not in COMMANDS and args[0] not in ctx.help_option_names):
             args.insert(0, "list")
         return super().parse_args(ctx, args)
+
+
+def extend_commands(cli: click.Group) -> None:
+    """Give `prompt` and `chat` our options, also when they are replaced later.
+
+    Another plugin may wrap these commands or put new ones in their place, before us
+    or after us; so they are extended now, and looked at again when one is asked for.
+    """
+    for name in EXTENDED:
+        if name in cli.commands:
+            extend(cli.commands[name])
+    if hasattr(cli, _WRAPPER):
+        return
+    get_command = cli.get_command
+
+    def get_extended(ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = get_command(ctx, cmd_name)
+        if command is not None and cmd_name in EXTENDED:
+            extend(command)
+        return command
+
+    setattr(cli, _WRAPPER, True)
+    cli.get_command = get_extended  # type: ignore[method-assign]  # this group alone
+
+
+def extend(command: click.Command) -> None:
+    """Append the options a command lacks and wrap its callback; harmless when repeated."""
+    taken = {param.name for param in command.params}
+    command.params.extend(option for option in make_options() if option.name not in taken)
+    callback = command.callback
+    # A wrapper made with functools.wraps copies our mark but is not what it marks.
+    if callback is not None and getattr(callback, _WRAPPER, None) is not callback:
+        command.callback = wrap_callback(callback, command.name or "prompt")
+
+
+def make_options() -> list[click.Option]:
+    """Return our options for one command."""
+    return [
+        click.Option(
+            ["-k", "--knowledge"],
+            multiple=True,
+            metavar="TOPIC/PATTERN",
+            help="Knowledge to pre-load into the system prompt",
+            shell_complete=complete_knowledge,
+        ),
+        click.Option(
+            ["kb_cfg", "--kb-cfg"],
+            multiple=True,
+            metavar="NAME|FILE|KEY=VALUE",
+            help="Config fragment or assignment for the knowledge base",
+        ),
+        click.Option(["no_kb", "--no-kb"], is_flag=True, help="Leave the knowledge base out"),
+    ]
+
+
+def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., Any]:
+    """Return a callback that takes our options and runs the host's with what they add."""
+
+    @wraps(callback)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        # Imported here: only a prompt or chat that really runs pays for it.
+        from llm_kb.prompt_options import open_request
+
+        with open_request(
+            command,
+            kwargs,
+            knowledge=kwargs.pop("knowledge", None) or (),
+            kb_cfg=kwargs.pop("kb_cfg", None) or (),
+            no_kb=bool(kwargs.pop("no_kb", False)),
+        ):
+            return callback(*args, **kwargs)
+
+    setattr(run, _WRAPPER, run)
+    return run
+
+
+def complete_knowledge(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Complete `-k`: topics first, then the slugs of the one named."""
+    # Imported here: completion alone needs it.
+    from llm_kb.commands._completion import complete_topic_slash_pattern
+
+    return cast(list[Any], complete_topic_slash_pattern(ctx, param, incomplete))

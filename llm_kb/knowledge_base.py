@@ -1,0 +1,201 @@
+"""The one place where the core and the outside meet: read, decide, read, render."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
+from llm_kb.learn_text import render_listing, render_load
+from llm_kb.menu import FittedMenu, fit_menu
+from llm_kb.presentation import Presented, present, present_unreadable
+from llm_kb.section import MenuSubject, MenuTopic, PreloadedTopic, render_section
+from llm_kb.selection import Selection, find_near, is_listed, select
+from llm_kb.summaries import summarize
+from llm_kb.topics import Catalog, Config, Subject, Topic
+
+SUMMARY_BYTES = 4096
+"""How much of a subject is read for its one-line summary."""
+
+LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTopic:
+    """An enabled topic, the catalog of its subjects, and what is pre-loaded of it."""
+
+    topic: Topic
+    catalog: Catalog
+    learned: Selection
+
+    @property
+    def learned_paths(self) -> frozenset[str]:
+        """The paths of the pre-loaded subjects."""
+        return frozenset(subject.path for subject in self.learned.subjects)
+
+    def iter_left(self) -> Iterator[Subject]:
+        """Yield the listed subjects that are not pre-loaded, in no order."""
+        learned = self.learned_paths
+        return (s for s in self.catalog.iter_listed() if s.path not in learned)
+
+    def has_left(self) -> bool:
+        """Tell whether anything is left to learn; stops at the first such subject."""
+        return next(self.iter_left(), None) is not None
+
+
+class KnowledgeBase:
+    """The topics of one request, what is pre-loaded of them, and what `learn` answers.
+
+    `catalogs` pairs every topic, enabled or not, with its catalog, in the order
+    of the menu. `knowledge` are the values of `-k`, as (topic id, pattern).
+    Raises UnknownTopicError or NoMatchError when one of those names nothing.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        catalogs: Sequence[tuple[Topic, Catalog]],
+        knowledge: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.config = config
+        self._catalogs = {topic.id: (topic, catalog) for topic, catalog in catalogs if topic.enable}
+        self._knowledge = tuple(knowledge)
+        self._require_knowledge()
+
+    @cached_property
+    def topics(self) -> Mapping[str, OpenTopic]:
+        """The enabled topics by id, in the order of the menu."""
+        opened: dict[str, OpenTopic] = {}
+        for id_, (topic, catalog) in self._catalogs.items():
+            asked = tuple(pattern for name, pattern in self._knowledge if name == id_)
+            topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
+            opened[id_] = OpenTopic(
+                topic=topic, catalog=catalog, learned=select(catalog, topic.learned)
+            )
+        return opened
+
+    def find_topic(self, name: str) -> OpenTopic:
+        """Return the topic of this id, else of this title without case."""
+        if name in self.topics:
+            return self.topics[name]
+        wanted = name.casefold()
+        for opened in self.topics.values():
+            if opened.topic.title and opened.topic.title.casefold() == wanted:
+                return opened
+        raise UnknownTopicError(name, list(self.topics))
+
+    def has_left(self) -> bool:
+        """Tell whether any topic has a subject left to learn."""
+        return any(opened.has_left() for opened in self.topics.values())
+
+    def section(self, *, learn: bool = True) -> str | None:
+        """Return the `<knowledge>` section; None when there is nothing to say.
+
+        `learn` says whether the tool is offered in this request: without it the
+        section holds only what is pre-loaded.
+        """
+        menu = self.menu().topics if learn else ()
+        return render_section(self.preloaded(), menu)
+
+    def menu(self) -> FittedMenu:
+        """Return the menu within its budget, and what had to be cut for it."""
+        topics = [self._menu_topic(opened) for opened in self.topics.values() if opened.has_left()]
+        return fit_menu(topics, self.config.menu_budget)
+
+    def preloaded(self) -> tuple[PreloadedTopic, ...]:
+        """Return the topics with pre-loaded subjects, each with their text."""
+        return tuple(
+            PreloadedTopic(
+                topic=opened.topic,
+                subjects=tuple(self.present(opened, s) for s in opened.learned.subjects),
+            )
+            for opened in self.topics.values()
+            if opened.learned.subjects
+        )
+
+    def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
+        """Answer one call of the `learn` tool: a listing, or the subjects' text.
+
+        Raises UnknownTopicError, PatternError, or NoMatchError when no pattern
+        matches anything.
+        """
+        opened = self.find_topic(topic)
+        patterns = [subjects] if isinstance(subjects, str) else list(subjects or ())
+        return self._load(opened, patterns) if patterns else self._list(opened)
+
+    def describe_learn(self) -> str:
+        """Return the description of the `learn` tool: the same for the same configuration."""
+        names = ", ".join(
+            f"{opened.topic.id} ({' '.join(opened.topic.title.split())})"
+            if opened.topic.title
+            else opened.topic.id
+            for opened in self.topics.values()
+            if opened.has_left()
+        )
+        return f"{LEARN_SENTENCE} Available topics: {names}." if names else LEARN_SENTENCE
+
+    def present(self, opened: OpenTopic, subject: Subject) -> Presented:
+        """Read a subject and bring it into the form a model sees."""
+        # A character takes at most four bytes, so nothing that could be shown is missed.
+        limit = self.config.max_result_chars * 4 or None
+        try:
+            return present(subject, opened.catalog.read(subject, limit))
+        except UnreadableError as error:
+            return present_unreadable(subject, error.reason)
+
+    def _require_knowledge(self) -> None:
+        for name, pattern in self._knowledge:
+            if name not in self._catalogs:
+                raise UnknownTopicError(name, list(self._catalogs))
+            catalog = self._catalogs[name][1]
+            if select(catalog, [pattern]).missing:
+                raise NoMatchError(name, pattern, find_near(pattern, catalog))
+
+    def _list(self, opened: OpenTopic) -> str:
+        listing = opened.catalog.list_subjects()
+        learned = opened.learned_paths
+        available = [s.name for s in listing.subjects if is_listed(s) and s.path not in learned]
+        return render_listing(opened.topic, available, [s.name for s in opened.learned.subjects])
+
+    def _load(self, opened: OpenTopic, patterns: Sequence[str]) -> str:
+        selection = select(opened.catalog, patterns)
+        missing = [
+            NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
+            for pattern in selection.missing
+        ]
+        if not selection.subjects:
+            raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
+        learned = opened.learned_paths
+        return render_load(
+            [self.present(opened, s) for s in selection.subjects if s.path not in learned],
+            wrap=not selection.is_single,
+            already=[s.name for s in selection.subjects if s.path in learned],
+            missing=missing,
+            max_chars=self.config.max_result_chars,
+        )
+
+    def _menu_topic(self, opened: OpenTopic) -> MenuTopic:
+        if self.config.menu != "subjects":
+            return MenuTopic(topic=opened.topic)
+        left = sorted(opened.iter_left(), key=lambda subject: subject.slug)
+        subjects = tuple(
+            MenuSubject(name=subject.name, summary=self._summarize(opened, subject))
+            for subject in left
+        )
+        return MenuTopic(topic=opened.topic, subjects=subjects)
+
+    def _summarize(self, opened: OpenTopic, subject: Subject) -> str:
+        try:
+            return summarize(opened.catalog.read(subject, SUMMARY_BYTES).data)
+        except UnreadableError:
+            return ""  # the menu still names it; loading it says why it cannot be read
+
+
+class NoMatchesError(NoMatchError):
+    """Several patterns, none of which matches anything."""
+
+    def __init__(self, missing: Sequence[NoMatchError]) -> None:
+        super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)
+        self.missing = tuple(missing)
+        self.args = ("; ".join(str(error) for error in missing),)
