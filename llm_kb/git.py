@@ -27,9 +27,18 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         key: value
         for key, value in os.environ.items()
         if not key.startswith("GIT_")
-        or key in {"GIT_EXEC_PATH", "GIT_SSL_CAINFO", "GIT_SSL_NO_VERIFY", "GIT_CONFIG_GLOBAL",
-                   "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
-                   "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
+        or key
+        in {
+            "GIT_EXEC_PATH",
+            "GIT_SSL_CAINFO",
+            "GIT_SSL_NO_VERIFY",
+            "GIT_CONFIG_GLOBAL",
+            "GIT_CONFIG_NOSYSTEM",
+            "GIT_AUTHOR_NAME",
+            "GIT_AUTHOR_EMAIL",
+            "GIT_COMMITTER_NAME",
+            "GIT_COMMITTER_EMAIL",
+        }
     }
     kept["GIT_TERMINAL_PROMPT"] = "0"
     kept["LC_ALL"] = "C.UTF-8"

@@ -38,7 +38,10 @@ def slugify(path: str) -> Slug:
     """
     *parents, name = path.split("/")
     stem, dot, _ = name.lstrip(".").rpartition(".")
-    parts = [*(parent.lstrip(".") for parent in parents), stem if dot and stem else name.lstrip(".")]
+    parts = [
+        *(parent.lstrip(".") for parent in parents),
+        stem if dot and stem else name.lstrip("."),
+    ]
     slug = "/".join(parts)
     return Slug(slug if slug.isascii() else unicodedata.normalize("NFC", slug))
 

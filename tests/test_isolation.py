@@ -23,7 +23,7 @@ OUTSIDE = REAL_HOME / "llm-kb-must-not-write-here"
     [
         pytest.param(lambda: OUTSIDE.write_text("x"), id="open"),
         pytest.param(lambda: os.open(OUTSIDE, os.O_CREAT | os.O_WRONLY), id="os.open"),
-        pytest.param(lambda: OUTSIDE.mkdir(), id="mkdir"),
+        pytest.param(OUTSIDE.mkdir, id="mkdir"),
         pytest.param(lambda: Path("here").rename(OUTSIDE), id="rename"),
         pytest.param(lambda: OUTSIDE.symlink_to("here"), id="symlink"),
         pytest.param(lambda: sqlite3.connect(OUTSIDE), id="sqlite"),
@@ -44,7 +44,6 @@ def test_every_place_of_a_user_is_temporary(home: Path, tmp_path: Path) -> None:
     assert Path.cwd() == tmp_path
     assert list(tmp_path.iterdir()) == []
     assert "LLM_KB_CONFIG" not in os.environ
-    assert REAL_HOME not in home.parents or REAL_HOME == Path("/")
 
 
 def test_git_commits_with_an_identity_of_its_own(tmp_path: Path) -> None:
