@@ -8,15 +8,18 @@ from functools import cached_property
 
 from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
 from llm_kb.learn_text import render_listing, render_load
-from llm_kb.menu import FittedMenu, fit_menu
-from llm_kb.presentation import Presented, present, present_unreadable
-from llm_kb.section import MenuSubject, MenuTopic, PreloadedTopic, render_section
+from llm_kb.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
+from llm_kb.presentation import Presented, present, present_unreadable, truncate
+from llm_kb.section import PreloadedTopic, render_section
 from llm_kb.selection import Selection, find_near, is_listed, select
 from llm_kb.summaries import summarize
 from llm_kb.topics import Catalog, Config, Subject, Topic
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""
+
+BYTES_A_CHARACTER = 4
+"""How many bytes a character takes at most in UTF-8."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
@@ -48,8 +51,9 @@ class KnowledgeBase:
     """The topics of one request, what is pre-loaded of them, and what `learn` answers.
 
     `catalogs` pairs every topic, enabled or not, with its catalog, in the order
-    of the menu. `knowledge` are the values of `-k`, as (topic id, pattern).
-    Raises UnknownTopicError or NoMatchError when one of those names nothing.
+    of the menu. `knowledge` are the values of `-k`, as (topic id, pattern). `only`,
+    where it is not empty, keeps the topics it names and those of `knowledge`.
+    Raises UnknownTopicError or NoMatchError when one of these names nothing.
     """
 
     def __init__(
@@ -57,18 +61,27 @@ class KnowledgeBase:
         config: Config,
         catalogs: Sequence[tuple[Topic, Catalog]],
         knowledge: Sequence[tuple[str, str]] = (),
+        only: Sequence[str] = (),
     ) -> None:
         self.config = config
+        self.knowledge = tuple(knowledge)
         self._catalogs = {topic.id: (topic, catalog) for topic, catalog in catalogs if topic.enable}
-        self._knowledge = tuple(knowledge)
-        self._require_knowledge()
+        self._require(only)
+        if only:
+            kept = {*only, *(topic for topic, _ in self.knowledge)}
+            self._catalogs = {id_: pair for id_, pair in self._catalogs.items() if id_ in kept}
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is a workspace's configuration, or a topic from anywhere."""
+        return self.config.workspace is not None or bool(self._catalogs)
 
     @cached_property
     def topics(self) -> Mapping[str, OpenTopic]:
         """The enabled topics by id, in the order of the menu."""
         opened: dict[str, OpenTopic] = {}
         for id_, (topic, catalog) in self._catalogs.items():
-            asked = tuple(pattern for name, pattern in self._knowledge if name == id_)
+            asked = tuple(pattern for name, pattern in self.knowledge if name == id_)
             topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
             opened[id_] = OpenTopic(
                 topic=topic, catalog=catalog, learned=select(catalog, topic.learned)
@@ -95,20 +108,28 @@ class KnowledgeBase:
         `learn` says whether the tool is offered in this request: without it the
         section holds only what is pre-loaded.
         """
-        menu = self.menu().topics if learn else ()
-        return render_section(self.preloaded(), menu)
+        return render_section(self.preloaded(), self.menu() if learn else ())
 
     def menu(self) -> FittedMenu:
         """Return the menu within its budget, and what had to be cut for it."""
-        topics = [self._menu_topic(opened) for opened in self.topics.values() if opened.has_left()]
-        return fit_menu(topics, self.config.menu_budget)
+        left = [opened for opened in self.topics.values() if opened.has_left()]
+        budget = self.config.menu_budget
+        if self.config.menu != "subjects":
+            topics = [MenuTopic(topic=opened.topic) for opened in left]
+            return fit_menu(topics, budget)
+        listed = {opened.topic.id: sorted(opened.iter_left(), key=_slug) for opened in left}
+        bare = [_menu_topic(opened, listed[opened.topic.id]) for opened in left]
+        if not slugs_fit(bare, budget):
+            return fit_menu(bare, budget)  # no summary would find room, so none is read
+        full = [self._with_summaries(opened, listed[opened.topic.id]) for opened in left]
+        return fit_menu(full, budget)
 
     def preloaded(self) -> tuple[PreloadedTopic, ...]:
         """Return the topics with pre-loaded subjects, each with their text."""
         return tuple(
             PreloadedTopic(
                 topic=opened.topic,
-                subjects=tuple(self.present(opened, s) for s in opened.learned.subjects),
+                subjects=tuple(self._preload(opened, s) for s in opened.learned.subjects),
             )
             for opened in self.topics.values()
             if opened.learned.subjects
@@ -135,19 +156,22 @@ class KnowledgeBase:
         )
         return f"{LEARN_SENTENCE} Available topics: {names}." if names else LEARN_SENTENCE
 
-    def present(self, opened: OpenTopic, subject: Subject) -> Presented:
-        """Read a subject and bring it into the form a model sees."""
-        # A character takes at most four bytes, so nothing that could be shown is missed.
-        limit = self.config.max_result_chars * 4 or None
+    def present(self, opened: OpenTopic, subject: Subject, limit: int | None = None) -> Presented:
+        """Read a subject, at most `limit` bytes of it, into the form a model sees."""
         try:
             return present(subject, opened.catalog.read(subject, limit))
         except UnreadableError as error:
             return present_unreadable(subject, error.reason)
 
-    def _require_knowledge(self) -> None:
-        for name, pattern in self._knowledge:
+    def recent_references(self) -> str | None:
+        """Return the prompt's list of recently fetched topics; None without any."""
+        return None
+
+    def _require(self, only: Sequence[str]) -> None:
+        for name in (*only, *(topic for topic, _ in self.knowledge)):
             if name not in self._catalogs:
                 raise UnknownTopicError(name, list(self._catalogs))
+        for name, pattern in self.knowledge:
             catalog = self._catalogs[name][1]
             if select(catalog, [pattern]).missing:
                 raise NoMatchError(name, pattern, find_near(pattern, catalog))
@@ -168,28 +192,55 @@ class KnowledgeBase:
             raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
         learned = opened.learned_paths
         return render_load(
-            [self.present(opened, s) for s in selection.subjects if s.path not in learned],
+            self._present_all(opened, [s for s in selection.subjects if s.path not in learned]),
             wrap=not selection.is_single,
             already=[s.name for s in selection.subjects if s.path in learned],
             missing=missing,
             max_chars=self.config.max_result_chars,
         )
 
-    def _menu_topic(self, opened: OpenTopic) -> MenuTopic:
-        if self.config.menu != "subjects":
-            return MenuTopic(topic=opened.topic)
-        left = sorted(opened.iter_left(), key=lambda subject: subject.slug)
-        subjects = tuple(
-            MenuSubject(name=subject.name, summary=self._summarize(opened, subject))
-            for subject in left
-        )
-        return MenuTopic(topic=opened.topic, subjects=subjects)
+    def _present_all(self, opened: OpenTopic, subjects: Sequence[Subject]) -> Iterator[Presented]:
+        """Yield subjects for one answer; those that find no room are measured, not read."""
+        most = self.config.max_result_chars
+        room = most
+        for subject in subjects:
+            # A character takes four bytes at most, so nothing that could be shown is missed.
+            limit = None if not most else most * BYTES_A_CHARACTER if room > 0 else 0
+            presented = self.present(opened, subject, limit)
+            room -= len(presented.body)
+            yield presented
 
-    def _summarize(self, opened: OpenTopic, subject: Subject) -> str:
-        try:
-            return summarize(opened.catalog.read(subject, SUMMARY_BYTES).data)
-        except UnreadableError:
-            return ""  # the menu still names it; loading it says why it cannot be read
+    def _preload(self, opened: OpenTopic, subject: Subject) -> Presented:
+        """Present a subject of the section: cut, with a notice, like a single load of it."""
+        most = self.config.max_result_chars
+        presented = self.present(opened, subject, most * BYTES_A_CHARACTER or None)
+        return truncate(presented, most) if most else presented
+
+    def _with_summaries(self, opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
+        return MenuTopic(
+            topic=opened.topic,
+            subjects=tuple(
+                MenuSubject(name=subject.name, summary=_summarize(opened, subject))
+                for subject in subjects
+            ),
+        )
+
+
+def _menu_topic(opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
+    return MenuTopic(
+        topic=opened.topic, subjects=tuple(MenuSubject(name=subject.name) for subject in subjects)
+    )
+
+
+def _slug(subject: Subject) -> str:
+    return subject.slug
+
+
+def _summarize(opened: OpenTopic, subject: Subject) -> str:
+    try:
+        return summarize(opened.catalog.read(subject, SUMMARY_BYTES).data)
+    except UnreadableError:
+        return ""  # the menu still names it; loading it says why it cannot be read
 
 
 class NoMatchesError(NoMatchError):

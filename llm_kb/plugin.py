@@ -18,9 +18,7 @@ from llm_kb.entry import LazyGroup, extend_commands
 @hookimpl
 def register_commands(cli: click.Group) -> None:
     """Add the `kb` group, and our options to `prompt` and `chat`."""
-    cli.add_command(
-        LazyGroup("kb", help="See, check and tune the knowledge that models can learn")
-    )
+    cli.add_command(LazyGroup("kb", help="See, check and tune the knowledge that models can learn"))
     extend_commands(cli)
 
 

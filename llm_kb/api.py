@@ -1,0 +1,86 @@
+"""The Python API: a knowledge base discovered from a directory, and its `learn` tool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import llm
+
+from llm_kb import knowledge_base
+from llm_kb.assignments import split_knowledge
+from llm_kb.catalogs import open_catalogs
+from llm_kb.config_files import find_cwd, load_config
+
+
+class KnowledgeBase(knowledge_base.KnowledgeBase):
+    """The knowledge base of a directory, as `llm -T learn` run there would see it.
+
+    >>> kb = KnowledgeBase.discover("path/to/project", knowledge=["project/maintainers/*"])
+    >>> model.chain("Review this", system=kb.section(), tools=[kb.learn_tool()])
+    """
+
+    @classmethod
+    def discover(
+        cls,
+        cwd: str | os.PathLike[str] | None = None,
+        *,
+        fragments: Sequence[str] = (),
+        knowledge: Sequence[str] = (),
+        only: Sequence[str] = (),
+        builtin: bool = False,
+    ) -> KnowledgeBase:
+        """Load the configuration in effect in `cwd` and open its topics.
+
+        `fragments` are values of `--kb-cfg`, `knowledge` of `-k`. `only` keeps these
+        topics and those of `knowledge`; `builtin` adds the topic shipped with the
+        package. Raises KbError: ConfigError for a broken file, UnknownTopicError and
+        NoMatchError for knowledge that does not exist.
+        """
+        directory = Path(cwd).absolute() if cwd is not None else find_cwd()
+        user_dir = Path(llm.user_dir())
+        config = load_config(
+            directory, user_dir=user_dir, environ=os.environ, fragments=tuple(fragments)
+        )
+        return cls(
+            config,
+            open_catalogs(config, directory, user_dir, builtin=builtin),
+            knowledge=[split_knowledge(value) for value in knowledge],
+            only=only,
+        )
+
+    def learn_tool(self) -> llm.Tool:
+        """Return the `learn` tool over these topics, for `tools=[…]` of a prompt."""
+        return llm.Tool(
+            name="learn",
+            description=self.describe_learn(),
+            input_schema=LEARN_SCHEMA,
+            implementation=self._answer,
+        )
+
+    def _answer(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
+        # The host prints an error's text to the model, which then corrects its call.
+        return self.learn(topic, subjects)
+
+
+LEARN_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "topic": {
+            "type": "string",
+            "description": "The topic ID or title to learn about.",
+        },
+        "subjects": {
+            "type": ["string", "array", "null"],
+            "description": (
+                "Glob pattern(s) for subjects to load. Use * for current level, ** for"
+                " recursive. Omit to list available subjects."
+            ),
+            "items": {"type": "string"},
+        },
+    },
+    "required": ["topic"],
+    "additionalProperties": False,
+}
+"""The schema of `learn`. It never changes with the configuration: providers cache it."""

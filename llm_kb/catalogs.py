@@ -1,0 +1,35 @@
+"""Every topic there is, configured, fetched, captured or shipped, with its catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_kb.directory import DirectoryCatalog
+from llm_kb.topics import Catalog, Config, Topic
+
+SHIPPED = Topic(
+    id="llm-kb",
+    title="Using llm-kb",
+    introduction="How to gather references and to capture what a repository teaches.",
+    root=Path(__file__).parent / "skills",
+)
+"""The subjects that come with the package, for models that gather or capture knowledge."""
+
+
+def open_catalogs(
+    config: Config, cwd: Path | None, user_dir: Path, *, builtin: bool = False
+) -> list[tuple[Topic, Catalog]]:
+    """Pair every topic with its catalog, in the order of the menu.
+
+    Configured topics come first, as written; an id they use is theirs. `builtin`
+    adds the shipped topic, of use only beside the tools it speaks of.
+    """
+    pairs: list[tuple[Topic, Catalog]] = [
+        (topic, DirectoryCatalog(topic)) for topic in config.topics
+    ]
+    if builtin:
+        pairs.append((SHIPPED, DirectoryCatalog(SHIPPED)))
+    first: dict[str, tuple[Topic, Catalog]] = {}
+    for topic, catalog in pairs:
+        first.setdefault(topic.id, (topic, catalog))
+    return list(first.values())

@@ -1,0 +1,33 @@
+"""`llm kb learn`: what the `learn` tool would return."""
+
+from __future__ import annotations
+
+import click
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.commands._completion import complete_slug, complete_topic
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import knowledge_options
+
+
+@click.command()
+@click.argument("topic", shell_complete=complete_topic)
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_slug)
+@knowledge_options
+@kb_errors
+def learn(
+    topic: str, patterns: tuple[str, ...], knowledge: tuple[str, ...], kb_cfg: tuple[str, ...]
+) -> None:
+    """
+    Print what the learn tool returns for TOPIC and these PATTERNs
+
+    Without a PATTERN it lists the subjects that can be learned. With -k, it
+    answers as it would in a request with that -k.
+
+    \b
+        llm kb learn project
+        llm kb learn project code-quality
+        llm kb learn project 'maintainers/*' README
+    """
+    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge, builtin=True)
+    click.echo(kb.learn(topic, list(patterns) or None))

@@ -1,0 +1,44 @@
+"""`llm kb prompt`: the section a request would carry, and what it costs."""
+
+from __future__ import annotations
+
+import json as json_module
+
+import click
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import knowledge_options
+from llm_kb.costs import count_costs, render_costs
+
+
+@click.command()
+@knowledge_options
+@click.option("--preloaded", is_flag=True, help="Without the menu, as -k sends it without -T learn")
+@click.option("--tokens", is_flag=True, help="Show what each part costs instead of the section")
+@click.option("json_", "--json", is_flag=True, help="Output the costs as JSON")
+@kb_errors
+def prompt(
+    knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], preloaded: bool, tokens: bool, json_: bool
+) -> None:
+    """
+    Print the section that a request with -T learn carries
+
+    Nothing is printed when there is nothing to say. What had to be cut from the
+    menu for its budget is said on standard error.
+
+    \b
+        llm kb prompt
+        llm kb prompt -k 'project/maintainers/*' --preloaded
+        llm kb prompt --tokens
+    """
+    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
+    if tokens or json_:
+        costs = count_costs(kb, learn=not preloaded)
+        click.echo(json_module.dumps(costs.as_dict(), indent=2) if json_ else render_costs(costs))
+        return
+    section = kb.section(learn=not preloaded)
+    if section is not None:
+        click.echo(section)
+    for line in [] if preloaded else kb.menu().cuts:
+        click.echo(f"llm-kb: {line}", err=True)

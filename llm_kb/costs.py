@@ -1,0 +1,108 @@
+"""What the section costs, topic by topic, and what sending everything would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
+from llm_kb.menu import estimate_tokens
+from llm_kb.selection import is_listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectCost:
+    """A pre-loaded subject and its estimated tokens."""
+
+    slug: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCost:
+    """A topic's pre-loaded subjects, and what all its listed subjects would cost."""
+
+    id: str
+    preloaded: tuple[SubjectCost, ...]
+    inlined: int
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of the pre-loaded subjects together."""
+        return sum(subject.tokens for subject in self.preloaded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Estimated tokens: of the whole section, its menu, and its topics."""
+
+    section: int
+    menu: int
+    topics: tuple[TopicCost, ...]
+
+    @property
+    def inlined(self) -> int:
+        """What sending every listed subject of every topic would have cost."""
+        return sum(topic.inlined for topic in self.topics)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as `llm kb prompt --json` prints them."""
+        return {
+            "section": self.section,
+            "menu": self.menu,
+            "inlined": self.inlined,
+            "topics": [
+                {
+                    "id": topic.id,
+                    "tokens": topic.tokens,
+                    "inlined": topic.inlined,
+                    "subjects": [
+                        {"slug": subject.slug, "tokens": subject.tokens}
+                        for subject in topic.preloaded
+                    ],
+                }
+                for topic in self.topics
+            ],
+        }
+
+
+def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
+    """Estimate what a request carries; subjects that are not sent are measured, not shown."""
+    menu = kb.menu()
+    return Costs(
+        section=estimate_tokens(kb.section(learn=learn) or ""),
+        menu=menu.tokens if learn and menu.topics else 0,
+        topics=tuple(_count_topic(kb, opened) for opened in kb.topics.values()),
+    )
+
+
+def _count_topic(kb: KnowledgeBase, opened: OpenTopic) -> TopicCost:
+    preloaded = tuple(
+        SubjectCost(slug=s.name, tokens=estimate_tokens(kb.present(opened, s).text))
+        for s in opened.learned.subjects
+    )
+    listed = (s for s in opened.catalog.list_subjects().subjects if is_listed(s))
+    sizes = (opened.catalog.read(subject, 0).size for subject in listed)
+    return TopicCost(id=opened.topic.id, preloaded=preloaded, inlined=-(-sum(sizes) // 4))
+
+
+def render_costs(costs: Costs) -> str:
+    """Return a table that fits 80 columns; all figures are estimates."""
+    rows = list(_iter_rows(costs))
+    width = max([len(name) for name, _, _ in rows] + [7])
+    lines = [f"{'':{width}}  {'sent':>9}  {'all of it':>9}   (estimated tokens)"]
+    for name, sent, inlined in rows:
+        all_of_it = f"{inlined:>9,}" if inlined is not None else ""
+        lines.append(f"{name:{width}}  {sent:>9,}  {all_of_it}".rstrip())
+    lines.append(f"{'section':{width}}  {costs.section:>9,}  {costs.inlined:>9,}")
+    return "\n".join(lines)
+
+
+def _iter_rows(costs: Costs) -> Iterator[tuple[str, int, int | None]]:
+    if costs.menu:
+        yield "menu", costs.menu, None
+    for topic in costs.topics:
+        yield topic.id, topic.tokens, topic.inlined
+        for subject in topic.preloaded:
+            yield f"  {subject.slug}", subject.tokens, None

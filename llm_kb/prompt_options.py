@@ -1,0 +1,193 @@
+"""`-k`, `--kb-cfg`, `--no-kb` and `auto`: what one request gets from the knowledge base.
+
+The wrapper around the host's commands opens a request here before the host runs.
+A request that asks for nothing of ours reads two small files at most.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import llm
+
+from llm_kb.arguments import Arguments
+from llm_kb.config_files import find_cwd, mentions_auto
+from llm_kb.errors import KbError
+from llm_kb.request import OUR_TOOLS, SECTION, Request, current_request, name_source, running
+
+if TYPE_CHECKING:
+    from llm_kb.api import KnowledgeBase
+
+
+@contextmanager
+def open_request(
+    command: str,
+    kwargs: MutableMapping[str, Any],
+    *,
+    knowledge: Sequence[str] = (),
+    kb_cfg: Sequence[str] = (),
+    no_kb: bool = False,
+) -> Iterator[None]:
+    """Decide what a request gets and add it to the arguments of the host's callback.
+
+    Changes `kwargs` in place. Raises ClickException before any model is called when
+    the configuration is broken, or when what was asked for does not exist.
+    """
+    if current_request() is not None:
+        yield  # wrapped twice: by us, around another plugin's wrapper of our wrapper
+        return
+    arguments = Arguments(command, kwargs)
+    try:
+        if no_kb:
+            request = _mute(arguments, knowledge, kb_cfg)
+        elif arguments.is_saving:
+            request = _save(arguments, knowledge, kb_cfg)
+        else:
+            request = _prepare(arguments, knowledge, kb_cfg)
+    except KbError as error:
+        raise click.ClickException(str(error)) from error
+    with running(request):
+        yield
+
+
+def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
+    """Return the request, with what it adds put into the arguments."""
+    specs = arguments.specs
+    asked = arguments.asked_tools
+    if any("/" not in spec for spec in specs):
+        asked.add("learn")
+    wanted = bool(knowledge or kb_cfg or asked or specs)
+    if not wanted and not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ):
+        return Request()
+    try:
+        kb = _discover(arguments, knowledge, kb_cfg, asked)
+    except KbError as error:
+        if wanted:
+            raise
+        # `auto` alone brought us here, and a broken file must not break this command.
+        _say(f"auto is skipped: {str(error).splitlines()[0]}")
+        return Request()
+    tools = _decide_tools(arguments, kb, asked)
+    request = Request(kb, tools, _iter_texts(arguments, kb, tools))
+    _place(arguments, request)
+    return request
+
+
+def _discover(
+    arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str], asked: set[str]
+) -> KnowledgeBase:
+    from llm_kb.api import KnowledgeBase  # most requests need none of it
+
+    specs = arguments.specs
+    saved = [spec for spec in specs if "/" in spec]
+    return KnowledgeBase.discover(
+        fragments=kb_cfg,
+        knowledge=tuple(dict.fromkeys((*saved, *arguments.earlier_knowledge(), *knowledge))),
+        only=[spec for spec in specs if "/" not in spec],
+        builtin=bool(asked & {"References", "emit_knowledge"}),
+    )
+
+
+def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> set[str]:
+    """Return which of our tools this request uses; offer or withdraw `learn`."""
+    tools = set(asked)
+    if "learn" not in asked and _auto_applies(arguments, kb):
+        tools.add("learn")
+        arguments.add_tool("learn")
+    if "learn" in tools and not kb.has_left():
+        if "learn" in asked and not kb.is_configured:
+            raise click.ClickException(
+                "there is no knowledge base here: neither this directory nor one above it has"
+                " an llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
+            )
+        if "learn" in asked:
+            _say("nothing is left to learn, so the learn tool is left out")
+        arguments.drop_tools({"learn"})
+        # What a template asks for cannot be taken back from it: the tool then says so itself.
+        tools -= {"learn"} - arguments.template_tools
+    elif "learn" in arguments.template_tools:
+        arguments.drop_tools({"learn"})  # the host would offer it twice
+    return tools
+
+
+def _auto_applies(arguments: Arguments, kb: KnowledgeBase) -> bool:
+    if "kb.auto" in kb.config.withheld:
+        _say(
+            f"auto in {kb.config.workspace_file} is skipped: this workspace is not trusted."
+            " Look at it with 'llm kb config', then run 'llm kb trust'."
+        )
+    return kb.config.auto and arguments.supports_tools()
+
+
+def _iter_texts(
+    arguments: Arguments, kb: KnowledgeBase, tools: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is to be sent and was not yet, each with its source."""
+    earlier = arguments.earlier_text()
+    section = kb.section(learn="learn" in tools)
+    if section and section not in earlier:
+        yield section, name_source(kb.knowledge)
+    recent = kb.recent_references() if "References" in tools else None
+    if recent and recent not in earlier:
+        yield recent, "kb:@references"
+
+
+def _place(arguments: Arguments, request: Request) -> None:
+    """Put the section where this request's model will read it."""
+    before: list[str] = []
+    if arguments.command == "chat":
+        # The host's chat leaves the system fragments of templates out.
+        before = [
+            fragment
+            for template in arguments.templates
+            for fragment in template.system_fragments or ()
+            if fragment.startswith("kb:") and not fragment.startswith(SECTION)
+        ]
+    after = [SECTION] if request.has_texts else []
+    if not before and not after:
+        return
+    if Path(SECTION).exists():
+        raise click.ClickException(
+            f"a file named {SECTION!r} in this directory would be sent in place of the knowledge"
+            " section: rename it, or run llm elsewhere"
+        )
+    key = "system_fragments"
+    if arguments.conversation is not None:
+        # Models that read the whole history take the system text of its first turn.
+        key = "fragments"
+        _say("a continued conversation keeps its system prompt: knowledge goes into this prompt")
+    arguments.add_fragments(key, before=before, after=after)
+
+
+def _save(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
+    """Let `--save` write `-k` as live references, after checking that they name something."""
+    if kb_cfg:
+        raise click.UsageError("--kb-cfg cannot be saved in a template; -k can")
+    asked = arguments.asked_tools
+    if knowledge:
+        kb = _discover(arguments, knowledge, (), asked)
+        specs = [f"{SECTION}{topic}/{pattern}" for topic, pattern in kb.knowledge]
+        arguments.add_fragments("system_fragments", before=[], after=specs)
+    return Request(tools=asked)
+
+
+def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
+    """Leave everything of ours out, as `--no-kb` says."""
+    if knowledge or kb_cfg:
+        raise click.UsageError(f"--no-kb contradicts {'-k' if knowledge else '--kb-cfg'}")
+    if ours := arguments.template_tools & OUR_TOOLS:
+        raise click.ClickException(
+            f"the template asks for the tool {min(ours)!r}, which --no-kb leaves out"
+        )
+    arguments.drop_tools(OUR_TOOLS)
+    arguments.drop_fragments()
+    return Request(is_muted=True)
+
+
+def _say(text: str) -> None:
+    click.echo(f"llm-kb: {text}", err=True)

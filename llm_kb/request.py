@@ -1,0 +1,96 @@
+"""What the hooks and loaders know of the request that the host is running.
+
+What a request adds goes through the host's own tools and fragments, so that
+logging, templates and `--save` treat it as they treat everything else:
+
+    kb:@                 the section of this request
+    kb:@TOPIC/PATTERN    pre-load these subjects into the section (a saved `-k`)
+    kb:@TOPIC            offer `learn`, and let the section speak of this topic alone
+
+No topic's id begins with `@`, so these never meet `kb:TOPIC/PATTERN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llm_kb.api import KnowledgeBase
+
+OUR_TOOLS = frozenset({"learn", "References", "emit_knowledge"})
+
+SECTION = "kb:@"
+"""The fragment that stands for the whole section of a request."""
+
+
+class Request:
+    """One request of `prompt` or `chat`, from our side."""
+
+    def __init__(
+        self,
+        kb: KnowledgeBase | None = None,
+        tools: Iterable[str] = (),
+        texts: Iterable[tuple[str, str]] = (),
+        *,
+        is_muted: bool = False,
+    ) -> None:
+        self.kb = kb
+        self.tools = frozenset(tools)
+        """Which of our tools it uses, wherever it asked for them."""
+        self.is_muted = is_muted
+        """Whether `--no-kb` leaves everything of ours out."""
+        self._texts = tuple(texts)
+        self._loads_template = False
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there is a section, or anything else, to send."""
+        return bool(self._texts)
+
+    def take_texts(self) -> tuple[tuple[str, str], ...]:
+        """Return (text, source) of what `kb:@` stands for; nothing at a second call."""
+        texts, self._texts = self._texts, ()
+        return texts
+
+    def is_first_template(self) -> bool:
+        """Tell whether this is the first `kb:TOPIC` template the host loads."""
+        first, self._loads_template = not self._loads_template, True
+        return first
+
+
+_current: ContextVar[Request | None] = ContextVar("llm_kb_request", default=None)
+
+
+def current_request() -> Request | None:
+    """Return the request the host is running, None outside one."""
+    return _current.get()
+
+
+@contextmanager
+def running(request: Request) -> Iterator[None]:
+    """Make a request the current one."""
+    token = _current.set(request)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def tool_name(spec: str) -> str:
+    """Return the name in a value of `-T`, which may carry arguments: `Name(…)`."""
+    return spec.partition("(")[0].strip()
+
+
+def name_source(knowledge: Iterable[tuple[str, str]]) -> str:
+    """Return the source of a section: what it pre-loaded, for `read_source`."""
+    return SECTION + " @".join(f"{topic}/{pattern}" for topic, pattern in knowledge)
+
+
+def read_source(source: str | None) -> list[str]:
+    """Return the values of `-k` that a section's source records."""
+    if not source or not source.startswith(SECTION):
+        return []
+    return [spec for spec in source.removeprefix(SECTION).split(" @") if "/" in spec]

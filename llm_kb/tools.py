@@ -1,0 +1,58 @@
+"""`learn`, `References` and `emit_knowledge` as the tools of this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from llm_kb.errors import KbError
+from llm_kb.request import current_request
+
+if TYPE_CHECKING:
+    import llm
+
+
+def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
+    """Yield the tools to register.
+
+    The host gathers tools on every prompt, also on those without any: a request
+    that uses none of ours gets none, and reads nothing.
+    """
+    request = current_request()
+    if request is None:
+        yield from _all_tools()
+        return
+    if "learn" in request.tools and request.kb is not None:
+        yield request.kb.learn_tool()
+    if "References" in request.tools:
+        yield _references()
+    if "emit_knowledge" in request.tools:
+        yield from _emit_knowledge()
+
+
+def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
+    """Yield what `llm tools` and the Python API see: every tool of use here."""
+    from llm_kb.api import KnowledgeBase
+
+    try:
+        kb = KnowledgeBase.discover()
+        if kb.has_left():
+            yield kb.learn_tool()
+    except KbError:
+        pass  # a broken configuration must not break commands that do not use it
+    yield _references()
+    yield from _emit_knowledge()
+
+
+def _references() -> type[llm.Toolbox]:
+    from llm_kb.reference_tools import References
+
+    return References
+
+
+def _emit_knowledge() -> Iterator[llm.Tool]:
+    from llm_kb.capture_tools import make_emit_knowledge
+
+    tool = make_emit_knowledge()
+    if tool is not None:
+        yield tool
