@@ -1,0 +1,98 @@
+"""Long lists of slugs, told as the patterns that narrow them down.
+
+A few hundred names can be read; ten thousand cannot. They are partitioned into
+groups, each of which is exactly what one pattern matches.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+_WILDCARDS = re.compile(r"([*?\[])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Names that one pattern matches, and none besides them.
+
+    All begin with `stem`. The names of a deep group go on in a directory below
+    it; those of any other are files side by side.
+    """
+
+    stem: str
+    deep: bool
+    names: tuple[str, ...]
+
+    @property
+    def pattern(self) -> str:
+        """The pattern that matches exactly these names."""
+        stem = _WILDCARDS.sub(r"[\1]", self.stem)
+        if not self.deep:
+            return f"{stem}*"
+        return f"{stem}**" if self.is_directory else f"{stem}*/**"
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether these are all the names below one directory."""
+        return self.deep and (not self.stem or self.stem.endswith("/"))
+
+
+def narrow(names: Iterable[str], *, few: int, most: int) -> tuple[Group, ...]:
+    """Partition names into at most `most` groups, of at most `few` names where it can.
+
+    The largest group is split first. Groups are sorted by their patterns.
+    """
+    whole = Group(stem="", deep=True, names=tuple(sorted(names)))
+    # heapq pops the smallest, so counts are negative; the stem makes ties definite.
+    heap = [(-len(whole.names), whole.stem, whole.deep, whole)]
+    done: list[Group] = []
+    while heap:
+        group = heapq.heappop(heap)[-1]
+        room = most - len(heap) - len(done)
+        parts = _split(group, room) if len(group.names) > few else ()
+        for part in parts:
+            heapq.heappush(heap, (-len(part.names), part.stem, part.deep, part))
+        if not parts:
+            done.append(group)
+    return tuple(sorted(done, key=lambda group: group.pattern))
+
+
+def _split(group: Group, room: int) -> tuple[Group, ...]:
+    """Return at most `room` groups that hold the same names; none when it cannot be.
+
+    A directory is split into its files and its directories. Where those are too
+    many, and among files side by side, the next character decides.
+    """
+    if group.is_directory:
+        parts = _divide(group, _by_component)
+        if len(parts) <= room:
+            return parts
+    parts = _divide(group, _by_character)
+    # Names that are all alike cannot be told apart any more.
+    return parts if len(parts) <= room and parts != (group,) else ()
+
+
+def _divide(group: Group, key: Callable[[str, int], tuple[str, bool]]) -> tuple[Group, ...]:
+    start = len(group.stem)
+    found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    for name in group.names:
+        stem, deep = key(name, start)
+        found[stem, deep].append(name)
+    return tuple(
+        Group(stem=stem, deep=deep, names=tuple(names)) for (stem, deep), names in found.items()
+    )
+
+
+def _by_component(name: str, start: int) -> tuple[str, bool]:
+    """Tell a directory's own files, whose stem is the directory, from each directory's."""
+    end = name.find("/", start) + 1
+    return (name[:end], True) if end else (name[:start], False)
+
+
+def _by_character(name: str, start: int) -> tuple[str, bool]:
+    """Lengthen the stem by a character; a `/` ends the name of a directory."""
+    return name[: start + 1], name.find("/", start) >= 0

@@ -1,0 +1,52 @@
+"""Make text that others wrote safe inside the texts a model reads.
+
+One line where a line is expected, no closing tag where a tag is open. Nothing
+here knows of topics or subjects.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# White space and attributes are no part of a well-formed end tag, but a model
+# reads `</ Subject >` as one all the same.
+_CLOSING_TAG = re.compile(r"<(?=\s*/\s*(?:subject|topic|knowledge)(?![\w.:-]))", re.IGNORECASE)
+
+# Zero-width joiners belong to the spelling of scripts and emoji.
+_JOINERS = "\u200c\u200d"
+
+
+def defuse(text: str) -> str:
+    r"""Return text that closes none of our tags: `</subject>` becomes `<\/subject>`."""
+    return _CLOSING_TAG.sub(r"<\\", text) if "<" in text else text
+
+
+def attribute(text: str) -> str:
+    """Return text as it stands between the quotes of a tag."""
+    if not text.isprintable():
+        text = one_line(text)
+    if '"' in text:
+        text = text.replace('"', "&quot;")
+    return defuse(text)
+
+
+def one_line(text: str) -> str:
+    """Return text on one line: runs of white space become a space, controls vanish."""
+    if not text.isprintable():
+        text = "".join(map(_visible, text))
+    return " ".join(text.split())
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return at most `limit` characters of a line, an ellipsis where it was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _visible(character: str) -> str:
+    """Return what stands for a character on a line: itself, a space or nothing."""
+    if character.isspace():
+        return " "
+    # Cc control, Cf format (bidirectional, tag characters), Cs surrogate
+    hidden = unicodedata.category(character) in {"Cc", "Cf", "Cs"}
+    return "" if hidden and character not in _JOINERS else character

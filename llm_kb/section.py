@@ -1,0 +1,59 @@
+"""The `<knowledge>` element of a prompt: what is pre-loaded, and what can be learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from llm_kb.menu import FittedMenu, MenuTopic, render_menu
+from llm_kb.plain_text import attribute, defuse
+from llm_kb.presentation import Presented, wrapped_parts
+from llm_kb.topics import Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreloadedTopic:
+    """A topic with the subjects of it that stand in the section, in their order."""
+
+    topic: Topic
+    subjects: tuple[Presented, ...]
+
+
+def render_section(
+    preloaded: Sequence[PreloadedTopic], menu: FittedMenu | Sequence[MenuTopic] = ()
+) -> str | None:
+    """Return the element, without a line feed at its end; None when nothing is to say.
+
+    A menu that was not fitted is rendered as it is. A pre-loaded topic without
+    subjects says nothing.
+    """
+    if not isinstance(menu, FittedMenu):
+        menu = FittedMenu(topics=tuple(menu))
+    preloaded = [topic for topic in preloaded if topic.subjects]
+    if not preloaded and not menu.topics:
+        return None
+    # One flat list and one join: every body is copied once.
+    parts = ["<knowledge>\n"]
+    if preloaded:
+        parts.append("The following knowledge has been pre-loaded into your system prompt:\n\n")
+        for topic in preloaded:
+            parts += _topic_parts(topic)
+            parts.append("\n\n" if topic is not preloaded[-1] or menu.topics else "\n")
+    if menu.topics:
+        parts += (render_menu(menu), "\n")
+    parts.append("</knowledge>")
+    return "".join(parts)
+
+
+def _topic_parts(preloaded: PreloadedTopic) -> Iterator[str]:
+    """Yield the pieces of one pre-loaded topic, from its opening to its closing tag."""
+    topic = preloaded.topic
+    yield f'<topic "{attribute(topic.label)}">\n'
+    description = (topic.description or "").strip()
+    if description:
+        yield f"\n{defuse(description)}\n"
+    for subject in preloaded.subjects:
+        yield "\n"
+        yield from wrapped_parts(subject)
+        yield "\n"
+    yield "</topic>"
