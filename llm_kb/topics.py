@@ -187,7 +187,12 @@ class Config:
     max_result_chars: int = 200_000
     topics: tuple[Topic, ...] = ()
     references: References = References()
+    config_load_paths: tuple[Path, ...] = ()
+    allow_links_to: tuple[Path, ...] = ()
     workspace: Path | None = None
     """The directory that owns the workspace layer's file."""
+    workspace_file: Path | None = None
+    withheld: tuple[str, ...] = ()
+    """Dotted keys of the workspace layer that count only once it is trusted."""
     origins: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     """Dotted key (`kb.topic.project.learned`) to origins, lowest layer first."""

@@ -1,0 +1,254 @@
+"""Find the configuration files of a directory and load the layers they make.
+
+What a layer may say is `config`'s to decide; this module knows the disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.assignments import parse_knowledge
+from llm_kb.config import (
+    LayerConfig,
+    default_layer,
+    find_withheld,
+    load_path_values,
+    merge,
+    parse_layer,
+    resolve,
+)
+from llm_kb.config_fragments import FragmentPlaces, read_fragment
+from llm_kb.config_keys import Speaker
+from llm_kb.config_reading import read_bytes, read_toml
+from llm_kb.errors import ConfigError
+from llm_kb.topics import Config, Layer, Origin
+from llm_kb.trust import digest_workspace, is_trusted
+
+USER_FILE = "kb.toml"
+WORKSPACE_FILES = (Path(".llm", "kb.toml"), Path("llm-kb.toml"))
+VARIABLE = "LLM_KB_CONFIG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceFile:
+    """The workspace layer's file and the directory that owns it; both absolute."""
+
+    path: Path
+    root: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """What is configured before a command line adds to it."""
+
+    below: LayerConfig
+    """Defaults and user layer, merged."""
+    workspace: LayerConfig
+    file: WorkspaceFile | None
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The keys of the workspace layer that need trust."""
+        if self.file is None:
+            return ()
+        return find_withheld(self.workspace, self.below, _real(self.file.root))
+
+    @property
+    def digest(self) -> str:
+        """What trust in the workspace layer is bound to."""
+        return digest_workspace(self.workspace, self.below)
+
+
+def user_config_path(user_dir: Path) -> Path:
+    """Return where the user layer's file is, or would be."""
+    return user_dir / USER_FILE
+
+
+def find_cwd() -> Path | None:
+    """Return the current directory; None when it was deleted."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def find_workspace(
+    cwd: Path | None, environ: Mapping[str, str], *, user_dir: Path | None = None
+) -> WorkspaceFile | None:
+    """Return the workspace layer's file: what the environment names, else the nearest.
+
+    The user layer's own file is never a workspace's, wherever it is.
+    """
+    named = environ.get(VARIABLE)
+    if named is not None:
+        return _named_workspace(named, cwd) if named.strip() else None
+    if cwd is None:
+        return None
+    user_file = user_config_path(user_dir) if user_dir is not None else None
+    for directory in (cwd, *cwd.parents):
+        for name in WORKSPACE_FILES:
+            path = directory / name
+            if _exists(path) and not (user_file and _is_same(path, user_file)):
+                return WorkspaceFile(path=path, root=directory)
+    return None
+
+
+def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
+    if "\0" in named:
+        raise ConfigError(VARIABLE, ["found a NUL byte; allowed: the path of a file"])
+    path = Path(named).expanduser() if named.startswith("~/") else Path(named)
+    if not path.is_absolute() and cwd is None:
+        raise ConfigError(VARIABLE, [f"found {named!r}, but the current directory is gone"])
+    path = Path(os.path.normpath((cwd or Path("/")) / path))
+    owner = path.parent
+    return WorkspaceFile(path=path, root=owner.parent if owner.name == ".llm" else owner)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (OSError, ValueError):
+        return False  # also where we may not look: another's directory says nothing to us
+    return True
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str]) -> Layers:
+    """Read the user's and the workspace's file; a missing one says nothing.
+
+    Raises ConfigError.
+    """
+    below = merge([default_layer(), read_user_layer(user_dir, environ)])
+    file = find_workspace(cwd, environ, user_dir=user_dir)
+    if file is None:
+        return Layers(below=below, workspace=LayerConfig(), file=None)
+    table = read_toml(file.path, require_owner=True)
+    return Layers(below=below, workspace=parse_layer(table, workspace_speaker(file)), file=file)
+
+
+def read_user_layer(user_dir: Path, environ: Mapping[str, str]) -> LayerConfig:
+    """Read the user layer's file, if there is one. Raises ConfigError."""
+    path = user_config_path(user_dir)
+    return (
+        parse_layer(read_toml(path), user_speaker(path, environ))
+        if _exists(path)
+        else (LayerConfig())
+    )
+
+
+def user_speaker(path: Path, environ: Mapping[str, str]) -> Speaker:
+    """Return who speaks in the user layer's file."""
+    return Speaker(
+        origin=Origin(layer=Layer.USER, place=str(path)),
+        base=path.parent,
+        home=find_home(environ),
+        resolve_links=_real,
+    )
+
+
+def workspace_speaker(file: WorkspaceFile) -> Speaker:
+    """Return who speaks in a workspace layer's file."""
+    return Speaker(
+        origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
+        base=file.root,
+        bounds=file.root,
+        resolve_links=_real,
+    )
+
+
+def find_home(environ: Mapping[str, str]) -> Path | None:
+    """Return what `~` stands for; None where nothing says so."""
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - it never raises
+    return home if home.is_absolute() else None
+
+
+def load_config(
+    cwd: Path | None,
+    *,
+    user_dir: Path,
+    environ: Mapping[str, str],
+    fragments: Sequence[str] = (),
+    knowledge: Sequence[str] = (),
+) -> Config:
+    """Load all layers and return the effective configuration.
+
+    `cwd` is None where the current directory is gone. `fragments` are the values
+    of `--kb-cfg`, `knowledge` those of `-k`, in order. Raises ConfigError,
+    UnknownFragmentError, UnknownTopicError, PatternError.
+    """
+    layers = read_layers(cwd, user_dir=user_dir, environ=environ)
+    withheld, file = layers.withheld, layers.file
+    if file and withheld and is_trusted(file.path, layers.digest, user_dir):
+        withheld = ()
+    merged = merge([layers.below, layers.workspace.without(withheld)])
+    root = file.root if file else (cwd or user_dir)
+    for text in fragments:
+        places = FragmentPlaces(
+            cwd=cwd,
+            root=root,
+            has_workspace=file is not None,
+            home=find_home(environ),
+            load_paths=[root / place for place in load_path_values(merged)],
+        )
+        merged, kept_back = _add_fragment(merged, text, places)
+        withheld = (*withheld, *kept_back)
+    for text in knowledge:
+        merged = merge([merged, parse_knowledge(text, list(merged.topics))])
+    return resolve(
+        merged,
+        root=root,
+        workspace=file.root if file else None,
+        workspace_file=file.path if file else None,
+        withheld=withheld,
+    )
+
+
+def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) -> bool:
+    """Tell cheaply whether `auto` may be set: without parsing, without raising.
+
+    A file that cannot be read, or is refused, mentions nothing.
+    """
+    paths = [(user_config_path(user_dir), False)]
+    try:
+        file = find_workspace(cwd, environ, user_dir=user_dir)
+    except ConfigError:
+        file = None
+    if file is not None:
+        paths.append((file.path, True))
+    return any(_mentions_auto(path, require_owner) for path, require_owner in paths)
+
+
+def _mentions_auto(path: Path, require_owner: bool) -> bool:
+    if not _exists(path):
+        return False
+    try:
+        return b"auto" in read_bytes(path, require_owner=require_owner)
+    except ConfigError:
+        return False  # a request that did not ask for knowledge runs without it
+
+
+def _add_fragment(
+    merged: LayerConfig, text: str, places: FragmentPlaces
+) -> tuple[LayerConfig, tuple[str, ...]]:
+    """Merge a config fragment; return also the keys that were kept back."""
+    fragment = read_fragment(text, places)
+    kept_back: tuple[str, ...] = ()
+    if fragment.is_workspace:
+        # `auto` counts here: whoever names a fragment asks for what it says.
+        withheld = find_withheld(fragment.layer, merged, _real(places.root))
+        kept_back = tuple(key for key in withheld if key != "kb.auto")
+    return merge([merged, fragment.layer.without(kept_back)]), kept_back
+
+
+def _real(path: Path) -> Path:
+    # Not `Path.resolve`, which raises for a loop of links before Python 3.13.
+    return Path(os.path.realpath(path))
