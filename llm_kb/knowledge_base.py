@@ -161,7 +161,7 @@ class KnowledgeBase:
         try:
             return present(subject, opened.catalog.read(subject, limit))
         except UnreadableError as error:
-            return present_unreadable(subject, error.reason)
+            return present_unreadable(subject, error)
 
     def recent_references(self) -> str | None:
         """Return the prompt's list of recently fetched topics; None without any."""

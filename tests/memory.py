@@ -1,0 +1,50 @@
+"""A catalog of literals, for tests of what stands on catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from llm_kb.errors import UnreadableError
+from llm_kb.patterns import Pattern
+from llm_kb.topics import Content, Listing, Subject, Topic, Visibility, slugify
+
+
+class MemoryCatalog:
+    """Subjects by path; a value of None cannot be read. `reads` records what was."""
+
+    def __init__(self, files: Mapping[str, str | None]) -> None:
+        self.files = dict(files)
+        self.reads: list[tuple[str, int | None]] = []
+
+    def list_subjects(self) -> Listing:
+        return Listing(subjects=[_subject(path) for path in sorted(self.files, key=slugify)])
+
+    def iter_listed(self) -> Iterator[Subject]:
+        return (s for s in self.list_subjects().subjects if s.visibility is Visibility.LISTED)
+
+    def match(self, pattern: Pattern) -> Sequence[Subject]:
+        return [subject for subject in self.iter_listed() if pattern.matches(subject.slug)]
+
+    def find(self, reference: str) -> Sequence[Subject]:
+        return [s for s in self.list_subjects().subjects if reference in (s.slug, s.path)]
+
+    def read(self, subject: Subject, limit: int | None = None) -> Content:
+        self.reads.append((subject.path, limit))
+        text = self.files[subject.path]
+        if text is None:
+            raise UnreadableError(subject.path, "permission denied")
+        data = text.encode()
+        return Content(data=data if limit is None else data[:limit], size=len(data))
+
+
+def make_topic(id: str, **fields: object) -> Topic:
+    """Return a topic that has no directory."""
+    return Topic(id=id, root=Path("/nowhere"), **fields)  # type: ignore[arg-type]  # test data
+
+
+def _subject(path: str) -> Subject:
+    hidden = any(part.startswith(".") for part in path.split("/"))
+    slug = slugify(path)
+    visibility = Visibility.HIDDEN if hidden else Visibility.LISTED
+    return Subject(slug=slug, name=slug, path=path, visibility=visibility)

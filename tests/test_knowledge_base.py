@@ -1,0 +1,143 @@
+"""What a knowledge base makes of its topics; the texts themselves have their own tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
+from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.topics import Catalog, Config, Topic
+from tests.memory import MemoryCatalog, make_topic
+
+
+def make_kb(
+    *pairs: tuple[Topic, Catalog], config: Config | None = None, **more: object
+) -> KnowledgeBase:
+    return KnowledgeBase(config or Config(), pairs, **more)  # type: ignore[arg-type]  # test data
+
+
+PROJECT = make_topic("project", title="The Project")
+
+
+def project(**files: str | None) -> tuple[Topic, MemoryCatalog]:
+    return PROJECT, MemoryCatalog({f"{name}.md": text for name, text in files.items()})
+
+
+def test_topic_is_found_by_id_then_by_title() -> None:
+    named = make_topic("the-project", title="project")
+    kb = make_kb((named, MemoryCatalog({})), project(a="A"))
+    assert kb.find_topic("project").topic.id == "project"
+    assert kb.find_topic("THE PROJECT").topic.id == "project"
+    with pytest.raises(UnknownTopicError, match="valid topics: the-project, project"):
+        kb.find_topic("Project X")
+
+
+def test_topic_that_is_off_does_not_exist() -> None:
+    kb = make_kb((make_topic("off", enable=False), MemoryCatalog({"a.md": ""})))
+    assert (kb.section(), kb.has_left(), kb.is_configured) == (None, False, False)
+    with pytest.raises(UnknownTopicError):
+        kb.learn("off")
+
+
+def test_topic_without_listed_subjects_is_not_in_the_menu() -> None:
+    kb = make_kb((make_topic("empty"), MemoryCatalog({".hidden.md": ""})))
+    assert (kb.section(), kb.has_left()) == (None, False)
+
+
+def test_topic_learned_whole_is_not_in_the_menu() -> None:
+    topic = make_topic("project", learned=("**",))
+    kb = make_kb((topic, MemoryCatalog({"a.md": "A\n"})))
+    section = kb.section()
+    assert section is not None
+    assert "available to learn" not in section
+    assert not kb.has_left()
+    assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
+
+
+def test_knowledge_that_does_not_exist_is_an_error_at_once() -> None:
+    with pytest.raises(UnknownTopicError):
+        make_kb(project(a="A"), knowledge=[("nope", "**")])
+    with pytest.raises(NoMatchError, match="did you mean: abc"):
+        make_kb(project(abc="A"), knowledge=[("project", "abd")])
+    with pytest.raises(UnknownTopicError):
+        make_kb(project(a="A"), only=["nope"])
+
+
+def test_only_keeps_topics_and_those_of_the_knowledge() -> None:
+    others = [(make_topic(id), MemoryCatalog({"x.md": ""})) for id in ("one", "two")]
+    kb = make_kb(project(a="A"), *others, knowledge=[("one", "x")], only=["project"])
+    assert list(kb.topics) == ["project", "one"]
+
+
+def test_configured_pattern_that_matches_nothing_is_no_error() -> None:
+    topic = make_topic("project", learned=("gone/*",))
+    assert make_kb((topic, MemoryCatalog({"a.md": "A"}))).preloaded() == ()
+
+
+def test_subjects_that_cannot_be_read_are_named_with_the_reason() -> None:
+    kb = make_kb(project(good="G\n", bad=None))
+    answer = kb.learn("project", ["**"])
+    assert "permission denied" in answer
+    assert '<subject "good">\nG\n</subject>' in answer
+
+
+def test_one_missing_pattern_of_several_comes_after_the_text() -> None:
+    answer = make_kb(project(good="G\n")).learn("project", ["good", "godo"])
+    assert answer.startswith('<subject "good">\nG\n</subject>')
+    assert "no subject of topic 'project' matches 'godo'; did you mean: good" in answer
+
+
+def test_all_patterns_missing_is_an_error_that_names_each() -> None:
+    with pytest.raises(NoMatchError, match="matches 'x'.*matches 'y'"):
+        make_kb(project(a="A")).learn("project", ["x", "y"])
+
+
+def test_empty_list_of_subjects_lists_them() -> None:
+    kb = make_kb(project(a="A"))
+    assert kb.learn("project", []) == kb.learn("project")
+
+
+@pytest.mark.parametrize("pattern", ["", "/a", "a\\b", "..", "a\0"])
+def test_malformed_pattern_is_an_error(pattern: str) -> None:
+    with pytest.raises(KbError, match="invalid pattern"):
+        make_kb(project(a="A")).learn("project", pattern)
+
+
+def test_subjects_without_room_are_measured_not_read() -> None:
+    files = {f"s{n}.md": "x" * 100 for n in range(5)}
+    catalog = MemoryCatalog(files)
+    kb = make_kb((PROJECT, catalog), config=Config(max_result_chars=150))
+    answer = kb.learn("project", "**")
+    assert [limit for _, limit in catalog.reads] == [600, 600, 0, 0, 0]
+    assert "4 left out, 400 bytes" in answer
+
+
+def test_preloaded_subject_is_cut_like_a_single_load() -> None:
+    topic = make_topic("project", learned=("big",))
+    catalog = MemoryCatalog({"big.md": "line\n" * 1000})
+    kb = make_kb((topic, catalog), config=Config(max_result_chars=100))
+    section = kb.section()
+    assert section is not None
+    assert len(section) < 500
+    assert "4,900 of 5,000 bytes are not shown" in section
+
+
+def test_summaries_are_not_read_when_they_would_find_no_room() -> None:
+    catalog = MemoryCatalog({f"subject-{n:04}.md": f"# Title {n}\n" for n in range(1000)})
+    make_kb((PROJECT, catalog), config=Config(menu="subjects")).section()
+    assert catalog.reads == []
+
+
+def test_menu_of_subjects_summarizes_what_is_left() -> None:
+    topic = make_topic("project", learned=("b",))
+    catalog = MemoryCatalog({"a.md": "# About a\n", "b.md": "B", ".c.md": "C"})
+    menu = make_kb((topic, catalog), config=Config(menu="subjects")).menu()
+    [entry] = menu.topics
+    assert [(s.name, s.summary) for s in entry.subjects or ()] == [("a", "About a")]
+
+
+def test_section_is_the_same_each_time() -> None:
+    def section() -> str | None:
+        return make_kb(project(b="B", a="A"), knowledge=[("project", "b")]).section()
+
+    assert section() == section()
