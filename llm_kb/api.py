@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,8 +61,19 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         )
 
     def _answer(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
-        # The host prints an error's text to the model, which then corrects its call.
-        return self.learn(topic, subjects)
+        # An error's text reaches the model, which then corrects its call.
+        return self.learn(topic, _unpack(subjects) if isinstance(subjects, str) else subjects)
+
+
+def _unpack(subjects: str) -> str | list[str]:
+    """Return the list that a model wrote as a JSON string; anything else as it is."""
+    if not subjects.startswith('["'):
+        return subjects
+    try:
+        patterns = json.loads(subjects)
+    except ValueError:
+        return subjects
+    return patterns if all(isinstance(pattern, str) for pattern in patterns) else subjects
 
 
 LEARN_SCHEMA = {
