@@ -1,0 +1,138 @@
+"""Cut a document into chunks along its structure, losing nothing.
+
+The chunks of a document, joined, are the document. No chunk is longer than the
+cap, there is no overlap, and where a chunk ends depends on its own section, so
+that a change in one section leaves the chunks of the others alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from llm_kb.references.chunking_code import CODE_SUFFIXES, outline_code
+from llm_kb.references.chunking_markup import outline_markdown, outline_rst
+from llm_kb.references.documents import MAX_TITLE, Chunk, Outline
+
+CAP = 1200
+"""Characters a chunk has at most."""
+
+FLOOR = 300
+"""A chunk shorter than this takes in the next section, where both fit the cap."""
+
+_OUTLINERS: dict[str, Callable[[str], Outline]] = {
+    ".md": outline_markdown,
+    ".mdx": outline_markdown,
+    ".markdown": outline_markdown,
+    ".qmd": outline_markdown,
+    # Plain text underlines its titles the same way, and some projects name such files so.
+    ".rst": outline_rst,
+    ".txt": outline_rst,
+    "": outline_rst,
+}
+
+
+class _Section(NamedTuple):
+    """A span of a document and the labels of the sections around it."""
+
+    start: int
+    end: int
+    labels: tuple[str, ...]
+
+
+def outline_document(path: str, text: str) -> Outline:
+    """Outline a text by the extension of its path; without one that is known, by nothing."""
+    name = path.rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    suffix = f".{extension.lower()}" if dot and stem else ""
+    if suffix in CODE_SUFFIXES:
+        return outline_code(suffix, text)
+    outliner = _OUTLINERS.get(suffix)
+    return outliner(text) if outliner else Outline()
+
+
+def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) -> list[Chunk]:
+    """Cut a text into chunks; empty for an empty text."""
+    outline = outline_document(path, text)
+    chunks: list[Chunk] = []
+    line = 1
+    for sections in _merge(_cut(text, outline, cap), cap, floor):
+        start, end = sections[0].start, sections[-1].end
+        newlines = text.count("\n", start, end)
+        ends_line = text[end - 1] == "\n"
+        last = max(line, line + newlines - ends_line)
+        title = _title([section.labels for section in sections], outline.separator)
+        chunks.append(Chunk(title, text[start:end], line, last))
+        line += newlines
+    return chunks
+
+
+def _sections(text: str, outline: Outline) -> Iterator[_Section]:
+    """Yield the spans between the marks, each with the labels above it."""
+    stack: list[tuple[int, str]] = []
+    start = 0
+    for mark in outline.marks:
+        if mark.offset > start:
+            yield _Section(start, mark.offset, tuple(label for _, label in stack))
+            start = mark.offset
+        while stack and stack[-1][0] >= mark.depth:
+            stack.pop()
+        if mark.label:
+            stack.append((mark.depth, mark.label))
+    if start < len(text):
+        yield _Section(start, len(text), tuple(label for _, label in stack))
+
+
+def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
+    """Yield the sections, those over the cap in parts."""
+    wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
+    for section in _sections(text, outline):
+        position = section.start
+        while section.end - position > cap:
+            cut = _cut_point(text, position, position + cap, wholes)
+            yield _Section(position, cut, section.labels)
+            position = cut
+        yield _Section(position, section.end, section.labels)
+
+
+def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]]) -> int:
+    """Return the best offset in (start, limit] to cut at.
+
+    That is after the last blank line, else the last line end, else the last
+    space, else the limit, leaving out the first third, which would make tiny
+    chunks. A cut inside a whole moves to its end, or to its start.
+    """
+    earliest = start + (limit - start) // 3
+    cut = limit
+    for separator in ("\n\n", "\n\r\n", "\n", " "):
+        found = text.rfind(separator, earliest, limit)
+        if found != -1:
+            cut = found + len(separator)
+            break
+    at = bisect_right(wholes, (cut, 0)) - 1
+    if at >= 0 and wholes[at][0] < cut < wholes[at][1]:
+        return wholes[at][1] if wholes[at][1] <= limit else wholes[at][0]
+    return cut
+
+
+def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[_Section]]:
+    """Group sections too short to stand alone with those that follow."""
+    group: list[_Section] = []
+    for section in sections:
+        if group:
+            start = group[0].start
+            if group[-1].end - start >= floor or section.end - start > cap:
+                yield group
+                group = []
+        group.append(section)
+    if group:
+        yield group
+
+
+def _title(labels: Sequence[tuple[str, ...]], separator: str) -> str:
+    """Name a chunk after its sections: the first one's breadcrumb, the others' labels."""
+    names = [separator.join(labels[0])]
+    names += [label[-1] for label in labels[1:] if label]
+    title = ", ".join(dict.fromkeys(name for name in names if name))
+    return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"

@@ -1,0 +1,80 @@
+"""What is indexed: documents, their outlines and their chunks. Pure, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+SNIFFED_BYTES = 8192
+"""How far into a file a NUL makes it binary."""
+
+MAX_TITLE = 200
+
+_CAMEL_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CAMEL_WORD = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b|\b[A-Z]{2,}[a-z][A-Za-z0-9]*\b")
+
+
+class Mark(NamedTuple):
+    """Where a section of a document begins: a heading or a definition.
+
+    A mark of the same or a smaller depth ends the section. A mark without a
+    label ends sections and begins none.
+    """
+
+    offset: int
+    depth: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """The structure of a text: its marks and what should not be cut, both in order."""
+
+    marks: Sequence[Mark] = ()
+    wholes: Sequence[tuple[int, int]] = ()
+    """Offsets of spans, such as fenced code, that stay whole where they fit."""
+    separator: str = " > "
+    """What joins the labels of nested sections in a title."""
+
+
+class Chunk(NamedTuple):
+    """A span of a document: the unit of indexing and of results.
+
+    Lines count from 1, both inclusive. The hash is that of title and text, and
+    not of the position: a line inserted above leaves it as it was.
+    """
+
+    title: str
+    text: str
+    first_line: int
+    last_line: int
+
+    @property
+    def hash(self) -> bytes:
+        """Return 16 bytes that identify title and text."""
+        joined = f"{self.title}\0{self.text}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(joined, digest_size=16).digest()
+
+
+def decode_document(data: bytes) -> str | None:
+    """Decode the bytes of a file; None when they are binary.
+
+    Undecodable bytes are replaced and NULs beyond the sniffed part dropped, so
+    that the text can be stored anywhere; a byte order mark is removed.
+    """
+    if b"\0" in data[:SNIFFED_BYTES]:
+        return None
+    return data.decode("utf-8-sig", "replace").replace("\0", "")
+
+
+def split_identifiers(text: str) -> str:
+    """Return the parts of every camel-case identifier of a text, each once.
+
+    `HTTPServer` gives `HTTP Server`. Other identifiers are left to the index,
+    whose tokenizer splits them at underscores and dots.
+    """
+    words = dict.fromkeys(_CAMEL_WORD.findall(text))
+    return " ".join(dict.fromkeys(hump for word in words for hump in _CAMEL_HUMP.findall(word)))

@@ -1,0 +1,156 @@
+"""The database of an index: its schema, and opening it whatever state it is in."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from llm_kb.errors import KbError
+
+VERSION = 1
+"""Of the schema and of whatever decides how files become rows; others are rebuilt."""
+
+BUSY_SECONDS = 20
+"""How long to wait for another process's transaction."""
+
+_SCHEMA = """
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    racy INTEGER NOT NULL,
+    hash BLOB NOT NULL
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES documents,
+    first_line INTEGER NOT NULL,
+    last_line INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX chunks_document ON chunks (document);
+CREATE VIRTUAL TABLE chunks_fts USING fts5 (
+    title, path, text, parts, content = '', tokenize = 'porter unicode61'
+);
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 33554432);
+CREATE TABLE vectors (
+    model TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (model, hash)
+) WITHOUT ROWID;
+"""
+
+_TEMPORARY = """
+CREATE VIRTUAL TABLE temp.frequencies USING fts5vocab (main, chunks_fts, row);
+CREATE VIRTUAL TABLE temp.words USING fts5 (word, content = '', tokenize = 'porter unicode61');
+CREATE VIRTUAL TABLE temp.stems USING fts5vocab (temp, words, instance);
+"""
+
+
+class IndexUnusableError(KbError):
+    """An index that can neither be used nor rebuilt here."""
+
+    def __init__(self, database: Path, reason: str) -> None:
+        self.database = database
+        self.reason = reason
+        super().__init__(f"cannot use the index {str(database)!r}: {reason}")
+
+
+class DamageError(Exception):
+    """The database is damaged or of another version; discard it. Stays in the index."""
+
+
+def connect(database: Path) -> sqlite3.Connection:
+    """Open a database in this schema, creating it as needed.
+
+    Raises DamageError when it is something else, IndexUnusableError when it can
+    be neither opened nor made.
+    """
+    with translated(database):
+        database.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(database, isolation_level=None, timeout=BUSY_SECONDS)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            _ensure_schema(connection)
+            _execute_all(connection, _TEMPORARY)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def discard(database: Path) -> None:
+    """Delete a database; it costs nothing but the time to rebuild it."""
+    with translated(database):
+        for suffix in ("-wal", "-shm", ""):
+            database.with_name(database.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what is done inside, or leave everything as it was."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def translated(database: Path) -> Iterator[None]:
+    """Turn what SQLite and the file system raise into DamageError or IndexUnusableError."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise _translate(database, str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise DamageError(str(error)) from error
+    except OSError as error:
+        raise IndexUnusableError(database, str(error)) from error
+
+
+def _translate(database: Path, reason: str) -> Exception:
+    """Say what an operational error means for the user."""
+    if "no such module: fts5" in reason:
+        reason = "this Python's SQLite was built without FTS5; use another build of Python"
+    elif "locked" in reason or "busy" in reason:
+        reason = f"another process has held it for {BUSY_SECONDS} s; try again when it is done"
+    elif "malformed" in reason or "no such" in reason or "already exists" in reason:
+        return DamageError(reason)
+    return IndexUnusableError(database, reason)
+
+
+def _ensure_schema(connection: sqlite3.Connection) -> None:
+    """Create the schema in a new database; DamageError where there is another one."""
+    if _version(connection) == VERSION:
+        return
+    with transaction(connection):
+        # Another process may have made it while this one waited for the lock.
+        version = _version(connection)
+        if version not in (0, VERSION):
+            raise DamageError(f"version {version}, not {VERSION}")
+        if version == 0:
+            _execute_all(connection, _SCHEMA)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """Return the version a database was made by; 0 for a new one."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _execute_all(connection: sqlite3.Connection, script: str) -> None:
+    """Run statements one by one: `executescript` would commit first."""
+    for statement in script.strip().split(";\n"):
+        connection.execute(statement)
