@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from llm_kb.commands._completion import complete_topic_slash_pattern
+from llm_kb.commands._completion import complete_fragment, complete_topic_slash_pattern
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,6 +20,7 @@ def knowledge_options(function: F) -> F:
         multiple=True,
         metavar="NAME|FILE|KEY=VALUE",
         help="Config fragment or assignment for the knowledge base",
+        shell_complete=complete_fragment,
     )(function)
     return click.option(
         "-k",

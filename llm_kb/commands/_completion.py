@@ -1,0 +1,107 @@
+"""Shell completion of topics, slugs and config fragments.
+
+It runs while someone types: whatever goes wrong, it offers nothing and says nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import wraps
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+import llm
+from click.shell_completion import CompletionItem
+
+from llm_kb.catalogs import open_catalogs
+from llm_kb.config_files import find_cwd, load_config
+from llm_kb.config_fragments import list_fragments
+from llm_kb.topics import Catalog, Config, Topic
+
+Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+MOST_LOOKED_AT = 20_000
+"""Subjects looked at for one completion: nobody waits for more than that."""
+MOST_OFFERED = 500
+
+
+def _silent(complete: Complete) -> Complete:
+    @wraps(complete)
+    def wrapper(
+        ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        try:
+            return complete(ctx, _param, incomplete)
+        except Exception:  # noqa: BLE001 - see the module's docstring
+            return []
+
+    return wrapper
+
+
+@_silent
+def complete_topic(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the ids of the enabled topics."""
+    return [
+        CompletionItem(topic.id, help=topic.title)
+        for topic, _ in _open(ctx)
+        if topic.id.startswith(incomplete)
+    ]
+
+
+@_silent
+def complete_slug(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the listed slugs of the topic given before; never a hidden one."""
+    wanted = ctx.params.get("topic")
+    catalogs = [catalog for topic, catalog in _open(ctx) if topic.id == wanted]
+    return [CompletionItem(slug) for slug in _slugs(catalogs[0], incomplete)] if catalogs else []
+
+
+@_silent
+def complete_topic_slash_pattern(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer topics, then the slugs of the one topic it can only be."""
+    wanted, slash, start = incomplete.partition("/")
+    found = [
+        (topic, catalog)
+        for topic, catalog in _open(ctx)
+        if (topic.id == wanted if slash else topic.id.startswith(wanted))
+    ]
+    if len(found) != 1:
+        return [CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in found]
+    (topic, catalog), everything = found[0], [] if start else ["**"]
+    slugs = [*everything, *_slugs(catalog, start)]
+    return [CompletionItem(f"{topic.id}/{slug}") for slug in slugs]
+
+
+@_silent
+def complete_fragment(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the config fragments that have a name."""
+    names = list_fragments(_load().config_load_paths)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _load(fragments: tuple[str, ...] = ()) -> Config:
+    user_dir = Path(llm.user_dir())
+    return load_config(find_cwd(), user_dir=user_dir, environ=os.environ, fragments=fragments)
+
+
+def _open(ctx: click.Context) -> Iterator[tuple[Topic, Catalog]]:
+    config = _load(tuple(ctx.params.get("kb_cfg") or ()))
+    pairs = open_catalogs(config, find_cwd(), Path(llm.user_dir()))
+    return ((topic, catalog) for topic, catalog in pairs if topic.enable)
+
+
+def _slugs(catalog: Catalog, start: str) -> list[str]:
+    looked_at = islice(catalog.iter_listed(), MOST_LOOKED_AT)
+    matching = (subject.name for subject in looked_at if subject.name.startswith(start))
+    return sorted(islice(matching, MOST_OFFERED))

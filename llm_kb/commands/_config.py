@@ -1,0 +1,38 @@
+"""The configuration in effect where a command runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+import llm
+
+from llm_kb.config_files import Layers, find_cwd, load_config, read_layers
+from llm_kb.topics import Config
+
+
+def user_dir() -> Path:
+    """Return the user directory of the host."""
+    return Path(llm.user_dir())
+
+
+def current_layers() -> Layers:
+    """Read the files in effect here. Raises ConfigError."""
+    return read_layers(find_cwd(), user_dir=user_dir(), environ=os.environ)
+
+
+def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()) -> Config:
+    """Load the configuration in effect here. Raises KbError."""
+    return load_config(
+        find_cwd(),
+        user_dir=user_dir(),
+        environ=os.environ,
+        fragments=kb_cfg,
+        knowledge=knowledge,
+    )
+
+
+def say(text: str) -> None:
+    """Talk to the person, on standard error."""
+    click.echo(text, err=True)

@@ -1,0 +1,16 @@
+"""Ask before something is done, where there is someone to ask."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal and abort on no; without a terminal require `-y`."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question} There is no terminal to ask on: use -y to say yes")
+    click.confirm(question, abort=True, err=True)

@@ -1,0 +1,38 @@
+"""`llm kb config`: what is configured, and where."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from llm_kb.commands._config import current_config, say
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import knowledge_options
+from llm_kb.config_report import list_values, render_values
+
+
+@click.command()
+@knowledge_options
+@click.option("json_", "--json", is_flag=True, help="Output as a JSON array, defaults included")
+@kb_errors
+def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> None:
+    """
+    Show each effective value and the layer it came from
+
+    Layers, lowest first: default, user, workspace, config fragment (--kb-cfg),
+    command line. Settings that wait for 'llm kb trust' are named on standard error.
+
+    \b
+        llm kb config
+        llm kb config --json
+        llm kb config --kb-cfg 'kb.topic.project.learned+="maintainers/*"'
+    """
+    effective = current_config(kb_cfg, knowledge)
+    values = list_values(effective)
+    if json_:
+        click.echo(json.dumps([value.as_dict() for value in values], indent=2))
+    else:
+        click.echo(render_values(values))
+    for key in effective.withheld:
+        say(f"llm-kb: {key} in {effective.workspace_file} waits for 'llm kb trust'")

@@ -1,0 +1,129 @@
+"""Show an effective configuration: each value with the layers that had a say in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+from pathlib import Path
+from typing import TypeAlias
+
+from llm_kb.config import topic_key
+from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
+from llm_kb.topics import Config, Layer, Origin
+
+Plain: TypeAlias = "bool | int | str | list[str] | None"
+
+WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigValue:
+    """One effective value; for a list every origin added to it, else the last one won."""
+
+    table: str
+    name: str
+    value: Plain
+    origins: tuple[Origin, ...]
+
+    @property
+    def is_default(self) -> bool:
+        """Whether no layer above the defaults speaks of it."""
+        return all(origin.layer is Layer.DEFAULT for origin in self.origins)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        last = self.origins[-1]
+        return {
+            "key": f"{self.table}.{self.name}",
+            "value": self.value,
+            "layer": last.layer.value,
+            "place": last.place,
+            "origins": [{"layer": o.layer.value, "place": o.place} for o in self.origins],
+        }
+
+
+def list_values(config: Config) -> list[ConfigValue]:
+    """Return every effective value, defaults included, table by table."""
+    values = [_value(config, "kb", name, getattr(config, name)) for name in KB_KEYS]
+    values += [
+        _value(config, "kb.references", name, getattr(config.references, name))
+        for name in REFERENCE_KEYS
+    ]
+    for topic in config.topics:
+        table = topic_key(topic.id, "").rstrip(".")
+        values += [
+            _value(config, table, name, getattr(topic, "root" if name == "subjects" else name))
+            for name in TOPIC_KEYS
+        ]
+    return values
+
+
+def render_values(values: Sequence[ConfigValue]) -> str:
+    """Render values as TOML with comments, and below them where each layer was read.
+
+    Defaults are shown for `[kb]` alone; long strings are cut.
+    """
+    shown = [v for v in values if v.table == "kb" or not v.is_default]
+    lines: list[str] = []
+    for table, group in groupby(shown, key=lambda value: value.table):
+        lines += [
+            f"[{_header(table)}]",
+            *(line for value in group for line in _render_value(value)),
+            "",
+        ]
+    places = dict.fromkeys(
+        (origin.layer.value, origin.place)
+        for value in shown
+        for origin in value.origins
+        if origin.place is not None
+    )
+    lines += [f"# {layer}: {place}" for layer, place in places]
+    return "\n".join(lines).rstrip()
+
+
+def _value(config: Config, table: str, name: str, value: object) -> ConfigValue:
+    origins = config.origins.get(f"{table}.{name}", (Origin(layer=Layer.DEFAULT),))
+    return ConfigValue(table=table, name=name, value=_plain(value), origins=origins)
+
+
+def _header(table: str) -> str:
+    start, topic, id_ = table.partition("kb.topic.")
+    return f'{start}{topic}"{id_}"' if "." in id_ else table
+
+
+def _plain(value: object) -> Plain:
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple):
+        return [str(item) for item in value]
+    return value if isinstance(value, bool | int | str) else None
+
+
+def _render_value(value: ConfigValue) -> Iterator[str]:
+    if value.value is None:
+        return
+    said_by = value.origins if isinstance(value.value, list) else value.origins[-1:]
+    comment = "# " + ", ".join(dict.fromkeys(origin.layer.value for origin in said_by))
+    line = f"{value.name} = {_render_plain(value.value)}"
+    if len(line) > WIDTH and isinstance(value.value, list):
+        yield f"{value.name} = [  {comment}"
+        yield from (f"    {_render_plain(item)}," for item in value.value)
+        yield "]"
+    elif len(line) + 2 + len(comment) <= WIDTH:
+        yield f"{line:<40}  {comment}" if len(line) <= 40 else f"{line}  {comment}"
+    else:
+        yield comment
+        yield line if len(line) <= WIDTH or not _is_text(value) else f'{line[: WIDTH - 2]}…"'
+
+
+def _render_plain(value: Plain) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_text(value: ConfigValue) -> bool:
+    return value.name in {"title", "introduction", "description"}

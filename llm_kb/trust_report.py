@@ -1,0 +1,39 @@
+"""Say what trusting a workspace would allow, before it is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from llm_kb.config import LayerConfig, topic_key
+
+
+def render_request(
+    place: str, workspace: LayerConfig, below: LayerConfig, withheld: Sequence[str]
+) -> str:
+    """Render what a workspace layer asks for and gets only once it is trusted."""
+    lines = [f"{place} asks for:", ""]
+    for key in withheld:
+        lines.append(f"  {key} = {json.dumps(workspace.settings[key].value, ensure_ascii=False)}")
+        lines.append(f"      {_meaning(key, below)}")
+    topics = list(_iter_topics(workspace)) if "kb.auto" in withheld else []
+    if topics:
+        lines += ["", "Its topics:", "", *topics]
+    return "\n".join(lines)
+
+
+def _meaning(key: str, below: LayerConfig) -> str:
+    if key == "kb.auto":
+        return "send its section, and offer learn, on every prompt and chat here"
+    directory = below.settings[f"{key.rpartition('.')[0]}.subjects"].value
+    return f"change what a model sees of your own topic in {directory}"
+
+
+def _iter_topics(workspace: LayerConfig) -> Iterator[str]:
+    for id_ in workspace.topics:
+        directory = workspace.settings.get(topic_key(id_, "subjects"))
+        if directory is None:
+            continue
+        learned = workspace.settings.get(topic_key(id_, "learned"))
+        patterns = ", ".join(learned.value) if learned and isinstance(learned.value, tuple) else ""
+        yield f"  {id_}: {directory.value}" + (f" (pre-loads {patterns})" if patterns else "")
