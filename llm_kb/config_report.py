@@ -69,11 +69,8 @@ def render_values(values: Sequence[ConfigValue]) -> str:
     shown = [v for v in values if v.table == "kb" or not v.is_default]
     lines: list[str] = []
     for table, group in groupby(shown, key=lambda value: value.table):
-        lines += [
-            f"[{_header(table)}]",
-            *(line for value in group for line in _render_value(value)),
-            "",
-        ]
+        rendered = [line for value in group for line in _render_value(value)]
+        lines += [f"[{_header(table)}]", *rendered, ""]
     places = dict.fromkeys(
         (origin.layer.value, origin.place)
         for value in shown
