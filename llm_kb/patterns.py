@@ -1,0 +1,126 @@
+"""Patterns over slugs: globs that match in linear time and guide a walk.
+
+`*` and `?` stay within a level, `**` as a whole component spans levels, `[...]`
+is a character class. A pattern matches a whole slug, case-sensitively.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import count
+from operator import methodcaller
+from typing import TypeAlias
+
+from llm_kb.errors import PatternError
+from llm_kb.glob_bits import bit_matcher
+from llm_kb.glob_regex import translate
+from llm_kb.glob_syntax import Run, parse_runs
+
+Matcher: TypeAlias = Callable[[str], object]
+"""Called with a slug; truthy if it matches."""
+
+LONGEST_REGEX = 96
+"""Characters up to which a pattern's regex stays under 1 ms; bit sets from there on."""
+
+
+# Without slots: `cached_property` keeps what a pattern is compiled to in the instance.
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
+    """A valid pattern; made by `parse_pattern`, compiled when first needed."""
+
+    text: str
+    """The pattern in Unicode NFC, as slugs are."""
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of components between its `**`."""
+        return parse_runs(self.text)
+
+    @cached_property
+    def literal(self) -> str | None:
+        """The one slug it matches, where it has no wildcard."""
+        return self.text if len(self.runs) == 1 and _is_literal(self.runs[0]) else None
+
+    @cached_property
+    def matches(self) -> Matcher:
+        """The compiled matcher itself, so that a loop over slugs pays for no wrapper."""
+        if self.literal is not None:
+            return self.literal.__eq__
+        if self.runs == ((), ()):
+            return bool
+        if self.runs[1:] == ((),) and _is_literal(self.runs[0]):
+            return methodcaller("startswith", self.text.partition("*")[0])
+        if len(self.text) > LONGEST_REGEX:
+            return bit_matcher(self.runs)
+        return _compile([self])
+
+    def may_match_below(self, directory: str) -> bool:
+        """Tell whether any slug below a directory may match; `""` is the topic's root."""
+        names = directory.split("/") if directory else []
+        if len(self.runs) == 1 and len(names) >= len(self._levels):
+            return False
+        return all(level.matches(name) for level, name in zip(self._levels, names, strict=False))
+
+    @cached_property
+    def _levels(self) -> tuple[Pattern, ...]:
+        """The components before the first `**`, each a pattern of its own."""
+        return tuple(Pattern(text=text) for text in self.text.split("/")[: len(self.runs[0])])
+
+
+@lru_cache(maxsize=1024)
+def parse_pattern(text: str) -> Pattern:
+    """Validate a pattern; raise PatternError with the reason where it cannot be one."""
+    if not text:
+        raise PatternError(text, "it is empty")
+    if text.startswith("/"):
+        raise PatternError(text, "it starts with '/'; patterns are relative to the topic")
+    if "\\" in text:
+        raise PatternError(text, "it holds a backslash; separate levels with '/'")
+    if "\0" in text:
+        raise PatternError(text, "it holds a NUL character")
+    if ".." in text.split("/"):
+        raise PatternError(text, "it holds a '..' component; patterns stay inside the topic")
+    return Pattern(text=unicodedata.normalize("NFC", text))
+
+
+def compile_any(patterns: Sequence[Pattern]) -> Matcher:
+    """Return one matcher for slugs that any of the patterns matches."""
+    unique = dict.fromkeys(patterns)
+    if len(unique) == 1:
+        return patterns[0].matches
+    literals = frozenset(pattern.literal for pattern in unique if pattern.literal is not None)
+    globs = [pattern for pattern in unique if pattern.literal is None]
+    short = [pattern for pattern in globs if len(pattern.text) <= LONGEST_REGEX]
+    matchers: list[Matcher] = [p.matches for p in globs if len(p.text) > LONGEST_REGEX]
+    if short:
+        matchers.insert(0, _compile(short))
+    if literals or not matchers:
+        matchers.insert(0, literals.__contains__)
+    return matchers[0] if len(matchers) == 1 else _first_of(matchers)
+
+
+def _first_of(matchers: Sequence[Matcher]) -> Matcher:
+    def matches(slug: str) -> bool:
+        for matcher in matchers:  # noqa: SIM110 - any() would cost a generator a slug
+            if matcher(slug):
+                return True
+        return False
+
+    return matches
+
+
+def _compile(patterns: Iterable[Pattern]) -> Matcher:
+    groups = count()
+    source = "|".join(translate(pattern.runs, groups) for pattern in patterns)
+    return re.compile(source, re.DOTALL).fullmatch
+
+
+def _is_literal(run: Run) -> bool:
+    return all(
+        len(component) == 1 and all(isinstance(char, str) for char in component[0])
+        for component in run
+    )
