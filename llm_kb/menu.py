@@ -53,7 +53,7 @@ class MenuTopic:
 class FittedMenu:
     """A menu as it is rendered: its topics, and what was cut from it, in words.
 
-    `tokens` may still be over the budget when nothing is left to cut.
+    Made by `fit_menu` or `plain_menu`, which see to hostile texts. `tokens` may still be over the budget when nothing is left to cut.
     """
 
     topics: tuple[MenuTopic, ...]
@@ -76,9 +76,21 @@ def render_menu(menu: FittedMenu) -> str:
     return f"{_HEADER}{lines}\n{_note(menu.cuts)}{_FOOTER}"
 
 
+def plain_menu(topics: Sequence[MenuTopic]) -> FittedMenu:
+    """Return the uncut menu, its texts fit for a line each and closing no tag."""
+    return FittedMenu(
+        topics=tuple(
+            replace(topic, subjects=tuple(map(_plain_subject, topic.subjects)))
+            if topic.subjects
+            else topic
+            for topic in topics
+        )
+    )
+
+
 def slugs_fit(topics: Sequence[MenuTopic], budget: int) -> bool:
     """Tell whether slugs alone fit the budget; if not, no summary need be read."""
-    return _characters(_without_summaries(_plain(topics))) <= _room(budget)
+    return _characters(_without_summaries(plain_menu(topics))) <= _room(budget)
 
 
 def fit_menu(topics: Sequence[MenuTopic], budget: int) -> FittedMenu:
@@ -89,14 +101,15 @@ def fit_menu(topics: Sequence[MenuTopic], budget: int) -> FittedMenu:
     first. Topics themselves are never cut.
     """
     room = _room(budget)
-    menu = _plain(topics)
-    if _characters(menu) <= room:
-        # A summary that was not read was left out by the caller, for want of room.
-        return menu if _all_read(menu) else _without_summaries(menu)
+    menu = plain_menu(topics)
+    # What was not read was left out by the caller, for want of room.
+    read = _all_read(menu)
+    if read and _characters(menu) <= room:
+        return menu
     bare = _without_summaries(menu)
     if _characters(bare) > room:
         return _count_largest(bare, room)
-    return _shorten_evenly(menu, room) or bare
+    return (_shorten_evenly(menu, room) if read else None) or bare
 
 
 def _shorten_evenly(menu: FittedMenu, room: int) -> FittedMenu | None:
@@ -128,18 +141,6 @@ def _count_largest(menu: FittedMenu, room: int) -> FittedMenu:
         if total + _overhead(cuts) <= room:
             break
     return FittedMenu(topics=tuple(topics), cuts=cuts)
-
-
-def _plain(topics: Sequence[MenuTopic]) -> FittedMenu:
-    """Return the uncut menu, its texts fit for a line and closing no tag."""
-    return FittedMenu(
-        topics=tuple(
-            replace(topic, subjects=tuple(map(_plain_subject, topic.subjects)))
-            if topic.subjects
-            else topic
-            for topic in topics
-        )
-    )
 
 
 def _plain_subject(subject: MenuSubject) -> MenuSubject:

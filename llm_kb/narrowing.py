@@ -19,26 +19,18 @@ _WILDCARDS = re.compile(r"([*?\[])")
 class Group:
     """Names that one pattern matches, and none besides them.
 
-    All begin with `stem`. The names of a deep group go on in a directory below
-    it; those of any other are files side by side.
+    All begin with `stem`, and `rest` matches how they go on: `**` below a
+    directory, `*` side by side, `*/**` in directories side by side, or nothing.
     """
 
     stem: str
-    deep: bool
+    rest: str
     names: tuple[str, ...]
 
     @property
     def pattern(self) -> str:
         """The pattern that matches exactly these names."""
-        stem = _WILDCARDS.sub(r"[\1]", self.stem)
-        if not self.deep:
-            return f"{stem}*"
-        return f"{stem}**" if self.is_directory else f"{stem}*/**"
-
-    @property
-    def is_directory(self) -> bool:
-        """Whether these are all the names below one directory."""
-        return self.deep and (not self.stem or self.stem.endswith("/"))
+        return _WILDCARDS.sub(r"[\1]", self.stem) + self.rest
 
 
 def narrow(names: Iterable[str], *, few: int, most: int) -> tuple[Group, ...]:
@@ -46,16 +38,16 @@ def narrow(names: Iterable[str], *, few: int, most: int) -> tuple[Group, ...]:
 
     The largest group is split first. Groups are sorted by their patterns.
     """
-    whole = Group(stem="", deep=True, names=tuple(sorted(names)))
+    whole = Group(stem="", rest="**", names=tuple(sorted(names)))
     # heapq pops the smallest, so counts are negative; the stem makes ties definite.
-    heap = [(-len(whole.names), whole.stem, whole.deep, whole)]
+    heap = [(-len(whole.names), whole.stem, whole.rest, whole)]
     done: list[Group] = []
     while heap:
         group = heapq.heappop(heap)[-1]
         room = most - len(heap) - len(done)
         parts = _split(group, room) if len(group.names) > few else ()
         for part in parts:
-            heapq.heappush(heap, (-len(part.names), part.stem, part.deep, part))
+            heapq.heappush(heap, (-len(part.names), part.stem, part.rest, part))
         if not parts:
             done.append(group)
     return tuple(sorted(done, key=lambda group: group.pattern))
@@ -67,7 +59,7 @@ def _split(group: Group, room: int) -> tuple[Group, ...]:
     A directory is split into its files and its directories. Where those are too
     many, and among files side by side, the next character decides.
     """
-    if group.is_directory:
+    if group.rest == "**":
         parts = _divide(group, _by_component)
         if len(parts) <= room:
             return parts
@@ -76,23 +68,25 @@ def _split(group: Group, room: int) -> tuple[Group, ...]:
     return parts if len(parts) <= room and parts != (group,) else ()
 
 
-def _divide(group: Group, key: Callable[[str, int], tuple[str, bool]]) -> tuple[Group, ...]:
+def _divide(group: Group, key: Callable[[str, int], tuple[str, str]]) -> tuple[Group, ...]:
     start = len(group.stem)
-    found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for name in group.names:
-        stem, deep = key(name, start)
-        found[stem, deep].append(name)
+        found[key(name, start)].append(name)
     return tuple(
-        Group(stem=stem, deep=deep, names=tuple(names)) for (stem, deep), names in found.items()
+        Group(stem=stem, rest=rest, names=tuple(names)) for (stem, rest), names in found.items()
     )
 
 
-def _by_component(name: str, start: int) -> tuple[str, bool]:
-    """Tell a directory's own files, whose stem is the directory, from each directory's."""
+def _by_component(name: str, start: int) -> tuple[str, str]:
+    """Tell the names below each directory from those beside them."""
     end = name.find("/", start) + 1
-    return (name[:end], True) if end else (name[:start], False)
+    return (name[:end], "**") if end else (name[:start], "*")
 
 
-def _by_character(name: str, start: int) -> tuple[str, bool]:
-    """Lengthen the stem by a character; a `/` ends the name of a directory."""
-    return name[: start + 1], name.find("/", start) >= 0
+def _by_character(name: str, start: int) -> tuple[str, str]:
+    """Lengthen the stem by a character."""
+    stem = name[: start + 1]
+    if "/" in name[start:]:
+        return stem, "**" if stem.endswith("/") else "*/**"
+    return stem, "*" if len(name) > start else ""

@@ -71,12 +71,12 @@ class Presented:
 def present(subject: Subject, content: Content) -> Presented:
     """Return a subject as a model reads it, with a notice of all that was changed."""
     data = content.data
+    if not content.size:
+        return _without_body(subject, content, "this file is empty")
     if data.find(0, 0, SNIFFED_BYTES) >= 0:
         notice = f"{_kind_of_binary(data)}, {_count(content.size, 'byte')}, skipped"
         return _without_body(subject, content, notice, binary=True)
     body, shown, notices = _decode(data, whole=len(data) >= content.size)
-    if not content.size:
-        notices = ("this file is empty",)
     head, tail = _frame(subject.extension, body)
     if notices or content.origin:
         head = _preamble(content.origin, notices) + head

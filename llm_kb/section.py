@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from llm_kb.menu import FittedMenu, MenuTopic, render_menu
+from llm_kb.menu import FittedMenu, MenuTopic, plain_menu, render_menu
 from llm_kb.plain_text import attribute, defuse
 from llm_kb.presentation import Presented, wrapped_parts
 from llm_kb.topics import Topic
@@ -24,11 +24,11 @@ def render_section(
 ) -> str | None:
     """Return the element, without a line feed at its end; None when nothing is to say.
 
-    A menu that was not fitted is rendered as it is. A pre-loaded topic without
+    A menu that was not fitted is rendered whole. A pre-loaded topic without
     subjects says nothing.
     """
     if not isinstance(menu, FittedMenu):
-        menu = FittedMenu(topics=tuple(menu))
+        menu = plain_menu(menu)
     preloaded = [topic for topic in preloaded if topic.subjects]
     if not preloaded and not menu.topics:
         return None

@@ -12,6 +12,9 @@ from typing import Protocol
 import pytest
 from click.testing import CliRunner, Result
 
+# Fixtures and hooks of conftest, kept in modules of their own.
+from tests.golden_files import golden as golden
+from tests.golden_files import pytest_addoption as pytest_addoption
 from tests.isolation import guard_home, isolated_environment, make_home, writes_to_home
 
 # `llm` decides at import which plugins it loads. Naming this one loads it through its
