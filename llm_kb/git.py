@@ -5,9 +5,41 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 from llm_kb.errors import KbError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing itself from Python 3.11 on
+
+_KEPT = frozenset(
+    {
+        "GIT_ASKPASS",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_AUTHOR_NAME",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_EXEC_PATH",
+        "GIT_HTTP_PROXY_AUTHMETHOD",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_SSH_VARIANT",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_NO_VERIFY",
+    }
+)
+_KEPT_PREFIXES = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+"""Who the user is, how a server is reached, how git is set up. Never which repository:
+git exports GIT_DIR and its kin to the hooks it runs, and they would lead every command
+here to the repository of the hook, wherever it works. The directory decides."""
 
 
 class GitError(KbError):
@@ -26,19 +58,7 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     kept = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith("GIT_")
-        or key
-        in {
-            "GIT_EXEC_PATH",
-            "GIT_SSL_CAINFO",
-            "GIT_SSL_NO_VERIFY",
-            "GIT_CONFIG_GLOBAL",
-            "GIT_CONFIG_NOSYSTEM",
-            "GIT_AUTHOR_NAME",
-            "GIT_AUTHOR_EMAIL",
-            "GIT_COMMITTER_NAME",
-            "GIT_COMMITTER_EMAIL",
-        }
+        if not key.startswith("GIT_") or key in _KEPT or key.startswith(_KEPT_PREFIXES)
     }
     kept["GIT_TERMINAL_PROMPT"] = "0"
     kept["LC_ALL"] = "C.UTF-8"
@@ -63,10 +83,104 @@ def run_git(
             timeout=timeout,
             check=False,
         )
-    except FileNotFoundError as error:
-        raise GitError(args, 127, "git is not installed or not on PATH") from error
+    except OSError as error:
+        raise _not_started(args, error) from error
     except subprocess.TimeoutExpired as error:
         raise GitError(args, 124, f"timed out after {timeout} s") from error
     if done.returncode:
         raise GitError(args, done.returncode, done.stderr.decode(errors="replace"))
     return done.stdout
+
+
+def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
+    """Return at most `limit` bytes of what git prints, and whether there was more.
+
+    git is stopped as soon as the limit is reached, so its output may be of any size.
+    """
+    with _start(args, cwd) as process:
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        assert process.stderr is not None  # noqa: S101
+        data = process.stdout.read(limit + 1)
+        if len(data) > limit:
+            process.kill()
+            return data[:limit], True
+        said = process.stderr.read()
+    if process.returncode:
+        raise GitError(args, process.returncode, said.decode(errors="replace"))
+    return data, False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitObject:
+    """An object of a repository: its full id, its type and its bytes."""
+
+    id: str
+    type: str
+    data: bytes
+
+
+class ObjectReader:
+    """Reads the objects of one repository through a single git process."""
+
+    def __init__(self, cwd: Path) -> None:
+        self._args = ("cat-file", "--batch")
+        self._process = _start(self._args, cwd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            # An answer may have been left half read, and git would wait for its reader.
+            self._process.kill()
+        self._process.communicate()
+
+    def read(self, name: str) -> GitObject | None:
+        """Return the object of this name, in any notation of git's; None without one."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None  # noqa: S101 - pipes were asked for
+        assert stdout is not None  # noqa: S101
+        try:
+            stdin.write(name.encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            raise self._fail() from None  # what git printed says more than the pipe
+        header = stdout.readline()
+        if not header:
+            raise self._fail()
+        # "<id> <type> <size>", or the name we gave and "missing" or "ambiguous"
+        words = header.split()
+        if len(words) != 3 or words[2] == b"missing" or not words[2].isdigit():
+            return None
+        data = stdout.read(int(words[2]))
+        stdout.read(1)  # the line's end
+        return GitObject(id=words[0].decode(), type=words[1].decode(), data=data)
+
+    def _fail(self) -> GitError:
+        said = self._process.communicate()[1]
+        return GitError(self._args, self._process.returncode, said.decode(errors="replace"))
+
+
+def _start(args: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - a list, no shell
+            ["git", *args],  # noqa: S607 - the user's git
+            cwd=cwd,
+            env=git_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except OSError as error:
+        raise _not_started(args, error) from error
+
+
+def _not_started(args: Sequence[str], error: OSError) -> GitError:
+    if isinstance(error, FileNotFoundError) and error.filename == "git":
+        return GitError(args, 127, "git is not installed or not on PATH")
+    return GitError(args, 126, f"{error.filename}: {error.strerror}")

@@ -1,0 +1,217 @@
+"""What `emit_knowledge` takes and answers, and how an entry joins the store. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from llm_kb.capture.entries import (
+    CONVENTION,
+    KINDS,
+    LAST_IDS,
+    STABILITIES,
+    Entry,
+    Kind,
+    KnowledgeStore,
+    describe,
+    id_number,
+)
+from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
+from llm_kb.capture.likeness import find_duplicate, find_nearest
+from llm_kb.plain_text import one_line, shorten
+
+MAX_FIELD_CHARS = 2000
+"""An entry is read by everyone who works here: a sentence or two, not a document."""
+
+EMIT_NAME = "emit_knowledge"
+EMIT_DESCRIPTION = (
+    "Record a repo-wide convention, module boundary, or anti-pattern discovered in this "
+    "commit. Only use when the pattern clearly applies beyond this single commit. Most "
+    "commits produce zero knowledge entries."
+)
+EMIT_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "entry_type": {
+            "type": "string",
+            "enum": ["convention", "boundary", "anti_pattern"],
+            "description": "Type of knowledge entry",
+        },
+        "scope": {
+            "type": "string",
+            "description": (
+                "For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"
+            ),
+        },
+        "rule": {
+            "type": "string",
+            "description": "For convention: the rule or convention text",
+        },
+        "stability": {
+            "type": "string",
+            "enum": ["permanent", "provisional", "experimental"],
+            "description": ("For convention: how stable is this convention? Default: provisional"),
+        },
+        "module": {
+            "type": "string",
+            "description": "For boundary: the module path (e.g. 'src/git/')",
+        },
+        "owns": {
+            "type": "string",
+            "description": "For boundary: what this module is responsible for",
+        },
+        "boundary": {
+            "type": "string",
+            "description": "For boundary: the boundary rule (what it must not do)",
+        },
+        "pattern": {
+            "type": "string",
+            "description": "For anti_pattern: the pattern to avoid",
+        },
+        "instead": {
+            "type": "string",
+            "description": "For anti_pattern: what to do instead",
+        },
+    },
+    "required": ["entry_type"],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """What became of an entry: the store that holds it, and whether it is new there."""
+
+    store: KnowledgeStore
+    entry: Entry
+    is_new: bool
+    near: tuple[Entry, ...] = ()
+
+
+def parse_emission(
+    arguments: Mapping[str, object], *, tag: str = "entry_type", where: str = ""
+) -> Entry:
+    """Return the entry, still without id and provenance, that the arguments describe.
+
+    `tag` is the argument that names the kind, `where` the path put before the
+    names in messages. Raises InvalidEntryError with every problem.
+    """
+    # A model fills what it has no use for with null or nothing.
+    given = {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and not (isinstance(value, str) and not value.strip())
+    }
+    kind = _parse_kind(given.pop(tag, None), tag, where)
+    missing = [name for name in kind.required if name not in given]
+    problems = [f"{where}{name}: required for {kind.name}" for name in missing]
+    fields: dict[str, object] = {}
+    for name, value in given.items():
+        problem = _find_problem(kind, name, value)
+        if problem:
+            problems.append(f"{where}{name}: {problem}")
+        else:
+            fields[name] = clean(str(value))
+    if problems:
+        raise InvalidEntryError(problems)
+    if kind is CONVENTION:
+        fields.setdefault("stability", "provisional")
+    return Entry(kind, fields)
+
+
+def _parse_kind(name: object, tag: str, where: str) -> Kind:
+    for kind in KINDS:
+        if kind.name == name:
+            return kind
+    names = ", ".join(kind.name for kind in KINDS)
+    found = "required" if name is None else f"unknown type {name!r}"
+    raise InvalidEntryError([f"{where}{tag}: {found}; use one of {names}"])
+
+
+def _find_problem(kind: Kind, name: str, value: object) -> str | None:
+    if name not in kind.settable:
+        owner = next((other.name for other in KINDS if name in other.settable), None)
+        belongs = f"belongs to {owner}, not to" if owner else "is no field of"
+        return f"{belongs} {kind.name}, which takes {', '.join(kind.settable)}"
+    if not isinstance(value, str):
+        return f"expected text, found {describe(value)}"
+    if name == "stability" and value not in STABILITIES:
+        return f"unknown stability {value!r}; use one of {', '.join(STABILITIES)}"
+    if len(value) > MAX_FIELD_CHARS:
+        return f"{len(value):,} characters; keep it to {MAX_FIELD_CHARS:,}"
+    return None
+
+
+def clean(text: str) -> str:
+    """Return text as it is stored: trimmed, and without halves of surrogate pairs."""
+    return text.strip().encode("utf-8", "replace").decode()
+
+
+def with_provenance(entry: Entry, commit: str) -> Entry:
+    """Return the entry with the commit it comes from, unless it names one."""
+    return entry._replace(fields={entry.kind.provenance: commit, **entry.fields})
+
+
+def add_entry(store: KnowledgeStore, entry: Entry, id_: str | None = None) -> Addition:
+    """Put an entry into a store, under a new id or the one asked for.
+
+    The store stays as it is when an entry already says the same. Raises
+    TakenIdError when the id asked for belongs to another entry.
+    """
+    duplicate = find_duplicate(entry, store.entries)
+    if duplicate:
+        return Addition(store=store, entry=duplicate, is_new=False)
+    if id_ is not None and any(other.id == id_ for other in store.entries):
+        raise TakenIdError(id_)
+    near = find_nearest(entry, store.entries)
+    entry = entry._replace(fields={"id": id_ or store.next_id(entry.kind), **entry.fields})
+    return Addition(store=insert(store, entry), entry=entry, is_new=True, near=near)
+
+
+def insert(store: KnowledgeStore, entry: Entry) -> KnowledgeStore:
+    """Return the store with an entry at the end of its kind."""
+    entries = [*store.entries, entry]
+    return replace(store, entries=tuple(e for kind in KINDS for e in entries if e.kind is kind))
+
+
+def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple[Entry, ...]]:
+    """Return the store without an id, and the entries that had it.
+
+    Raises UnknownEntryError when there is none. The number of the id is
+    remembered where it was the highest, so that no later entry gets it.
+    """
+    removed = tuple(entry for entry in store.entries if entry.id == id_)
+    if not removed:
+        raise UnknownEntryError(id_, _near_ids(store, id_))
+    left = replace(store, entries=tuple(e for e in store.entries if e.id != id_))
+    last = dict(store.last_ids)
+    for entry in removed:
+        number = id_number(entry.kind, id_)
+        if number >= id_number(entry.kind, left.next_id(entry.kind)):
+            last[entry.kind.prefix] = number
+    extra = {**left.extra, LAST_IDS: last} if last != store.last_ids else left.extra
+    return replace(left, extra=extra), removed
+
+
+def _near_ids(store: KnowledgeStore, id_: str) -> list[str]:
+    wanted = id_.lower().strip()
+    digits = "".join(filter(str.isdigit, wanted))
+    ids = [entry.id for entry in store.entries]
+    near = [i for i in ids if i.lower() == wanted]
+    return (near or [i for i in ids if digits and i.endswith(f"-{digits}")])[:5]
+
+
+def render_reply(addition: Addition) -> str:
+    """Return what the tool answers: what was recorded, or what already exists."""
+    if not addition.is_new:
+        return f"already exists: {render_short(addition.entry)}"
+    lines = [f"recorded {addition.entry.kind.name} {render_short(addition.entry)}"]
+    if addition.near:
+        lines.append("near entries, kept apart:")
+        lines.extend(f"- {render_short(entry)}" for entry in addition.near)
+    return "\n".join(lines)
+
+
+def render_short(entry: Entry) -> str:
+    """Return an entry on one line: id, place, rule."""
+    place = f" ({one_line(entry.place)})" if entry.place else ""
+    return f"{one_line(entry.id)}{place}: {shorten(one_line(entry.rule), 120)}"

@@ -1,0 +1,113 @@
+"""What can be wrong with captured knowledge, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from llm_kb.errors import KbError
+
+
+class NotARepositoryError(KbError):
+    """A directory that lies in no git repository."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        super().__init__(
+            f"{str(directory)!r} is not inside a git repository; "
+            "captured knowledge is kept in one, so change into it or run `git init`"
+        )
+
+
+class NoCommitError(KbError):
+    """A repository without a commit, where knowledge can have no provenance."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        super().__init__(
+            f"the repository of {str(directory)!r} has no commit yet; "
+            "knowledge is recorded with the commit it comes from, so commit something first"
+        )
+
+
+class UnknownCommitError(KbError):
+    """A name that no commit of the repository has."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"no commit is called {name!r} in this repository")
+
+
+class IdentityError(KbError):
+    """A repository whose user git does not know."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "git does not know who you are, and knowledge is written as a commit; "
+            'run `git config --global user.name "…"` and '
+            '`git config --global user.email "…"`, then try again'
+        )
+
+
+class DamagedStoreError(KbError):
+    """A note that holds something else than a knowledge store; it is left alone."""
+
+    def __init__(self, ref: str, target: str, problems: Sequence[str]) -> None:
+        self.ref = ref
+        self.target = target
+        self.problems = tuple(problems)
+        listed = "".join(f"\n  - {problem}" for problem in self.problems)
+        super().__init__(
+            f"the knowledge store under {ref} cannot be read, and was not touched:{listed}\n"
+            f"Look at it with: git notes --ref={ref} show {target}"
+        )
+
+
+class BusyStoreError(KbError):
+    """A store that others kept changing for as long as we were willing to try."""
+
+    def __init__(self, ref: str, said: str) -> None:
+        self.ref = ref
+        self.said = said
+        super().__init__(
+            f"{ref} kept being changed or locked by others; try again. git said: {said}"
+        )
+
+
+class InvalidEntryError(KbError):
+    """Fields that make no entry, all of them reported together."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+class InvalidAnnotationError(KbError):
+    """JSON that is no annotation, each problem with the path to it."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        listed = "".join(f"\n  - {problem}" for problem in self.problems)
+        super().__init__(f"the annotation is invalid, and nothing was written:{listed}")
+
+
+class UnknownEntryError(KbError):
+    """An id that no entry has."""
+
+    def __init__(self, id_: str, near: Sequence[str] = ()) -> None:
+        self.id = id_
+        self.near = tuple(near)
+        message = f"no entry is called {id_!r}"
+        if self.near:
+            message += "; did you mean: " + ", ".join(self.near)
+        super().__init__(f"{message}; `llm kb knowledge list` shows them all")
+
+
+class TakenIdError(KbError):
+    """An id that was asked for and belongs to another entry."""
+
+    def __init__(self, id_: str) -> None:
+        self.id = id_
+        super().__init__(
+            f"the id {id_!r} belongs to another entry; leave out --id to get a new one"
+        )

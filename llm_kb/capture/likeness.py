@@ -1,0 +1,53 @@
+"""When two entries say the same, and which ones come near. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from llm_kb.capture.entries import Entry
+
+NEAR_ENOUGH = 0.5
+"""The share of their words that two rules must have in common to be named together."""
+
+_SENTENCE_ENDS = ".,;:!?…。、，；：！？ "  # noqa: RUF001 - the full-width ones end sentences too
+# Brackets and quotes stay: `parse()` and `parse(*)` differ in nothing else.
+
+
+def normalize(text: str) -> str:
+    """Return text in lower case, white space collapsed, without trailing punctuation."""
+    return " ".join(text.lower().split()).rstrip(_SENTENCE_ENDS)
+
+
+def dedup_key(entry: Entry) -> tuple[str, str | None, str]:
+    """Return what two entries share that say the same: kind, place and rule."""
+    place = entry.place
+    return entry.kind.name, None if place is None else normalize_place(place), normalize(entry.rule)
+
+
+def normalize_place(place: str) -> str:
+    """Return a scope as it is compared: `./src/`, `src/` and `src` are one place."""
+    plain = place.strip()
+    while plain.startswith("./"):
+        plain = plain[2:].lstrip("/")
+    return plain.rstrip("/") or plain
+
+
+def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:
+    """Return the first entry that already says what the candidate says."""
+    key = dedup_key(candidate)
+    same = (e for e in entries if e.kind is candidate.kind and dedup_key(e) == key)
+    return next(same, None)
+
+
+def find_nearest(candidate: Entry, entries: Iterable[Entry], limit: int = 3) -> tuple[Entry, ...]:
+    """Return the entries of the same kind whose rules share the most words, nearest first."""
+    words = set(normalize(candidate.rule).split())
+    scored = []
+    for entry in entries:
+        if entry.kind is candidate.kind:
+            others = set(normalize(entry.rule).split())
+            share = len(words & others) / (len(words | others) or 1)
+            if share >= NEAR_ENOUGH:
+                scored.append((share, entry))
+    scored.sort(key=lambda pair: -pair[0])  # stable: of equals, the older entry first
+    return tuple(entry for _, entry in scored[:limit])

@@ -1,0 +1,99 @@
+"""Where a repository keeps its refs, found without starting git."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.errors import KbError
+from llm_kb.git import GitError, run_git
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """The directories of the repository that holds a directory."""
+
+    root: Path
+    """The top of the work tree; of a bare repository, itself."""
+    git_dir: Path
+    """What belongs to this work tree alone: its HEAD, its index."""
+    common_dir: Path
+    """What all work trees share: the refs and the objects."""
+
+
+def find_repository(directory: Path) -> Repository | None:
+    """Return the repository that git would find from a directory; None without one.
+
+    Reads the `.git` entries of the directory and its parents, and starts nothing.
+    """
+    directory = directory.absolute()
+    for parent in (directory, *directory.parents):
+        git_dir = _git_dir_of(parent)
+        if git_dir:
+            return Repository(root=parent, git_dir=git_dir, common_dir=_common_dir_of(git_dir))
+    return None
+
+
+def _git_dir_of(directory: Path) -> Path | None:
+    dot_git = directory / ".git"
+    try:
+        if dot_git.is_dir():
+            return dot_git if _is_git_dir(dot_git) else None
+        if dot_git.is_file():
+            # A linked work tree or a submodule: one line that says where.
+            said = dot_git.read_text(encoding="utf-8", errors="surrogateescape")
+            named = directory / said.removeprefix("gitdir:").strip()
+            return named if said.startswith("gitdir:") and named.is_dir() else None
+    except OSError:
+        return None  # not ours to read, so not ours to use
+    return directory if _is_git_dir(directory) else None
+
+
+def _is_git_dir(directory: Path) -> bool:
+    return (
+        (directory / "HEAD").is_file()
+        and (directory / "objects").is_dir()
+        and (directory / "refs").is_dir()
+    )
+
+
+def _common_dir_of(git_dir: Path) -> Path:
+    try:
+        said = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return git_dir  # the main work tree, or a submodule: it shares with nobody
+    return git_dir / said.strip()
+
+
+def has_ref(repository: Repository, ref: str) -> bool:
+    """Tell whether a ref exists, by reading files; git is asked only where refs are none."""
+    common = repository.common_dir
+    if (common / ref).is_file():
+        return True
+    if (common / "reftable").is_dir():
+        return _git_has_ref(repository, ref)
+    try:
+        packed = (common / "packed-refs").read_bytes()
+    except OSError:
+        return False
+    return f" {ref}\n".encode() in packed
+
+
+def _git_has_ref(repository: Repository, ref: str) -> bool:
+    try:
+        run_git("rev-parse", "--verify", "--quiet", "--end-of-options", ref, cwd=repository.root)
+    except GitError:
+        return False
+    return True
+
+
+def read_config(directory: Path, *names: str) -> str | None:
+    """Return the first of git's settings that is set and not empty."""
+    for name in names:
+        try:
+            value = run_git("config", "--get", name, cwd=directory).decode(errors="replace").strip()
+        except KbError:
+            continue  # not set: exit code 1
+        if value:
+            return value
+    return None

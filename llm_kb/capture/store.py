@@ -1,0 +1,233 @@
+"""The knowledge store of a repository: read it, change it, lose nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.capture.emission import Addition, add_entry, remove_entry, with_provenance
+from llm_kb.capture.entries import (
+    Entry,
+    KnowledgeStore,
+    StoreFormatError,
+    dump_json,
+    parse_store,
+    store_json,
+)
+from llm_kb.capture.errors import (
+    BusyStoreError,
+    DamagedStoreError,
+    NoCommitError,
+    NotARepositoryError,
+    UnknownCommitError,
+)
+from llm_kb.capture.notes import (
+    ANNOTATIONS_REF,
+    CHRONICLE_TARGET,
+    KNOWLEDGE_REF,
+    Note,
+    RefMovedError,
+    commit_note,
+    empty_tree_of,
+    move_refs,
+    read_note,
+)
+from llm_kb.capture.repository import Repository, find_repository
+from llm_kb.git import ObjectReader
+
+PATIENCE = 30.0
+"""Seconds to go on trying while others change the store."""
+
+_QUEUE_PATIENCE = 10.0
+
+OLDER_PLACES = (
+    (ANNOTATIONS_REF, CHRONICLE_TARGET),
+    (ANNOTATIONS_REF, None),
+    (KNOWLEDGE_REF, CHRONICLE_TARGET),
+)
+"""Where else a store may be: ref and object, None for the empty tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The store at one moment, and the commit of its repository it would be written for."""
+
+    commit: str
+    note: Note
+    store: KnowledgeStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A store to be written, and further refs that move with it or not at all.
+
+    A `store` of None leaves the store as it is.
+    """
+
+    store: KnowledgeStore | None
+    message: str
+    moves: tuple[tuple[str, str, str | None], ...] = ()
+
+
+def require_repository(directory: Path) -> Repository:
+    """Return the repository of a directory or raise NotARepositoryError."""
+    repository = find_repository(directory)
+    if repository is None:
+        raise NotARepositoryError(directory)
+    return repository
+
+
+def load_store(directory: Path) -> KnowledgeStore:
+    """Return the store of a repository, empty where nothing was captured yet.
+
+    Raises NotARepositoryError, or DamagedStoreError when the note is no store.
+    """
+    require_repository(directory)
+    with ObjectReader(directory) as reader:
+        note = read_note(reader, KNOWLEDGE_REF)
+    return parse_note(note) if note else KnowledgeStore()
+
+
+def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return the stores that git-chronicle itself has written, with where they are.
+
+    Its releases keep the store beside the annotations, and on an id that is not
+    the empty tree's. What is found is only ever read.
+    """
+    require_repository(directory)
+    with ObjectReader(directory) as reader:
+        notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
+    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
+
+
+def parse_note(note: Note) -> KnowledgeStore:
+    """Return the store a note holds; raise DamagedStoreError when it holds none."""
+    if note.data is None:
+        return KnowledgeStore()
+    try:
+        return parse_store(note.data)
+    except StoreFormatError as error:
+        raise DamagedStoreError(note.ref, note.target, error.problems) from error
+
+
+def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
+    """Read the store and resolve the commit that knowledge is about to come from."""
+    with ObjectReader(directory) as reader:
+        found = reader.read(f"{commit}^{{commit}}")
+        if found is None:
+            raise NoCommitError(directory) if commit == "HEAD" else UnknownCommitError(commit)
+        note = read_note(reader, KNOWLEDGE_REF, empty_tree_of(found.id))
+    assert note is not None  # noqa: S101 - an object was named
+    return Snapshot(commit=found.id, note=note, store=parse_note(note))
+
+
+def change_store(
+    directory: Path, decide: Callable[[Snapshot], Change | None], commit: str = "HEAD"
+) -> None:
+    """Let `decide` change the store, again and again until nobody else did meanwhile.
+
+    `decide` answers None to leave everything as it is. The store is written when
+    this returns. Raises BusyStoreError when others never let go.
+    """
+    repository = require_repository(directory)
+    deadline = time.monotonic() + PATIENCE
+    pause = 0.005
+    with _queue_of_writers(repository.common_dir):
+        while True:
+            snapshot = read_snapshot(directory, commit)
+            change = decide(snapshot)
+            if change is None:
+                return
+            try:
+                _write(directory, snapshot.note, change)
+                return
+            except RefMovedError as error:
+                if time.monotonic() > deadline:
+                    raise BusyStoreError(KNOWLEDGE_REF, str(error)) from error
+            # Jitter, so that those who collided once do not collide again.
+            time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
+            pause = min(pause * 2, 0.5)
+
+
+def _write(directory: Path, note: Note, change: Change) -> None:
+    moves = list(change.moves)
+    if change.store is not None:
+        data = dump_json(store_json(change.store))
+        new = commit_note(directory, note, data, change.message)
+        moves.append((note.ref, new, note.commit))
+    move_refs(directory, moves, change.message)
+
+
+def add_to_store(
+    directory: Path,
+    entry: Entry,
+    *,
+    id_: str | None = None,
+    commit: str = "HEAD",
+    provenance: bool = True,
+) -> Addition:
+    """Record an entry unless it already exists; it is in the store when this returns.
+
+    With `provenance` the entry is given `commit` as the one it comes from.
+    """
+    done: list[Addition] = []
+
+    def decide(snapshot: Snapshot) -> Change | None:
+        known = with_provenance(entry, snapshot.commit) if provenance else entry
+        addition = add_entry(snapshot.store, known, id_)
+        done.append(addition)
+        if not addition.is_new:
+            return None
+        return Change(store=addition.store, message=f"Add {addition.entry.id}")
+
+    change_store(directory, decide, commit)
+    return done[-1]
+
+
+def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
+    """Remove the entries of an id and return them; raise UnknownEntryError without one."""
+    done: list[tuple[Entry, ...]] = []
+
+    def decide(snapshot: Snapshot) -> Change:
+        store, removed = remove_entry(snapshot.store, id_)
+        done.append(removed)
+        return Change(store=store, message=f"Remove {id_}")
+
+    change_store(directory, decide)
+    return done[-1]
+
+
+@contextmanager
+def _queue_of_writers(common_dir: Path) -> Iterator[None]:
+    """Let writers on this machine take turns.
+
+    The ref alone keeps the store right; turns spare ten writers nine failures each.
+    So where there are no such locks, or one is held too long, we go on without.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - there is none on Windows
+
+    deadline = time.monotonic() + _QUEUE_PATIENCE
+    # The directory itself is locked: git does not look at such locks, no file is
+    # left behind, and the lock ends with the process however that ends.
+    descriptor = os.open(common_dir, os.O_RDONLY)
+    try:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - no secret
+            except OSError:
+                break  # a file system without locks
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,54 @@
+"""`emit_knowledge` as a tool of llm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from llm import Tool
+
+from llm_kb.capture.emission import (
+    EMIT_DESCRIPTION,
+    EMIT_NAME,
+    EMIT_SCHEMA,
+    Addition,
+    parse_emission,
+    render_reply,
+)
+from llm_kb.capture.repository import find_repository
+from llm_kb.capture.store import add_to_store
+
+
+def make_emit_knowledge() -> Tool | None:
+    """Return the tool where a repository is found upward of here, else None.
+
+    Reads directory entries alone: this runs whenever llm collects its tools.
+    """
+    return make_emit_tool() if find_repository(Path.cwd()) else None
+
+
+def make_emit_tool(
+    commit: str = "HEAD",
+    *,
+    directory: Path | None = None,
+    watch: Callable[[Addition], None] | None = None,
+) -> Tool:
+    """Return `emit_knowledge`, whose entries come from `commit`.
+
+    The directory is that of the moment of the call unless one is named. `watch` is
+    told of every entry, new or not, before the model is.
+    """
+
+    def emit_knowledge(**arguments: object) -> str:
+        entry = parse_emission(arguments)
+        addition = add_to_store(directory or Path.cwd(), entry, commit=commit)
+        if watch:
+            watch(addition)
+        return render_reply(addition)
+
+    return Tool(
+        name=EMIT_NAME,
+        description=EMIT_DESCRIPTION,
+        input_schema=EMIT_SCHEMA,
+        implementation=emit_knowledge,
+    )

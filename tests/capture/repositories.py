@@ -1,0 +1,69 @@
+"""Repositories made with the real git."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llm_kb.git import run_git
+
+SHA1_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repo:
+    """A repository on disk and what tests do to it."""
+
+    path: Path
+
+    def git(self, *args: str, stdin: str = "") -> str:
+        """Run git here and return what it printed, without the last line's end."""
+        return run_git(*args, cwd=self.path, stdin=stdin.encode()).decode().rstrip("\n")
+
+    def commit(self, message: str = "change", **files: str | bytes) -> str:
+        """Write files, commit everything, and return the commit's id.
+
+        In a file's name `__` stands for `/` and `_` for `.`.
+        """
+        for name, content in files.items():
+            path = self.path / name.replace("__", "/").replace("_", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.head
+
+    @property
+    def head(self) -> str:
+        """The id of HEAD's commit."""
+        return self.git("rev-parse", "HEAD")
+
+    def note(self, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE) -> str:
+        """Return a note as git itself shows it."""
+        return self.git("notes", f"--ref={ref}", "show", target)
+
+    def note_json(self, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE) -> Any:
+        """Return a note that is JSON."""
+        return json.loads(self.note(ref, target))
+
+    def write_note(
+        self, text: str, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE
+    ) -> None:
+        """Write a note as git-chronicle does, with `git notes add`."""
+        self.git("notes", f"--ref={ref}", "add", "-f", "-F", "-", target, stdin=text)
+
+
+def make_repo(path: Path, *options: str) -> Repo:
+    """Return a new repository with one commit."""
+    repo = make_empty_repo(path, *options)
+    repo.commit("first", README_md="hello\n")
+    return repo
+
+
+def make_empty_repo(path: Path, *options: str) -> Repo:
+    """Return a new repository without any commit."""
+    run_git("init", "--quiet", *options, str(path))
+    return Repo(path=path)

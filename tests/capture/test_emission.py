@@ -1,0 +1,235 @@
+"""What `emit_knowledge` takes, and how an entry joins the store."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.capture.emission import (
+    EMIT_SCHEMA,
+    Addition,
+    add_entry,
+    parse_emission,
+    remove_entry,
+    render_reply,
+    with_provenance,
+)
+from llm_kb.capture.entries import (
+    ANTI_PATTERN,
+    BOUNDARY,
+    CONVENTION,
+    KINDS,
+    STABILITIES,
+    Entry,
+    KnowledgeStore,
+)
+from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
+
+
+def convention(rule: str, scope: str = "src/") -> Entry:
+    return parse_emission({"entry_type": "convention", "scope": scope, "rule": rule})
+
+
+def anti_pattern(pattern: str) -> Entry:
+    return parse_emission({"entry_type": "anti_pattern", "pattern": pattern, "instead": "x"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param(
+            {"entry_type": "convention", "scope": " src/ ", "rule": "r\n"},
+            Entry(CONVENTION, {"scope": "src/", "rule": "r", "stability": "provisional"}),
+            id="a convention is provisional unless it says otherwise",
+        ),
+        pytest.param(
+            {"entry_type": "convention", "scope": "*", "rule": "r", "stability": "permanent"},
+            Entry(CONVENTION, {"scope": "*", "rule": "r", "stability": "permanent"}),
+            id="stability",
+        ),
+        pytest.param(
+            {"entry_type": "boundary", "module": "m/", "owns": "o", "boundary": "b"},
+            Entry(BOUNDARY, {"module": "m/", "owns": "o", "boundary": "b"}),
+            id="boundary",
+        ),
+        pytest.param(
+            {"entry_type": "anti_pattern", "pattern": "p", "instead": "i"},
+            Entry(ANTI_PATTERN, {"pattern": "p", "instead": "i"}),
+            id="anti-pattern",
+        ),
+        pytest.param(
+            {
+                "entry_type": "anti_pattern",
+                "pattern": "p",
+                "instead": "i",
+                "scope": "",
+                "rule": None,
+            },
+            Entry(ANTI_PATTERN, {"pattern": "p", "instead": "i"}),
+            id="what is empty was not given",
+        ),
+        pytest.param(
+            {"entry_type": "anti_pattern", "pattern": "\ud83d!", "instead": "i"},
+            Entry(ANTI_PATTERN, {"pattern": "?!", "instead": "i"}),
+            id="half a surrogate pair",
+        ),
+    ],
+)
+def test_arguments_make_an_entry(arguments: dict[str, object], expected: Entry) -> None:
+    assert parse_emission(arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problems"),
+    [
+        pytest.param(
+            {},
+            ["entry_type: required; use one of convention, boundary, anti_pattern"],
+            id="no type",
+        ),
+        pytest.param(
+            {"entry_type": "rule"},
+            ["entry_type: unknown type 'rule'; use one of convention, boundary, anti_pattern"],
+            id="unknown type",
+        ),
+        pytest.param(
+            {"entry_type": "boundary", "module": "m"},
+            ["owns: required for boundary", "boundary: required for boundary"],
+            id="missing",
+        ),
+        pytest.param(
+            {
+                "entry_type": "convention",
+                "scope": "s",
+                "rule": "r",
+                "pattern": "p",
+                "decided_in": "x",
+            },
+            [
+                (
+                    "pattern: belongs to anti_pattern, not to convention, "
+                    "which takes scope, rule, stability"
+                ),
+                "decided_in: is no field of convention, which takes scope, rule, stability",
+            ],
+            id="misplaced",
+        ),
+        pytest.param(
+            {"entry_type": "convention", "scope": ["s"], "rule": "r", "stability": "firm"},
+            [
+                "scope: expected text, found a list",
+                (
+                    "stability: unknown stability 'firm'; "
+                    "use one of permanent, provisional, experimental"
+                ),
+            ],
+            id="wrong values",
+        ),
+        pytest.param(
+            {"entry_type": "anti_pattern", "pattern": "x" * 2001, "instead": "i"},
+            ["pattern: 2,001 characters; keep it to 2,000"],
+            id="too long",
+        ),
+    ],
+)
+def test_every_problem_of_the_arguments_is_named(
+    arguments: dict[str, object], problems: list[str]
+) -> None:
+    with pytest.raises(InvalidEntryError) as caught:
+        parse_emission(arguments)
+    assert list(caught.value.problems) == problems
+
+
+def test_the_schema_offers_what_the_parser_takes() -> None:
+    properties = EMIT_SCHEMA["properties"]
+    assert isinstance(properties, dict)
+    settable = [name for kind in KINDS for name in kind.settable]
+    assert list(properties) == ["entry_type", *settable]
+    assert properties["entry_type"]["enum"] == [kind.name for kind in KINDS]
+    assert properties["stability"]["enum"] == list(STABILITIES)
+    assert EMIT_SCHEMA["required"] == ["entry_type"]
+
+
+def test_provenance_is_set_where_the_entry_names_none() -> None:
+    entry = with_provenance(anti_pattern("p"), "c0ffee")
+    assert entry.provenance == "c0ffee"
+    assert with_provenance(entry, "beef") == entry
+
+
+def test_entries_join_their_kind_under_the_next_id() -> None:
+    store = KnowledgeStore()
+    for entry in (anti_pattern("p"), convention("a"), convention("b"), anti_pattern("q")):
+        store = add_entry(store, entry).store
+    assert [(entry.id, entry.rule) for entry in store.entries] == [
+        ("conv-1", "a"),
+        ("conv-2", "b"),
+        ("ap-1", "p"),
+        ("ap-2", "q"),
+    ]
+
+
+def test_a_duplicate_leaves_the_store_and_names_the_entry_that_is_there() -> None:
+    first = add_entry(KnowledgeStore(), convention("Use X"))
+    again = add_entry(first.store, convention("use  x."))
+    assert again == Addition(store=first.store, entry=first.entry, is_new=False)
+    assert render_reply(again) == "already exists: conv-1 (src/): Use X"
+
+
+def test_the_reply_names_near_entries_and_merges_nothing() -> None:
+    first = add_entry(KnowledgeStore(), convention("errors use the root error"))
+    second = add_entry(first.store, convention("errors use\nthe root error class", "*"))
+    assert render_reply(second) == (
+        "recorded convention conv-2 (*): errors use the root error class\n"
+        "near entries, kept apart:\n"
+        "- conv-1 (src/): errors use the root error"
+    )
+    assert len(second.store.entries) == 2
+
+
+def test_an_id_can_be_asked_for_but_not_taken() -> None:
+    store = add_entry(KnowledgeStore(), convention("a"), "errors").store
+    assert store.entries[0].id == "errors"
+    with pytest.raises(TakenIdError, match="the id 'errors' belongs to another entry"):
+        add_entry(store, convention("b"), "errors")
+
+
+def test_the_id_of_a_removed_entry_is_not_given_again() -> None:
+    store = KnowledgeStore()
+    for rule in ("a", "b", "c"):
+        store = add_entry(store, convention(rule)).store
+    store, removed = remove_entry(store, "conv-3")
+    assert [entry.rule for entry in removed] == ["c"]
+    assert store.extra == {"last_ids": {"conv": 3}}
+    assert add_entry(store, convention("d")).entry.id == "conv-4"
+
+
+def test_removing_a_lower_id_leaves_no_record() -> None:
+    store = add_entry(add_entry(KnowledgeStore(), convention("a")).store, convention("b")).store
+    assert remove_entry(store, "conv-1")[0].extra == {}
+
+
+def test_removing_an_unknown_id_names_near_ones() -> None:
+    store = add_entry(add_entry(KnowledgeStore(), convention("a")).store, anti_pattern("p")).store
+    with pytest.raises(
+        UnknownEntryError, match="no entry is called 'CONV-1'; did you mean: conv-1"
+    ):
+        remove_entry(store, "CONV-1")
+    with pytest.raises(UnknownEntryError, match="did you mean: conv-1, ap-1; "):
+        remove_entry(store, "1")
+    with pytest.raises(UnknownEntryError, match="no entry is called 'x'; `llm kb knowledge list`"):
+        remove_entry(store, "x")
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), max_size=30))
+def test_no_id_is_ever_given_twice(steps: list[tuple[bool, int]]) -> None:
+    """Whatever is added and removed in whatever order."""
+    store, given_ids = KnowledgeStore(), []
+    for step, (adds, which) in enumerate(steps):
+        if adds or not store.entries:
+            addition = add_entry(store, convention(f"rule {step}"))
+            given_ids.append(addition.entry.id)
+            store = addition.store
+        else:
+            store, _ = remove_entry(store, store.entries[which % len(store.entries)].id)
+    assert len(set(given_ids)) == len(given_ids)

@@ -1,0 +1,40 @@
+"""Which entries hold for a file: git-chronicle's rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, KnowledgeStore
+from llm_kb.capture.filtering import filter_by_file, scope_matches
+
+
+@pytest.mark.parametrize(
+    ("scope", "file", "expected"),
+    [
+        ("*", "any/file.rs", True),
+        ("src/", "src/a.rs", True),
+        ("src/", "src", False),
+        ("src/", "srcs/a.rs", False),
+        ("src", "src/a.rs", True),
+        ("src", "src", True),
+        ("src", "srcs", False),
+        ("src/a.rs", "src/a.rs", True),
+        ("src/a.rs", "src/a.rs.bak", False),
+        ("./src/", "src/a.rs", True),
+        ("src/", "./src/a.rs", True),
+        ("", "a", False),
+    ],
+)
+def test_scopes(scope: str, file: str, expected: bool) -> None:
+    assert scope_matches(scope, file) is expected
+
+
+def test_boundaries_go_by_module_and_anti_patterns_always_hold() -> None:
+    here = Entry(CONVENTION, {"id": "conv-1", "scope": "src/git/", "rule": "r"})
+    there = Entry(CONVENTION, {"id": "conv-2", "scope": "docs/", "rule": "r"})
+    module = Entry(BOUNDARY, {"id": "b", "module": "src/git", "owns": "o", "boundary": "b"})
+    always = Entry(ANTI_PATTERN, {"id": "ap-1", "pattern": "p", "instead": "i"})
+    store = KnowledgeStore(entries=(here, there, module, always), extra={"x": 1})
+    assert filter_by_file(store, "src/git/ops.rs") == KnowledgeStore(
+        entries=(here, module, always), extra={"x": 1}
+    )

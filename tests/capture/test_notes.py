@@ -1,0 +1,166 @@
+"""Notes on the real git: read with it, written for it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from llm_kb.capture.errors import IdentityError
+from llm_kb.capture.notes import (
+    ANNOTATIONS_REF,
+    EMPTY_TREES,
+    KNOWLEDGE_REF,
+    Note,
+    RefMovedError,
+    commit_note,
+    move_refs,
+    read_note,
+)
+from llm_kb.git import GitError, ObjectReader
+from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
+
+
+def read(repo: Repo, ref: str = KNOWLEDGE_REF, target: str | None = None) -> Note | None:
+    with ObjectReader(repo.path) as reader:
+        return read_note(reader, ref, target)
+
+
+def write(repo: Repo, data: bytes, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE) -> None:
+    note = read(repo, ref, target)
+    assert note is not None
+    new = commit_note(repo.path, note, data, "message")
+    move_refs(repo.path, [(ref, new, note.commit)], "message")
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_the_empty_tree_is_the_one_git_computes(tmp_path: Path, algorithm: str) -> None:
+    repo = make_repo(tmp_path / "r", f"--object-format={algorithm}")
+    id_ = repo.git("hash-object", "-t", "tree", "--stdin")
+    assert EMPTY_TREES[len(id_)] == id_
+
+
+def test_a_note_on_nothing_yet(repo: Repo) -> None:
+    assert read(repo) is None
+    assert read(repo, target=SHA1_EMPTY_TREE) == Note(
+        ref=KNOWLEDGE_REF, target=SHA1_EMPTY_TREE, commit=None, data=None
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_what_is_written_git_reads_and_the_other_way_round(tmp_path: Path, algorithm: str) -> None:
+    repo = make_repo(tmp_path / "r", f"--object-format={algorithm}")
+    tree = repo.git("hash-object", "-t", "tree", "--stdin")
+    write(repo, b"ours\n", target=tree)
+    assert repo.note(target=tree) == "ours"
+    repo.write_note("theirs", target=tree)
+    note = read(repo)
+    assert note is not None
+    assert (note.data, note.target) == (b"theirs\n", tree)
+    assert repo.git("log", "--format=%s", KNOWLEDGE_REF).splitlines()[-1] == "message"
+
+
+def test_a_large_notes_tree_keeps_its_depth_and_its_other_notes(repo: Repo) -> None:
+    """Git itself splits this tree, and finds everything in it afterwards."""
+    blob = _blob(repo)
+    targets = [hashlib.sha1(b"%d" % number).hexdigest() for number in range(1200)]
+    flat = "".join(f"100644 blob {blob}\t{target}\n" for target in targets)
+    commit = repo.git("commit-tree", repo.git("mktree", stdin=flat), "-m", "flat")
+    repo.git("update-ref", ANNOTATIONS_REF, commit)
+    repo.write_note("old", ANNOTATIONS_REF, targets[7])
+    assert _is_split(repo)
+
+    write(repo, b"new\n", ANNOTATIONS_REF, targets[7])
+    write(repo, b"store\n", ANNOTATIONS_REF)
+
+    assert repo.note(ANNOTATIONS_REF, targets[7]) == "new"
+    assert repo.note(ANNOTATIONS_REF) == "store"
+    listed = repo.git("notes", f"--ref={ANNOTATIONS_REF}", "list").splitlines()
+    assert {line.split()[1] for line in listed} == {*targets, SHA1_EMPTY_TREE}
+    assert _is_split(repo)
+
+
+def _is_split(repo: Repo) -> bool:
+    lines = repo.git("ls-tree", ANNOTATIONS_REF).splitlines()
+    return all(line.startswith("040000 tree") for line in lines)
+
+
+def test_a_new_note_goes_where_a_split_tree_has_no_branch_for_it(repo: Repo) -> None:
+    inner = repo.git("mktree", stdin=f"100644 blob {_blob(repo)}\t{'0' * 38}\n")
+    root = repo.git("mktree", stdin=f"040000 tree {inner}\t00\n")
+    repo.git("update-ref", KNOWLEDGE_REF, repo.git("commit-tree", root, "-m", "split"))
+    write(repo, b"store\n")
+    names = repo.git("ls-tree", "-r", "--name-only", KNOWLEDGE_REF).splitlines()
+    assert names == ["00/" + "0" * 38, f"{SHA1_EMPTY_TREE[:2]}/{SHA1_EMPTY_TREE[2:]}"]
+    assert repo.note() == "store"
+
+
+def _blob(repo: Repo) -> str:
+    return repo.git("hash-object", "-w", "--stdin", stdin="x")
+
+
+def test_a_ref_that_moved_is_not_overwritten(repo: Repo) -> None:
+    note = read(repo, target=SHA1_EMPTY_TREE)
+    assert note is not None
+    mine = commit_note(repo.path, note, b"mine\n", "mine")
+    repo.write_note("theirs")
+    with pytest.raises(RefMovedError):
+        move_refs(repo.path, [(KNOWLEDGE_REF, mine, None)], "mine")
+    later = read(repo)
+    assert later is not None
+    mine = commit_note(repo.path, later, b"mine\n", "mine")
+    repo.write_note("theirs again")
+    with pytest.raises(RefMovedError):
+        move_refs(repo.path, [(KNOWLEDGE_REF, mine, later.commit)], "mine")
+    repo.git("update-ref", "-d", KNOWLEDGE_REF)
+    with pytest.raises(RefMovedError):
+        move_refs(repo.path, [(KNOWLEDGE_REF, mine, later.commit)], "mine")
+
+
+def test_refs_move_together_or_not_at_all(repo: Repo) -> None:
+    moves = [("refs/notes/a", repo.head, None), (KNOWLEDGE_REF, repo.head, "1" * 40)]
+    with pytest.raises(RefMovedError):
+        move_refs(repo.path, moves, "both")
+    assert repo.git("for-each-ref", "refs/notes") == ""
+
+
+def test_a_locked_ref_counts_as_moved(repo: Repo) -> None:
+    lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    with pytest.raises(RefMovedError, match=r"chronicle-knowledge\.lock"):
+        move_refs(repo.path, [(KNOWLEDGE_REF, repo.head, None)], "x")
+
+
+def test_other_failures_are_not_taken_for_a_moved_ref(repo: Repo) -> None:
+    with pytest.raises(GitError, match="update-ref failed"):
+        move_refs(repo.path, [(KNOWLEDGE_REF, "1" * 40, None)], "no such object")
+
+
+def test_a_ref_that_is_no_commit_is_reported(repo: Repo) -> None:
+    repo.git("update-ref", KNOWLEDGE_REF, _blob(repo))
+    with pytest.raises(GitError, match="chronicle-knowledge is a blob, not a commit"):
+        read(repo)
+
+
+def test_without_an_identity_the_error_says_how_to_set_one(repo: Repo, home: Path) -> None:
+    (home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
+    with pytest.raises(IdentityError, match=r"git config --global user\.name"):
+        write(repo, b"x\n")
+
+
+def test_settings_about_notes_change_nothing(repo: Repo) -> None:
+    for name, value in {
+        "core.notesRef": "refs/notes/other",
+        "notes.displayRef": "refs/notes/*",
+        "notes.mergeStrategy": "ours",
+        "notes.rewriteRef": "refs/notes/commits",
+        "commit.gpgSign": "true",
+        "core.autocrlf": "true",
+    }.items():
+        repo.git("config", name, value)
+    write(repo, b"a\r\nb\n")
+    note = read(repo)
+    assert note is not None
+    assert note.data == b"a\r\nb\n"

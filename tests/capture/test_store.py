@@ -1,0 +1,297 @@
+"""The store in a real repository, alone and with others writing to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_kb.capture import store as store_module
+from llm_kb.capture.emission import parse_emission
+from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.errors import (
+    BusyStoreError,
+    DamagedStoreError,
+    IdentityError,
+    NoCommitError,
+    NotARepositoryError,
+    UnknownCommitError,
+    UnknownEntryError,
+)
+from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
+from llm_kb.capture.store import (
+    Change,
+    Snapshot,
+    add_to_store,
+    change_store,
+    load_older_stores,
+    load_store,
+    remove_from_store,
+)
+from tests.capture.repositories import (
+    KNOWLEDGE_REF,
+    SHA1_EMPTY_TREE,
+    Repo,
+    make_empty_repo,
+    make_repo,
+)
+
+OLDER: dict[str, Any] = {
+    "schema": "chronicle/knowledge-v1",
+    "conventions": [{"id": "conv-1", "scope": "*", "rule": "older", "stability": "permanent"}],
+    "boundaries": [],
+    "anti_patterns": [],
+}
+
+
+def convention(rule: str) -> Entry:
+    return parse_emission({"entry_type": "convention", "scope": "src/", "rule": rule})
+
+
+def rules(directory: Path) -> list[str]:
+    return [entry.rule for entry in load_store(directory).entries]
+
+
+def test_an_entry_is_in_the_note_when_the_call_returns(repo: Repo) -> None:
+    addition = add_to_store(repo.path, convention("use x"))
+    assert (addition.is_new, addition.entry.id) == (True, "conv-1")
+    assert repo.note_json() == {
+        "schema": "chronicle/knowledge-v1",
+        "conventions": [
+            {
+                "id": "conv-1",
+                "scope": "src/",
+                "rule": "use x",
+                "decided_in": repo.head,
+                "stability": "provisional",
+            }
+        ],
+        "boundaries": [],
+        "anti_patterns": [],
+    }
+
+
+def test_a_duplicate_writes_nothing(repo: Repo) -> None:
+    add_to_store(repo.path, convention("use x"))
+    before = repo.git("rev-parse", KNOWLEDGE_REF)
+    assert add_to_store(repo.path, convention("Use X.")).is_new is False
+    assert repo.git("rev-parse", KNOWLEDGE_REF) == before
+
+
+def test_provenance_is_the_commit_that_was_named(repo: Repo) -> None:
+    first = repo.head
+    repo.commit("second")
+    assert add_to_store(repo.path, convention("a"), commit=first).entry.provenance == first
+    assert add_to_store(repo.path, convention("b")).entry.provenance == repo.head
+    assert add_to_store(repo.path, convention("c"), provenance=False).entry.provenance is None
+    with pytest.raises(UnknownCommitError, match="no commit is called 'nothing'"):
+        add_to_store(repo.path, convention("d"), commit="nothing")
+
+
+def test_every_write_is_a_commit_with_a_message(repo: Repo) -> None:
+    add_to_store(repo.path, convention("a"))
+    add_to_store(repo.path, convention("b"))
+    remove_from_store(repo.path, "conv-1")
+    log = repo.git("log", "--format=%s by %an", KNOWLEDGE_REF).splitlines()
+    assert log == [f"{s} by Test Author" for s in ("Remove conv-1", "Add conv-2", "Add conv-1")]
+
+
+def test_removing(repo: Repo) -> None:
+    add_to_store(repo.path, convention("a"))
+    add_to_store(repo.path, convention("b"))
+    assert [entry.rule for entry in remove_from_store(repo.path, "conv-2")] == ["b"]
+    assert rules(repo.path) == ["a"]
+    assert add_to_store(repo.path, convention("c")).entry.id == "conv-3"
+    with pytest.raises(UnknownEntryError):
+        remove_from_store(repo.path, "conv-2")
+
+
+def test_unknown_keys_survive_a_write(repo: Repo) -> None:
+    odd = OLDER | {"future": 1, "conventions": [OLDER["conventions"][0] | {"by": "me"}]}
+    repo.write_note(json.dumps(odd))
+    add_to_store(repo.path, convention("new"))
+    written = repo.note_json()
+    assert written["future"] == 1
+    assert written["conventions"][0]["by"] == "me"
+    assert written["conventions"][1]["rule"] == "new"
+
+
+@pytest.mark.parametrize(
+    "note", ["<<<<<<< ours", "[]", '{"schema": "chronicle/knowledge-v1", "conventions": [1]}']
+)
+def test_a_damaged_store_is_reported_and_never_overwritten(repo: Repo, note: str) -> None:
+    repo.write_note(note)
+    before = repo.git("rev-parse", KNOWLEDGE_REF)
+    command = f"git notes --ref={KNOWLEDGE_REF} show {SHA1_EMPTY_TREE}"
+    for act in (
+        lambda: load_store(repo.path),
+        lambda: add_to_store(repo.path, convention("a")),
+        lambda: remove_from_store(repo.path, "conv-1"),
+    ):
+        with pytest.raises(DamagedStoreError, match="cannot be read, and was not touched") as e:
+            act()
+        assert command in str(e.value)
+    assert repo.git(*command.split()[1:]) == note
+    assert repo.git("rev-parse", KNOWLEDGE_REF) == before
+
+
+def test_outside_a_repository(tmp_path: Path) -> None:
+    for act in (load_store, lambda directory: add_to_store(directory, convention("a"))):
+        with pytest.raises(NotARepositoryError, match="is not inside a git repository"):
+            act(tmp_path)
+
+
+def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+    repo = make_empty_repo(tmp_path / "empty")
+    assert load_store(repo.path) == KnowledgeStore()
+    with pytest.raises(NoCommitError, match="has no commit yet"):
+        add_to_store(repo.path, convention("a"))
+
+
+def test_without_an_identity_nothing_is_written(repo: Repo, home: Path) -> None:
+    (home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
+    with pytest.raises(IdentityError):
+        add_to_store(repo.path, convention("a"))
+    assert repo.git("for-each-ref", "refs/notes") == ""
+
+
+def test_sha256(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r", "--object-format=sha256")
+    add_to_store(repo.path, convention("a"))
+    add_to_store(repo.path, convention("b"))
+    tree = repo.git("hash-object", "-t", "tree", "--stdin")
+    assert len(repo.note_json(target=tree)["conventions"]) == 2
+
+
+def test_every_place_of_a_repository_shares_one_store(repo: Repo, tmp_path: Path) -> None:
+    """From a subdirectory, from a linked work tree, and in a bare repository."""
+    below = repo.path / "src"
+    below.mkdir()
+    repo.git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "linked"))
+    for place, rule in ((repo.path, "root"), (below, "below"), (tmp_path / "linked", "linked")):
+        add_to_store(place, convention(rule))
+        assert rules(repo.path)[-1] == rule
+    bare = tmp_path / "bare.git"
+    repo.git("clone", "--quiet", "--mirror", ".", str(bare))
+    add_to_store(bare, convention("bare"))
+    assert rules(bare) == ["root", "below", "linked", "bare"]
+
+
+def test_a_submodule_has_its_own_store(repo: Repo, tmp_path: Path) -> None:
+    other = make_repo(tmp_path / "other")
+    allow = ("-c", "protocol.file.allow=always")
+    repo.git(*allow, "submodule", "--quiet", "add", str(other.path), "sub")
+    add_to_store(repo.path / "sub", convention("inner"))
+    assert (rules(repo.path), rules(repo.path / "sub")) == ([], ["inner"])
+
+
+def test_settings_about_notes_change_nothing(repo: Repo) -> None:
+    repo.git("config", "core.notesRef", "refs/notes/mine")
+    repo.git("config", "notes.rewriteRef", "refs/notes/*")
+    add_to_store(repo.path, convention("a"))
+    assert repo.git("for-each-ref", "--format=%(refname)", "refs/notes") == KNOWLEDGE_REF
+
+
+def test_stores_of_git_chronicle_itself_are_found_and_left_alone(repo: Repo) -> None:
+    assert load_older_stores(repo.path) == ()
+    repo.write_note(json.dumps(OLDER), ANNOTATIONS_REF, CHRONICLE_TARGET)
+    repo.write_note(json.dumps(OLDER), KNOWLEDGE_REF, CHRONICLE_TARGET)
+    assert load_store(repo.path) == KnowledgeStore()
+    add_to_store(repo.path, convention("ours"))
+    assert [(note.ref, note.target) for note, _ in load_older_stores(repo.path)] == [
+        (ANNOTATIONS_REF, CHRONICLE_TARGET),
+        (KNOWLEDGE_REF, CHRONICLE_TARGET),
+    ]
+    assert repo.note_json(ANNOTATIONS_REF, CHRONICLE_TARGET) == OLDER
+    assert repo.note_json(KNOWLEDGE_REF, CHRONICLE_TARGET) == OLDER
+
+
+def test_a_write_that_was_overtaken_is_made_again_on_top(repo: Repo) -> None:
+    """Another program, which takes no turns, writes between our reading and our writing."""
+    seen: list[int] = []
+
+    def decide(snapshot: Snapshot) -> Change:
+        seen.append(len(snapshot.store.entries))
+        if len(seen) == 1:
+            repo.write_note(json.dumps(OLDER))
+        mine = convention("mine")._replace(fields={"id": "conv-9", **convention("mine").fields})
+        entries = (*snapshot.store.entries, mine)
+        return Change(store=KnowledgeStore(entries=entries), message="mine")
+
+    change_store(repo.path, decide)
+    assert seen == [0, 1]
+    assert rules(repo.path) == ["older", "mine"]
+
+
+def test_a_store_that_never_rests_is_given_up_with_what_git_said(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "PATIENCE", 0.1)
+    lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    with pytest.raises(BusyStoreError, match=r"chronicle-knowledge\.lock"):
+        add_to_store(repo.path, convention("a"))
+
+
+EMIT_MANY = """
+import sys
+from llm_kb.capture_tools import make_emit_tool
+emit = make_emit_tool().implementation
+for number in range(int(sys.argv[2])):
+    emit(entry_type="anti_pattern", pattern=f"{sys.argv[1]} number {number}", instead="not")
+    print(number, flush=True)
+"""
+
+
+def start_writer(repo: Repo, name: str, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", EMIT_MANY, name, str(count)],
+        cwd=repo.path,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_ten_processes_writing_at_once_lose_nothing(repo: Repo) -> None:
+    writers = [start_writer(repo, f"writer {number}", 50) for number in range(10)]
+    assert [writer.wait() for writer in writers] == [0] * 10
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.close()
+    entries = load_store(repo.path).entries
+    expected = {f"writer {writer} number {number}" for writer in range(10) for number in range(50)}
+    assert {entry.rule for entry in entries} == expected
+    assert {entry.id for entry in entries} == {f"ap-{number}" for number in range(1, 501)}
+    assert repo.git("rev-list", "--count", KNOWLEDGE_REF) == "500"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_writer_killed_at_any_moment_leaves_a_store_that_works(repo: Repo) -> None:
+    """The whole process group dies, git with it, at ten different moments."""
+    answered = 0
+    for round_ in range(10):
+        writer = start_writer(repo, f"round {round_}", 1000)
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        time.sleep(round_ * 0.0037)
+        os.killpg(writer.pid, signal.SIGKILL)
+        answered += 1 + len(writer.stdout.read().splitlines())
+        writer.wait()
+        writer.stdout.close()
+        # git leaves its lock when it is killed while it holds it, and says how to go on.
+        lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
+        lock.unlink(missing_ok=True)
+        entries = load_store(repo.path).entries
+        assert len({entry.id for entry in entries}) == len(entries) >= answered
+        add_to_store(repo.path, convention(f"after {round_}"))
+    assert len(load_store(repo.path).entries) >= answered + 10
+    repo.git("fsck", "--connectivity-only")

@@ -1,0 +1,105 @@
+"""The one door to git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb.git import GitError, GitObject, ObjectReader, git_environment, read_git, run_git
+from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return make_repo(tmp_path / "repo")
+
+
+def test_the_repository_of_a_hook_is_not_inherited(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git exports GIT_DIR and more to its hooks; the directory decides all the same."""
+    other = make_repo(tmp_path / "other")
+    monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other.path))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other.path / ".git" / "index"))
+    top = run_git("rev-parse", "--show-toplevel", cwd=repo.path)
+    assert top.decode().strip() == str(repo.path)
+
+
+def test_who_the_user_is_and_how_servers_are_reached_is_inherited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wanted = {
+        "GIT_AUTHOR_NAME": "me",
+        "GIT_SSH_COMMAND": "ssh -i key",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
+    for name, value in {**wanted, "GIT_AUTHOR_DATE": "1", "GIT_TRACE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    made = git_environment({"GIT_ALLOW_PROTOCOL": "https"})
+    assert {k: v for k, v in made.items() if k in wanted} == wanted
+    assert {"GIT_AUTHOR_DATE", "GIT_TRACE"} & made.keys() == set()
+    assert (made["GIT_TERMINAL_PROMPT"], made["GIT_ALLOW_PROTOCOL"]) == ("0", "https")
+
+
+def test_a_failure_says_what_git_said(repo: Repo) -> None:
+    with pytest.raises(GitError, match="git rev-parse failed: fatal: Needed a single revision"):
+        run_git("rev-parse", "--verify", "nothing-here", "--", cwd=repo.path)
+
+
+def test_a_command_that_takes_too_long_is_stopped(repo: Repo) -> None:
+    with pytest.raises(GitError, match=r"git -c failed: timed out after 0\.1 s"):
+        run_git("-c", "alias.wait=!exec sleep 5", "wait", cwd=repo.path, timeout=0.1)
+
+
+def test_without_git_the_error_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(repo.path))
+    with pytest.raises(GitError, match="git is not installed or not on PATH"):
+        run_git("status", cwd=repo.path)
+
+
+def test_a_directory_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="gone: No such file or directory"):
+        ObjectReader(tmp_path / "gone")
+
+
+def test_output_is_read_to_a_limit(repo: Repo) -> None:
+    repo.commit("big", big_txt="x" * 1_000_000)
+    show = ("cat-file", "blob", "HEAD:big.txt")
+    assert read_git(*show, cwd=repo.path, limit=1000) == (b"x" * 1000, True)
+    assert read_git(*show, cwd=repo.path, limit=1_000_000) == (b"x" * 1_000_000, False)
+    with pytest.raises(GitError, match="git cat-file failed: fatal"):
+        read_git("cat-file", "blob", "HEAD:none", cwd=repo.path, limit=1000)
+
+
+def test_objects_are_read_through_one_process(repo: Repo) -> None:
+    with ObjectReader(repo.path) as reader:
+        blob = reader.read("HEAD:README.md")
+        assert reader.read("HEAD:none") is None
+        assert reader.read("no-such-name") is None
+        tree = reader.read(SHA1_EMPTY_TREE)
+        commit = reader.read("HEAD^{commit}")
+    assert blob == GitObject(
+        id="ce013625030ba8dba906f756967f9e9ca394464a", type="blob", data=b"hello\n"
+    )
+    assert tree == GitObject(id=SHA1_EMPTY_TREE, type="tree", data=b"")
+    assert commit is not None
+    assert (commit.id, commit.type) == (repo.head, "commit")
+
+
+def test_reading_objects_outside_a_repository_fails(tmp_path: Path) -> None:
+    with ObjectReader(tmp_path) as reader, pytest.raises(GitError, match="not a git repository"):
+        reader.read("HEAD")
+
+
+def test_an_error_in_between_leaves_no_process_waiting(repo: Repo) -> None:
+    def fail() -> None:
+        with ObjectReader(repo.path) as reader:
+            reader.read("HEAD")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
