@@ -29,13 +29,15 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         *,
         fragments: Sequence[str] = (),
         knowledge: Sequence[str] = (),
+        remembered: Sequence[str] = (),
         only: Sequence[str] = (),
         builtin: bool = False,
     ) -> KnowledgeBase:
         """Load the configuration in effect in `cwd` and open its topics.
 
-        `fragments` are values of `--kb-cfg`, `knowledge` of `-k`. `only` keeps these
-        topics and those of `knowledge`; `builtin` adds the topic shipped with the
+        `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `remembered` are
+        values of `-k` that may have come to name nothing. `only` keeps these topics
+        and those of `knowledge`; `builtin` adds the topic shipped with the
         package. Raises KbError: ConfigError for a broken file, UnknownTopicError and
         NoMatchError for knowledge that does not exist.
         """
@@ -48,6 +50,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             config,
             open_catalogs(config, directory, user_dir, builtin=builtin),
             knowledge=[split_knowledge(value) for value in knowledge],
+            remembered=[split_knowledge(value) for value in remembered],
             only=only,
         )
 

@@ -6,7 +6,9 @@ must know before, so this looks at them the way the host is about to.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import llm
@@ -54,12 +56,15 @@ class Arguments:
 
     def earlier_knowledge(self) -> list[str]:
         """Return what the turns of a continued conversation pre-loaded, as values of `-k`."""
-        return [
-            spec
-            for response in getattr(self.conversation, "responses", ())
+        if self.conversation is None:
+            return []
+        sources = [
+            getattr(fragment, "source", None)
+            for response in self.conversation.responses
             for fragment in (*response.prompt.system_fragments, *response.prompt.fragments)
-            for spec in read_source(getattr(fragment, "source", None))
         ]
+        sources += _logged_sources(self.conversation.id, self.kwargs.get("database"))
+        return [spec for source in sources for spec in read_source(source)]
 
     def earlier_text(self) -> str:
         """Return all that a continued conversation has sent so far."""
@@ -149,6 +154,27 @@ def _load_conversation(kwargs: MutableMapping[str, Any]) -> Any:
         )
     except Exception:  # noqa: BLE001 - as above
         return None
+
+
+def _logged_sources(conversation_id: str, database: str | None) -> list[str]:
+    """Return the sources of our fragments in the turns of a conversation, oldest first.
+
+    A conversation loaded from the log holds the text that was sent, not where it came
+    from. Logs of another shape have nothing to tell.
+    """
+    from llm.cli import logs_db_path  # noqa: PLC0415 - as above
+
+    query = """
+        select fragments.source from turns
+        join turn_fragments on turn_fragments.turn_id = turns.id
+        join fragments on fragments.id = turn_fragments.fragment_id
+        where turns.thread_id = ? and fragments.source like ? order by turns.id
+    """
+    try:
+        with closing(sqlite3.connect(database or logs_db_path())) as log:
+            return [row[0] for row in log.execute(query, (conversation_id, f"{SECTION}%"))]
+    except sqlite3.Error:
+        return []
 
 
 def _restored_tools(conversation: Any, tools: Sequence[str] | None) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class KnowledgeBase:
     """The topics of one request, what is pre-loaded of them, and what `learn` answers.
 
     `catalogs` pairs every topic, enabled or not, with its catalog, in the order
-    of the menu. `knowledge` are the values of `-k`, as (topic id, pattern). `only`,
+    of the menu. `knowledge` are the values of `-k`, as (topic id, pattern);
+    `remembered` are those of earlier turns, of which what is gone is dropped. `only`,
     where it is not empty, keeps the topics it names and those of `knowledge`.
     Raises UnknownTopicError or NoMatchError when one of these names nothing.
     """
@@ -61,15 +62,17 @@ class KnowledgeBase:
         config: Config,
         catalogs: Sequence[tuple[Topic, Catalog]],
         knowledge: Sequence[tuple[str, str]] = (),
+        remembered: Sequence[tuple[str, str]] = (),
         only: Sequence[str] = (),
     ) -> None:
         self.config = config
-        self.knowledge = tuple(knowledge)
         self._catalogs = {topic.id: (topic, catalog) for topic, catalog in catalogs if topic.enable}
-        self._require(only)
+        self._require(knowledge, only)
+        kept = [pair for pair in remembered if self._names_something(*pair)]
+        self.knowledge = tuple(dict.fromkeys((*kept, *knowledge)))
         if only:
-            kept = {*only, *(topic for topic, _ in self.knowledge)}
-            self._catalogs = {id_: pair for id_, pair in self._catalogs.items() if id_ in kept}
+            named = {*only, *(topic for topic, _ in self.knowledge)}
+            self._catalogs = {id_: pair for id_, pair in self._catalogs.items() if id_ in named}
 
     @property
     def is_configured(self) -> bool:
@@ -167,14 +170,16 @@ class KnowledgeBase:
         """Return the prompt's list of recently fetched topics; None without any."""
         return None
 
-    def _require(self, only: Sequence[str]) -> None:
-        for name in (*only, *(topic for topic, _ in self.knowledge)):
+    def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
+        for name in (*only, *(topic for topic, _ in knowledge)):
             if name not in self._catalogs:
                 raise UnknownTopicError(name, list(self._catalogs))
-        for name, pattern in self.knowledge:
-            catalog = self._catalogs[name][1]
-            if select(catalog, [pattern]).missing:
-                raise NoMatchError(name, pattern, find_near(pattern, catalog))
+        for name, pattern in knowledge:
+            if not self._names_something(name, pattern):
+                raise NoMatchError(name, pattern, find_near(pattern, self._catalogs[name][1]))
+
+    def _names_something(self, topic: str, pattern: str) -> bool:
+        return topic in self._catalogs and not select(self._catalogs[topic][1], [pattern]).missing
 
     def _list(self, opened: OpenTopic) -> str:
         listing = opened.catalog.list_subjects()

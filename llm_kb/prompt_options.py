@@ -87,7 +87,8 @@ def _discover(
     saved = [spec for spec in specs if "/" in spec]
     return KnowledgeBase.discover(
         fragments=kb_cfg,
-        knowledge=tuple(dict.fromkeys((*saved, *arguments.earlier_knowledge(), *knowledge))),
+        knowledge=(*saved, *knowledge),
+        remembered=arguments.earlier_knowledge(),
         only=[spec for spec in specs if "/" not in spec],
         builtin=bool(asked & {"References", "emit_knowledge"}),
     )

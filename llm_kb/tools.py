@@ -32,7 +32,7 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
 
 def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield what `llm tools` and the Python API see: every tool of use here."""
-    from llm_kb.api import KnowledgeBase
+    from llm_kb.api import KnowledgeBase  # noqa: PLC0415 - a request has opened it already
 
     try:
         kb = KnowledgeBase.discover()
@@ -45,13 +45,13 @@ def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
 
 
 def _references() -> type[llm.Toolbox]:
-    from llm_kb.reference_tools import References
+    from llm_kb.reference_tools import References  # noqa: PLC0415 - for those who ask for it
 
     return References
 
 
 def _emit_knowledge() -> Iterator[llm.Tool]:
-    from llm_kb.capture_tools import make_emit_knowledge
+    from llm_kb.capture_tools import make_emit_knowledge  # noqa: PLC0415 - as above
 
     tool = make_emit_knowledge()
     if tool is not None:
