@@ -23,7 +23,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     """
 
     @classmethod
-    def discover(
+    def discover(  # noqa: PLR0913 - each is an option of the command line
         cls,
         cwd: str | os.PathLike[str] | None = None,
         *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from llm_kb.capture.catalog import repo_knowledge
 from llm_kb.directory import DirectoryCatalog
 from llm_kb.topics import Catalog, Config, Topic
 
@@ -27,6 +28,9 @@ def open_catalogs(
     pairs: list[tuple[Topic, Catalog]] = [
         (topic, DirectoryCatalog(topic)) for topic in config.topics
     ]
+    captured = repo_knowledge(cwd) if cwd else None
+    if captured:
+        pairs.append(captured)
     if builtin:
         pairs.append((SHIPPED, DirectoryCatalog(SHIPPED)))
     first: dict[str, tuple[Topic, Catalog]] = {}

@@ -18,18 +18,23 @@ class MemoryCatalog:
         self.reads: list[tuple[str, int | None]] = []
 
     def list_subjects(self) -> Listing:
+        """Return all of them."""
         return Listing(subjects=[_subject(path) for path in sorted(self.files, key=slugify)])
 
     def iter_listed(self) -> Iterator[Subject]:
+        """Yield those that are not hidden."""
         return (s for s in self.list_subjects().subjects if s.visibility is Visibility.LISTED)
 
     def match(self, pattern: Pattern) -> Sequence[Subject]:
+        """Return the listed ones a pattern matches."""
         return [subject for subject in self.iter_listed() if pattern.matches(subject.slug)]
 
     def find(self, reference: str) -> Sequence[Subject]:
+        """Return those of this slug or path."""
         return [s for s in self.list_subjects().subjects if reference in (s.slug, s.path)]
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
+        """Return the text, and record that it was read."""
         self.reads.append((subject.path, limit))
         text = self.files[subject.path]
         if text is None:

@@ -64,7 +64,7 @@ def test_knowledge_that_does_not_exist_is_an_error_at_once() -> None:
 
 
 def test_only_keeps_topics_and_those_of_the_knowledge() -> None:
-    others = [(make_topic(id), MemoryCatalog({"x.md": ""})) for id in ("one", "two")]
+    others = [(make_topic(name), MemoryCatalog({"x.md": ""})) for name in ("one", "two")]
     kb = make_kb(project(a="A"), *others, knowledge=[("one", "x")], only=["project"])
     assert list(kb.topics) == ["project", "one"]
 
@@ -88,7 +88,7 @@ def test_one_missing_pattern_of_several_comes_after_the_text() -> None:
 
 
 def test_all_patterns_missing_is_an_error_that_names_each() -> None:
-    with pytest.raises(NoMatchError, match="matches 'x'.*matches 'y'"):
+    with pytest.raises(NoMatchError, match=r"matches 'x'.*matches 'y'"):
         make_kb(project(a="A")).learn("project", ["x", "y"])
 
 

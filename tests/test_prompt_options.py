@@ -10,6 +10,7 @@ import click
 import llm.cli
 import pytest
 import yaml  # type: ignore[import-untyped]  # the host's, without stubs
+from click.testing import CliRunner
 
 from llm_kb.entry import extend, extend_commands
 from tests.conftest import RunLlm
@@ -104,9 +105,11 @@ def test_model_lists_and_loads(workspace: Path, run_llm: RunLlm, script: Script)
     assert result.exit_code == 0, result.output
     assert [request.outputs for request in script.requests[1:]] == [
         (
-            "# Topic: General Project Knowledge\n\n## Available subjects:\n\n"
-            "- code-quality\n- maintainers/alice\n\n"
-            "Use the `learn` tool with the `subjects` argument to learn specific subjects.",
+            (
+                "# Topic: General Project Knowledge\n\n## Available subjects:\n\n"
+                "- code-quality\n- maintainers/alice\n\n"
+                "Use the `learn` tool with the `subjects` argument to learn specific subjects."
+            ),
         ),
         (ALICE.rstrip("\n"),),
         ("Hush.\n",),
@@ -122,8 +125,10 @@ def test_errors_of_the_tool_stand_alone(workspace: Path, run_llm: RunLlm, script
     assert [request.outputs[0] for request in script.requests[1:]] == [
         "Error: unknown topic 'nope'; valid topics: project, skills",
         "Error: no subject of topic 'project' matches 'code-qualty'; did you mean: code-quality",
-        "Error: invalid pattern '../secret': it holds a '..' component;"
-        " patterns stay inside the topic",
+        (
+            "Error: invalid pattern '../secret': it holds a '..' component;"
+            " patterns stay inside the topic"
+        ),
     ]
 
 
@@ -485,8 +490,6 @@ def test_survives_a_plugin_that_replaces_the_command(
     steps = [lambda: extend_commands(cli), replace]
     for step in steps if ours_first else reversed(steps):
         step()
-    from click.testing import CliRunner
-
     result = CliRunner().invoke(cli, ["prompt", "-k", "project/maintainers/*", "hi"])
     assert result.exit_code == 0, result.output
     assert [call["system_fragments"] for call in calls] == [["kb:@"]]
