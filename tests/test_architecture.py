@@ -1,0 +1,102 @@
+"""The import contract holds, and starting `llm` stays as cheap as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from importlinter.application import use_cases
+from importlinter.configuration import configure
+
+from llm_kb import entry
+from tests.conftest import RunLlm, RunLlmProcess
+
+PROJECT = Path(__file__).parent.parent
+
+MODULES_AT_START = {"llm_kb", "llm_kb.entry", "llm_kb.plugin"}
+
+HEAVY = {"httpx", "httpx2", "numpy", "pathspec", "sqlite3", "tomli", "tomlkit", "tomllib", "yaml"}
+
+RUN = """
+import json, sys
+from click.testing import CliRunner
+import llm.cli
+loaded = [sorted(sys.modules)]
+for arguments in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(llm.cli.cli, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    loaded.append(sorted(sys.modules))
+print(json.dumps(loaded))
+"""
+
+
+def modules_added(*commands: list[str]) -> list[set[str]]:
+    """Return what this plugin adds to the loaded modules: at start, then after each command."""
+    without, with_us = (
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", RUN, json.dumps(commands)],
+                env={**os.environ, "LLM_LOAD_PLUGINS": plugins},
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                check=True,
+            ).stdout
+        )
+        for plugins in ("llm-echo", "llm-echo,llm-kb")
+    )
+    return [set(ours) - set(bare) for ours, bare in zip(with_us, without, strict=True)]
+
+
+def test_the_import_contract_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+    configure()
+    assert use_cases.lint_imports(config_filename="pyproject.toml", cache_dir=None)
+
+
+def test_starting_llm_imports_three_modules_and_so_do_commands_that_are_not_ours() -> None:
+    added = modules_added(["--version"], ["models"], ["logs", "path"], ["prompt", "--help"])
+    assert added == [MODULES_AT_START] * 5
+
+
+def test_a_prompt_that_uses_no_knowledge_loads_nothing_heavy(tmp_path: Path) -> None:
+    """Also where a workspace has a configuration: it is looked at, not parsed."""
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n', encoding="utf-8")
+    _, added = modules_added(["prompt", "-m", "echo", "--no-stream", "hello"])
+    assert {name.partition(".")[0] for name in added} & HEAVY == set()
+    assert "llm_kb.knowledge_base" not in added
+
+
+def test_importing_the_plugin_alone_pulls_in_nothing_heavy() -> None:
+    """Measured without `llm`, which has loaded some of these for itself."""
+    code = (
+        "import sys, types\n"
+        "llm = types.ModuleType('llm')\n"
+        "llm.hookimpl = lambda function: function\n"
+        "sys.modules['llm'] = llm\n"
+        "import llm_kb.plugin\n"
+        "print('\\n'.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize("name", entry.COMMANDS)
+def test_every_subcommand_is_where_the_group_says(run_llm: RunLlm, name: str) -> None:
+    result = run_llm(["kb", name, "--help"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: cli kb {name} ")
+
+
+def test_the_installed_llm_runs_the_group(run_llm_process: RunLlmProcess, tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "style.md").write_text("Short lines.\n", encoding="utf-8")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n', encoding="utf-8")
+    done = run_llm_process(["kb", "learn", "team", "style"], cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("Short lines.\n", "", 0)
