@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import llm
@@ -24,7 +25,11 @@ class Arguments:
     def __init__(self, command: str, kwargs: MutableMapping[str, Any]) -> None:
         self.command = command
         self.kwargs = kwargs
-        self.templates = _load_templates(kwargs.get("template"))
+        named = kwargs.get("template") or ()
+        names = [named] if isinstance(named, str) else list(named)
+        self.templates = _load_templates([name for name in names if _is_at_hand(name)])
+        self.has_unseen_templates = not all(map(_is_at_hand, names))
+        """Whether a template has yet to be fetched, so that what it asks for is unknown."""
         self.conversation = _load_conversation(kwargs)
         self.restored = _restored_tools(self.conversation, kwargs.get("tools"))
         """The tools the host restores for a continued conversation: those of its start."""
@@ -129,8 +134,7 @@ class _NoTools(tuple[str, ...]):
         return True
 
 
-def _load_templates(names: str | Sequence[str] | None) -> list[Any]:
-    names = [names] if isinstance(names, str) else list(names or ())
+def _load_templates(names: Sequence[str]) -> list[Any]:
     if not names:
         return []
     from llm.cli import load_template  # noqa: PLC0415 - half-made while plugins load, whole now
@@ -139,6 +143,11 @@ def _load_templates(names: str | Sequence[str] | None) -> list[Any]:
         return [load_template(name) for name in names]
     except Exception:  # noqa: BLE001 - whatever is wrong, the host meets it next and reports it
         return []
+
+
+def _is_at_hand(template: str) -> bool:
+    """Tell whether a template is a file or ours: others may be fetched, and only once."""
+    return ":" not in template or template.startswith("kb:") or Path(template).exists()
 
 
 def _load_conversation(kwargs: MutableMapping[str, Any]) -> Any:

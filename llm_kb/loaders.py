@@ -43,11 +43,11 @@ def load_template(reference: str) -> llm.Template:
 def _load_section(reference: str) -> list[llm.Fragment]:
     """Return the section: the request's, or outside one that of the reference alone."""
     request = current_request()
-    if request is not None:
-        if reference != "@":
-            return []  # the request has gathered these into its one section
-        return [llm.Fragment(text, source) for text, source in request.take_texts()]
     spec = reference.removeprefix("@")
+    if request is not None and not spec:
+        return [llm.Fragment(text, source) for text, source in request.take_texts()]
+    if request is not None and spec in request.specs:
+        return []  # the request's one section has taken it up
     kb = KnowledgeBase.discover(
         knowledge=[spec] if "/" in spec else [],
         only=[spec] if spec and "/" not in spec else [],

@@ -63,7 +63,7 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
         asked.add("learn")
     wanted = bool(knowledge or kb_cfg or asked or specs)
     if not wanted and not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ):
-        return Request()
+        return Request(is_blind=arguments.has_unseen_templates)
     try:
         kb = _discover(arguments, knowledge, kb_cfg, asked)
     except KbError as error:
@@ -71,9 +71,15 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
             raise
         # `auto` alone brought us here, and a broken file must not break this command.
         _say(f"auto is skipped: {str(error).splitlines()[0]}")
-        return Request()
+        return Request(is_blind=arguments.has_unseen_templates)
     tools = _decide_tools(arguments, kb, asked)
-    request = Request(kb, tools, _iter_texts(arguments, kb, tools))
+    request = Request(
+        kb,
+        tools,
+        _iter_texts(arguments, kb, tools),
+        specs=specs,
+        is_blind=arguments.has_unseen_templates,
+    )
     _place(arguments, request)
     return request
 

@@ -29,17 +29,23 @@ SECTION = "kb:@"
 class Request:
     """One request of `prompt` or `chat`, from our side."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a dataclass would cost a millisecond on every prompt
         self,
         kb: KnowledgeBase | None = None,
         tools: Iterable[str] = (),
         texts: Iterable[tuple[str, str]] = (),
         *,
+        specs: Iterable[str] = (),
+        is_blind: bool = False,
         is_muted: bool = False,
     ) -> None:
         self.kb = kb
         self.tools = frozenset(tools)
         """Which of our tools it uses, wherever it asked for them."""
+        self.specs = frozenset(specs)
+        """What follows `kb:@` in fragments that the section has taken up."""
+        self.is_blind = is_blind
+        """Whether it may ask for more than is known, through a template yet to be fetched."""
         self.is_muted = is_muted
         """Whether `--no-kb` leaves everything of ours out."""
         self._texts = tuple(texts)

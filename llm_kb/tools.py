@@ -11,6 +11,8 @@ from llm_kb.request import current_request
 if TYPE_CHECKING:
     import llm
 
+    from llm_kb.api import KnowledgeBase
+
 
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield the tools to register.
@@ -19,8 +21,8 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     that uses none of ours gets none, and reads nothing.
     """
     request = current_request()
-    if request is None:
-        yield from _all_tools()
+    if request is None or request.is_blind:
+        yield from _all_tools(request.kb if request else None)
         return
     if "learn" in request.tools and request.kb is not None:
         yield request.kb.learn_tool()
@@ -30,12 +32,12 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         yield from _emit_knowledge()
 
 
-def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
+def _all_tools(kb: KnowledgeBase | None) -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield what `llm tools` and the Python API see: every tool of use here."""
     from llm_kb.api import KnowledgeBase  # noqa: PLC0415 - a request has opened it already
 
     try:
-        kb = KnowledgeBase.discover()
+        kb = kb or KnowledgeBase.discover()
         if kb.has_left():
             yield kb.learn_tool()
     except KbError:

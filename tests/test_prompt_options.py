@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import click
+import llm
 import llm.cli
 import pytest
 import yaml  # type: ignore[import-untyped]  # the host's, without stubs
 from click.testing import CliRunner
+from llm.plugins import pm
 
 from llm_kb.entry import extend, extend_commands
 from tests.conftest import RunLlm
@@ -306,6 +309,32 @@ def test_templates_of_two_topics_offer_one_tool(
     run_llm(["-m", "scripted", "-t", "kb:skills", "-t", "kb:project", "-T", "learn", "hi"])
     assert script.last.tool_names == ("learn",)
     assert script.last.system == MENU
+
+
+def test_template_of_another_loader_is_loaded_once_and_gets_the_tool(
+    workspace: Path, run_llm: RunLlm, script: Script
+) -> None:
+    loads: list[str] = []
+
+    class Loader:
+        @llm.hookimpl
+        def register_template_loaders(self, register: Callable[..., None]) -> None:
+            register("far", self.load)
+
+        def load(self, name: str) -> llm.Template:
+            loads.append(name)
+            fragments = ["kb:@project/maintainers/*"]
+            return llm.Template(name=name, tools=["learn"], system_fragments=fragments)
+
+    plugin = Loader()
+    pm.register(plugin)
+    try:
+        result = run_llm(["-m", "scripted", "-t", "far:away", "hi"])
+    finally:
+        pm.unregister(plugin)
+    assert result.exit_code == 0, result.output
+    assert loads == ["away"]
+    assert (script.last.system, script.last.tool_names) == (PRELOADED, ("learn",))
 
 
 def test_fragments_are_one_a_subject(workspace: Path, run_llm: RunLlm, script: Script) -> None:
