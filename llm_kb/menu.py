@@ -53,7 +53,8 @@ class MenuTopic:
 class FittedMenu:
     """A menu as it is rendered: its topics, and what was cut from it, in words.
 
-    Made by `fit_menu` or `plain_menu`, which see to hostile texts. `tokens` may still be over the budget when nothing is left to cut.
+    Made by `fit_menu` or `plain_menu`, which see to hostile texts. `tokens` may
+    still be over the budget when nothing is left to cut.
     """
 
     topics: tuple[MenuTopic, ...]

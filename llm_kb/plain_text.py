@@ -26,9 +26,7 @@ def attribute(text: str) -> str:
     """Return text as it stands between the quotes of a tag."""
     if not text.isprintable():
         text = one_line(text)
-    if '"' in text:
-        text = text.replace('"', "&quot;")
-    return defuse(text)
+    return defuse(text.replace('"', "&quot;"))
 
 
 def one_line(text: str) -> str:

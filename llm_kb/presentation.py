@@ -25,6 +25,9 @@ _TAG_CHARACTER = re.compile("[\U000e0000-\U000e007f]")
 _TAG_PREFIX = b"\xf3\xa0"
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_END = "</subject>"
+_END_ON_NEW_LINE = f"\n{_END}"
+
 _BACKTICKS = re.compile("`{3,}")
 _INFO_STRING = re.compile(r"[\w+#.-]{1,40}")
 
@@ -60,7 +63,7 @@ class Presented:
     @property
     def is_cut(self) -> bool:
         """Whether only the start of the text is shown."""
-        return self.left_out > 0 and not self.binary
+        return self.shown < self.content.size and not self.binary
 
     @property
     def text(self) -> str:
@@ -77,7 +80,7 @@ def present(subject: Subject, content: Content) -> Presented:
         notice = f"{_kind_of_binary(data)}, {_count(content.size, 'byte')}, skipped"
         return _without_body(subject, content, notice, binary=True)
     body, shown, notices = _decode(data, whole=len(data) >= content.size)
-    head, tail = _frame(subject.extension, body)
+    head, tail = _frame(subject, body)
     if notices or content.origin:
         head = _preamble(content.origin, notices) + head
     return Presented(
@@ -102,20 +105,20 @@ def wrap_subject(presented: Presented) -> str:
     return "".join(wrapped_parts(presented))
 
 
-def wrapped_parts(presented: Presented) -> tuple[str, ...]:
+def wrapped_parts(presented: Presented) -> tuple[str, str, str]:
     """Return the pieces of a wrapped subject, so that many can be joined at once."""
-    body = presented.body
-    tail = closing(presented)
-    end = tail or body or presented.head
-    return (
-        '<subject "',
-        attribute(presented.name),
-        '">\n',
-        defuse(presented.head),
-        defuse(body),
-        tail,
-        "\n</subject>" if end and not end.endswith("\n") else "</subject>",
-    )
+    name, head, body = presented.name, presented.head, presented.body
+    # Calls cost more here than what they do, so each is made only where it must be.
+    if not name.isprintable() or '"' in name or "<" in name:
+        name = attribute(name)
+    if "<" in body:
+        body = defuse(body)
+    if not (head or presented.tail or presented.shown < presented.content.size):
+        return f'<subject "{name}">\n', body, _END if body.endswith("\n") else _END_ON_NEW_LINE
+    end = closing(presented)
+    ends_line = not end and (body or head).endswith("\n")
+    opening = f'<subject "{name}">\n{defuse(head)}'
+    return opening, body, end + (_END if ends_line else _END_ON_NEW_LINE)
 
 
 def closing(presented: Presented) -> str:
@@ -166,16 +169,17 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
         text, used = utf_8_decode(data, "surrogateescape", whole)
         text, count = _ESCAPED_BYTE.subn("\ufffd", text)
         notices.append(_count(count, "byte") + " not valid in UTF-8, shown as \ufffd")
-    if _TAG_PREFIX in data:
+    if not text.isascii() and _TAG_PREFIX in data:
         text, count = _TAG_CHARACTER.subn("", text)
         if count:
             notices.append(_count(count, "invisible Unicode tag character") + " removed")
     return text, start + used, tuple(notices)
 
 
-def _frame(extension: str, body: str) -> tuple[str, str]:
+def _frame(subject: Subject, body: str) -> tuple[str, str]:
     """Return what stands before and after a body: a fence it cannot close, or nothing."""
-    if extension in PASS_THROUGH:
+    # Most subjects end in `.md`; asking that first saves working out the extension.
+    if subject.path.endswith(".md") or (extension := subject.extension) in PASS_THROUGH:
         return "", ""
     language = LANGUAGES.get(extension, extension)
     if not _INFO_STRING.fullmatch(language):

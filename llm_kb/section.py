@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llm_kb.menu import FittedMenu, MenuTopic, plain_menu, render_menu
@@ -37,23 +37,24 @@ def render_section(
     if preloaded:
         parts.append("The following knowledge has been pre-loaded into your system prompt:\n\n")
         for topic in preloaded:
-            parts += _topic_parts(topic)
-            parts.append("\n\n" if topic is not preloaded[-1] or menu.topics else "\n")
+            _append_topic(parts, topic)
+            parts.append("\n\n")
+        parts[-1] = "\n\n" if menu.topics else "\n"
     if menu.topics:
         parts += (render_menu(menu), "\n")
     parts.append("</knowledge>")
     return "".join(parts)
 
 
-def _topic_parts(preloaded: PreloadedTopic) -> Iterator[str]:
-    """Yield the pieces of one pre-loaded topic, from its opening to its closing tag."""
+def _append_topic(parts: list[str], preloaded: PreloadedTopic) -> None:
+    """Append the pieces of one pre-loaded topic, from its opening to its closing tag."""
     topic = preloaded.topic
-    yield f'<topic "{attribute(topic.label)}">\n'
+    parts.append(f'<topic "{attribute(topic.label)}">\n')
     description = (topic.description or "").strip()
     if description:
-        yield f"\n{defuse(description)}\n"
+        parts.append(f"\n{defuse(description)}\n")
     for subject in preloaded.subjects:
-        yield "\n"
-        yield from wrapped_parts(subject)
-        yield "\n"
-    yield "</topic>"
+        parts.append("\n")
+        parts += wrapped_parts(subject)
+        parts.append("\n")
+    parts.append("</topic>")
