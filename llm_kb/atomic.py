@@ -37,22 +37,60 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
     directories are made. Raises WriteError.
     """
     target = Path(os.path.realpath(path))
+    _make_directory(target.parent)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            _copy_attributes(target, Path(name), new_mode)
-            os.replace(name, target)  # noqa: PTH105 - the call that is atomic
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)  # noqa: PTH108
-            raise
+        with _sibling(target, data, new_mode) as written:
+            written.replace(target)
     except OSError as error:
         raise WriteError(path, error.strerror or str(error)) from error
+
+
+def create_file(path: Path, data: bytes) -> None:
+    """Write a file that must not exist yet, whole or not at all.
+
+    Missing directories are made. Raises FileExistsError, WriteError.
+    """
+    _make_directory(path.parent)
+    try:
+        with _sibling(path, data, 0o666) as written:
+            _link(written, path)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise WriteError(path, error.strerror or str(error)) from error
+
+
+@contextmanager
+def _sibling(target: Path, data: bytes, new_mode: int) -> Iterator[Path]:
+    """Write a temporary file beside the target; what is left of it goes at the end."""
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix="~")
+    written = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _copy_attributes(target, written, new_mode)
+        yield written
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(directory, error.strerror or str(error)) from error
+
+
+def _link(written: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(written)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: two steps, and still no overwriting
+        with path.open("xb") as file:
+            file.write(written.read_bytes())
 
 
 @contextmanager
@@ -62,11 +100,11 @@ def locked(directory: Path) -> Iterator[None]:
     The lock is on the directory itself, so that nothing is left behind, and ends
     with the process. Raises WriteError when another holds it for too long.
     """
+    _make_directory(directory)
     if fcntl is None:
         yield
         return
     try:
-        directory.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise WriteError(directory, error.strerror or str(error)) from error

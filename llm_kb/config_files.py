@@ -103,6 +103,8 @@ def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
     if not path.is_absolute() and cwd is None:
         raise ConfigError(VARIABLE, [f"found {named!r}, but the current directory is gone"])
     path = Path(os.path.normpath((cwd or Path("/")) / path))
+    if not _exists(path):
+        raise ConfigError(VARIABLE, [f"found {named!r}, but there is no such file"])
     owner = path.parent
     return WorkspaceFile(path=path, root=owner.parent if owner.name == ".llm" else owner)
 
@@ -131,18 +133,22 @@ def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str])
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
-    table = read_toml(file.path, require_owner=True)
-    return Layers(below=below, workspace=parse_layer(table, workspace_speaker(file)), file=file)
+    workspace = read_layer(file.path, workspace_speaker(file))
+    return Layers(below=below, workspace=workspace, file=file)
 
 
 def read_user_layer(user_dir: Path, environ: Mapping[str, str]) -> LayerConfig:
     """Read the user layer's file, if there is one. Raises ConfigError."""
     path = user_config_path(user_dir)
-    return (
-        parse_layer(read_toml(path), user_speaker(path, environ))
-        if _exists(path)
-        else (LayerConfig())
-    )
+    return read_layer(path, user_speaker(path, environ))
+
+
+def read_layer(path: Path, speaker: Speaker) -> LayerConfig:
+    """Read a configuration file; one that is not there says nothing. Raises ConfigError."""
+    if not _exists(path):
+        return LayerConfig()
+    require_owner = speaker.origin.layer is not Layer.USER
+    return parse_layer(read_toml(path, require_owner=require_owner), speaker)
 
 
 def user_speaker(path: Path, environ: Mapping[str, str]) -> Speaker:

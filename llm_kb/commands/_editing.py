@@ -1,0 +1,68 @@
+"""Which configuration file a command edits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from llm_kb.commands._config import user_dir
+from llm_kb.config import LayerConfig
+from llm_kb.config_files import (
+    find_cwd,
+    find_workspace,
+    read_layer,
+    user_config_path,
+    user_speaker,
+    workspace_speaker,
+)
+from llm_kb.config_keys import Speaker
+from llm_kb.errors import UnknownTopicError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """A configuration file that may be edited, and who speaks in it."""
+
+    path: Path
+    speaker: Speaker
+
+    @property
+    def layer(self) -> LayerConfig:
+        """What it says now. Raises ConfigError."""
+        return read_layer(self.path, self.speaker)
+
+
+def user_file() -> ConfigFile:
+    """Return the user layer's file, whether it exists or not."""
+    path = user_config_path(user_dir())
+    return ConfigFile(path=path, speaker=user_speaker(path, os.environ))
+
+
+def workspace_file() -> ConfigFile | None:
+    """Return the workspace layer's file, if there is one."""
+    file = find_workspace(find_cwd(), os.environ, user_dir=user_dir())
+    return ConfigFile(path=file.path, speaker=workspace_speaker(file)) if file else None
+
+
+def nearest_file(*, user: bool) -> ConfigFile:
+    """Return the file that a new topic goes to."""
+    file = user_file() if user else workspace_file()
+    if file is None:
+        raise click.ClickException(
+            "there is no llm-kb.toml here or above; run 'llm kb init' first, "
+            "or use --user for a topic of your own"
+        )
+    return file
+
+
+def file_of_topic(topic: str) -> ConfigFile:
+    """Return the nearest file that speaks of a topic. Raises UnknownTopicError."""
+    files = [file for file in (workspace_file(), user_file()) if file is not None]
+    layers = [file.layer for file in files]
+    for file, layer in zip(files, layers, strict=True):
+        if topic in layer.topics:
+            return file
+    raise UnknownTopicError(topic, sorted({id_ for layer in layers for id_ in layer.topics}))

@@ -1,0 +1,80 @@
+"""Find the subject that `TOPIC/SLUG` names, and open it in an editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from llm_kb.commands._config import current_config
+from llm_kb.directory import DirectoryCatalog
+from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
+from llm_kb.selection import find_near
+from llm_kb.topics import Topic
+
+
+class AmbiguousSlugError(KbError):
+    """A slug that several files share, where one is needed."""
+
+    def __init__(self, topic: str, slug: str, names: list[str]) -> None:
+        self.topic = topic
+        self.slug = slug
+        self.names = tuple(names)
+        shown = ", ".join(f"{topic}/{name}" for name in names)
+        super().__init__(f"{slug!r} of topic {topic!r} names several subjects: {shown}")
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Return topic and slug of `TOPIC/SLUG`."""
+    topic, slash, slug = name.partition("/")
+    if not (topic and slash and slug):
+        raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
+    return topic, slug
+
+
+def find_topic(name: str) -> Topic:
+    """Return the configured topic of this id. Raises UnknownTopicError."""
+    topics = {topic.id: topic for topic in current_config().topics}
+    if name not in topics:
+        raise UnknownTopicError(name, sorted(topics))
+    return topics[name]
+
+
+def find_file(topic: Topic, slug: str) -> Path:
+    """Return the file of one subject, a hidden one too.
+
+    Raises NoMatchError, AmbiguousSlugError.
+    """
+    catalog = DirectoryCatalog(topic)
+    subjects = catalog.find(slug)
+    if not subjects:
+        raise NoMatchError(topic.id, slug, find_near(slug, catalog))
+    if len(subjects) > 1:
+        raise AmbiguousSlugError(topic.id, slug, [subject.name for subject in subjects])
+    return topic.root / subjects[0].path
+
+
+def has_terminal() -> bool:
+    """Tell whether an editor could talk to someone."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def open_editor(path: Path) -> None:
+    """Open a file in $VISUAL, $EDITOR or what the system has, and wait for it."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if editor is None and not has_terminal():
+        raise click.ClickException(f"there is no terminal to edit on; the file is {path}")
+    # Not `click.edit`: some of its versions pass the name through a shell.
+    command = shlex.split(editor) if editor else ["notepad" if os.name == "nt" else "vi"]
+    try:
+        code = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot run the editor {command[0]!r}: {error.strerror}"
+        ) from error
+    if code:
+        raise click.ClickException(f"the editor {command[0]!r} failed with exit code {code}")

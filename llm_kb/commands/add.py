@@ -1,0 +1,74 @@
+"""`llm kb add`: make a directory a topic."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from llm_kb.commands._config import say
+from llm_kb.commands._editing import nearest_file
+from llm_kb.commands._errors import kb_errors
+from llm_kb.config_changes import define_topic
+from llm_kb.config_editing import edit_config
+from llm_kb.config_files import find_cwd
+from llm_kb.topics import Layout
+
+
+@click.command()
+@click.argument("topic")
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--title", help="Name shown to the model instead of the id")
+@click.option("--introduction", help="One sentence for the menu")
+@click.option("--description", help="Text shown by learn and above pre-loaded subjects")
+@click.option(
+    "--layout",
+    type=click.Choice([layout.value for layout in Layout]),
+    help="'skills' for one subject per directory with a SKILL.md",
+)
+@click.option("--user", is_flag=True, help="A topic of your own, offered in every workspace")
+@kb_errors
+def add(
+    *,
+    topic: str,
+    directory: Path,
+    title: str | None,
+    introduction: str | None,
+    description: str | None,
+    layout: str | None,
+    user: bool,
+) -> None:
+    """
+    Make DIRECTORY a topic called TOPIC
+
+    Adds it to the nearest configuration file ('llm kb path'), whose comments and
+    order are kept. A topic of a workspace lies inside it; with --user it may be
+    anywhere.
+
+    \b
+        llm kb add project kb/project --title "General Project Knowledge"
+        llm kb add skills .claude/skills --layout skills
+        llm kb add notes ~/notes --user
+    """
+    file = nearest_file(user=user)
+    place = Path(os.path.normpath((find_cwd() or Path("/")) / directory))
+    fields = {
+        "title": title,
+        "introduction": introduction,
+        "description": description,
+        "subjects": _name_directory(place, None if user else file.speaker.base),
+        "layout": layout,
+    }
+    given = {name: value for name, value in fields.items() if value is not None}
+    edit_config(file.path, file.speaker, lambda document: define_topic(document, topic, given))
+    say(f"added topic {topic} to {file.path}")
+    if not place.is_dir():
+        say(f"{place} is not there yet; 'llm kb new {topic}/SLUG' makes it")
+
+
+def _name_directory(place: Path, root: Path | None) -> str:
+    """Return a directory as a file of this root names it; None for the user's own."""
+    if root is None:
+        return str(place)
+    return Path(os.path.relpath(place, root)).as_posix()

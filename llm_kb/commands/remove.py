@@ -1,0 +1,31 @@
+"""`llm kb remove`: take a topic out of the configuration."""
+
+from __future__ import annotations
+
+import click
+
+from llm_kb.commands._completion import complete_topic
+from llm_kb.commands._config import say
+from llm_kb.commands._confirm import confirm
+from llm_kb.commands._editing import file_of_topic
+from llm_kb.commands._errors import kb_errors
+from llm_kb.config_changes import drop_topic
+from llm_kb.config_editing import edit_config
+
+
+@click.command()
+@click.argument("topic", shell_complete=complete_topic)
+@click.option("yes", "-y", "--yes", is_flag=True, help="Remove without asking")
+@kb_errors
+def remove(topic: str, yes: bool) -> None:
+    """
+    Take TOPIC out of the configuration; its files stay
+
+    \b
+        llm kb remove project
+        llm kb remove project -y
+    """
+    file = file_of_topic(topic)
+    confirm(f"Remove topic {topic} from {file.path}?", yes=yes)
+    edit_config(file.path, file.speaker, lambda document: drop_topic(document, topic))
+    say(f"removed topic {topic} from {file.path}; its files are where they were")

@@ -1,0 +1,203 @@
+"""Propose topics for what a directory holds already, and write a first configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.config_keys import TOPIC_ID
+from llm_kb.topics import Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A topic that a first configuration defines."""
+
+    id: str
+    title: str
+    introduction: str
+    subjects: str
+    ignore: tuple[str, ...] = ()
+    layout: Layout = Layout.FILES
+
+
+RECORDS = ("docs/adr", "doc/adr", "docs/decisions", "doc/decisions")
+SKILLS = (".agents/skills", ".claude/skills")
+GUIDES = ("AGENTS.md", "CONTRIBUTING.md")
+
+
+def propose_topics(root: Path) -> list[Proposal]:
+    """Return a topic for each place where people keep knowledge, nothing else."""
+    proposals = [
+        *_propose_knowledge(root),
+        *_propose_guides(root),
+        *_propose_documentation(root),
+        *_propose_records(root),
+        *_propose_skills(root),
+    ]
+    unique: dict[str, Proposal] = {}
+    for proposal in proposals:
+        unique.setdefault(proposal.id, proposal)
+    return list(unique.values())
+
+
+def render_workspace(proposals: Sequence[Proposal]) -> str:
+    """Render a workspace's first configuration: valid at once, with notes on what may follow."""
+    tables = "\n".join(map(_render_proposal, proposals))
+    return _WORKSPACE_HEAD + (tables or _EXAMPLE)
+
+
+def render_user() -> str:
+    """Render the user layer's first configuration, in which everything is a comment."""
+    return _USER
+
+
+def _propose_knowledge(root: Path) -> Iterator[Proposal]:
+    names = [
+        name
+        for name in _list_directories(root / "kb")
+        if TOPIC_ID.fullmatch(name) and _is_inside(root, f"kb/{name}")
+    ]
+    for name in names or (["."] if _is_inside(root, "kb") else []):
+        id_ = "project" if name == "." else name
+        yield Proposal(
+            id=id_,
+            title=_title(id_),
+            introduction=f"What to know about {_title(id_).lower()}.",
+            subjects="kb" if name == "." else f"kb/{name}",
+        )
+
+
+def _propose_guides(root: Path) -> Iterator[Proposal]:
+    guides = [name for name in GUIDES if (root / name).is_file()]
+    if guides:
+        yield Proposal(
+            id="contributing",
+            title="Working on This Project",
+            introduction="The rules for whoever changes something here.",
+            subjects=".",
+            ignore=("/*", *(f"!/{name}" for name in guides)),
+        )
+
+
+def _propose_documentation(root: Path) -> Iterator[Proposal]:
+    if _is_inside(root, "docs"):
+        records = [place for place in RECORDS if place.startswith("docs/")]
+        yield Proposal(
+            id="docs",
+            title="Documentation",
+            introduction="How this project is used and how it works.",
+            subjects="docs",
+            ignore=tuple(f"/{Path(p).name}/" for p in records if (root / p).is_dir()),
+        )
+
+
+def _propose_records(root: Path) -> Iterator[Proposal]:
+    for place in RECORDS:
+        if _is_inside(root, place):
+            yield Proposal(
+                id="decisions",
+                title="Architecture Decisions",
+                introduction="What was decided, and why.",
+                subjects=place,
+            )
+
+
+def _propose_skills(root: Path) -> Iterator[Proposal]:
+    seen: set[str] = set()
+    for place in SKILLS:
+        real = os.path.realpath(root / place)
+        if not _is_inside(root, place) or real in seen:
+            continue  # the two are often links to one another
+        yield Proposal(
+            id="skills" if not seen else f"{Path(place).parent.name.lstrip('.')}-skills",
+            title="Skills",
+            introduction="Step-by-step instructions for particular tasks.",
+            subjects=place,
+            layout=Layout.SKILLS,
+        )
+        seen.add(real)
+
+
+def _is_inside(root: Path, place: str) -> bool:
+    """Tell whether a directory is there and, links resolved, inside the root."""
+    path = root / place
+    return path.is_dir() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def _list_directories(directory: Path) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _title(id_: str) -> str:
+    return " ".join(word[:1].upper() + word[1:] for word in id_.replace("_", "-").split("-"))
+
+
+def _render_proposal(proposal: Proposal) -> str:
+    name = proposal.id if "." not in proposal.id else f'"{proposal.id}"'
+    lines = [
+        f"[kb.topic.{name}]",
+        f"title = {json.dumps(proposal.title)}",
+        f"introduction = {json.dumps(proposal.introduction)}",
+        f"subjects = {json.dumps(proposal.subjects)}",
+    ]
+    if proposal.ignore:
+        lines.append(f"ignore = {json.dumps(list(proposal.ignore))}")
+    if proposal.layout is not Layout.FILES:
+        lines.append(f"layout = {json.dumps(proposal.layout.value)}")
+    return "\n".join([*lines, ""])
+
+
+_WORKSPACE_HEAD = """\
+# The knowledge that models can learn in this directory and below it.
+#
+#   llm kb list                      what there is
+#   llm kb prompt                    what a model sees
+#   llm -T learn "your question"     let it read what it needs
+
+[kb]
+# menu = "subjects"        # list every subject with a summary, not the topics alone
+# menu_budget = 1200       # tokens the menu may take
+# auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
+
+# A topic is a directory of text files. More about one:
+#   description = "Shown when it is listed, and above what is pre-loaded of it."
+#   learned = ["code-quality", "maintainers/*"]     # always in the system prompt
+#   disabled = ["drafts/**"]                        # never shown to a model
+#   ignore = ["*.log"]                              # no subjects, as in .gitignore
+
+"""
+
+_EXAMPLE = """\
+# [kb.topic.project]
+# title = "General Project Knowledge"
+# introduction = "How this project is built, and by whom."
+# subjects = "kb/project"
+"""
+
+_USER = """\
+# Your own settings and topics, for every directory. A workspace's llm-kb.toml adds
+# to them.
+
+[kb]
+# auto = true                      # as if every prompt had -T learn
+# menu = "subjects"                # list every subject with a summary
+# allow_links_to = ["~/shared"]    # links in topics may lead there
+
+# [kb.topic.notes]
+# title = "My Notes"
+# introduction = "What I want to remember across projects."
+# subjects = "~/notes"             # anywhere; a relative one is beside this file
+
+[kb.references]
+# allow_hosts = ["wiki.corp"]      # private addresses that may be fetched from
+# max_files = 50_000               # per fetch
+# max_bytes = 500_000_000
+"""
