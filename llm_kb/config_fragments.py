@@ -27,8 +27,8 @@ class UnknownFragmentError(KbError):
         places = ", ".join(str(place) for place in searched) or "no directory"
         names = ", ".join(known) or "none"
         super().__init__(
-            f"unknown config fragment {name!r}{suggest(name, known)}; "
-            f"there are: {names} (in {places})"
+            f"unknown config fragment {name!r}; there are: {names} (in {places})"
+            f"{suggest(name, known)}"
         )
 
 

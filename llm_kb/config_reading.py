@@ -34,13 +34,17 @@ def read_bytes(path: Path, *, require_owner: bool = False) -> bytes:
     try:
         if require_owner:
             _require_owner(path, path.lstat())
-        with os.fdopen(os.open(path, _FLAGS), "rb") as file:
-            status = os.fstat(file.fileno())
+        descriptor = os.open(path, _FLAGS)
+        try:
+            status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise ConfigError(str(path), ["is no regular file; put a TOML file in its place"])
             if require_owner:
                 _require_owner(path, status)
-            data = file.read(MAX_BYTES + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                data = file.read(MAX_BYTES + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error
     if len(data) > MAX_BYTES:
