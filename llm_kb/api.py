@@ -12,7 +12,8 @@ import llm
 from llm_kb import knowledge_base
 from llm_kb.assignments import split_knowledge
 from llm_kb.catalogs import open_catalogs
-from llm_kb.config_files import find_cwd, load_config
+from llm_kb.config_files import load_config
+from llm_kb.workspace import find_cwd
 
 
 class KnowledgeBase(knowledge_base.KnowledgeBase):

@@ -16,9 +16,9 @@ import click
 import llm
 
 from llm_kb.arguments import Arguments
-from llm_kb.config_files import find_cwd, mentions_auto
 from llm_kb.errors import KbError
 from llm_kb.request import OUR_TOOLS, SECTION, Request, current_request, name_source, running
+from llm_kb.workspace import find_cwd, mentions_auto
 
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase

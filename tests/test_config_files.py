@@ -9,19 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config_files import (
-    WorkspaceFile,
-    find_cwd,
-    find_workspace,
-    load_config,
-    mentions_auto,
-    read_layers,
-)
+from llm_kb.config_files import load_config, read_layers
 from llm_kb.config_fragments import UnknownFragmentError
 from llm_kb.config_reading import MAX_BYTES
 from llm_kb.errors import ConfigError, PatternError, UnknownTopicError
 from llm_kb.topics import Config, Layer, Origin
 from llm_kb.trust import trust
+from llm_kb.workspace import WorkspaceFile, find_cwd, find_workspace, mentions_auto
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 root_only = pytest.mark.skipif(
@@ -564,7 +558,7 @@ def test_looking_for_auto_loads_no_toml_reader(
     tmp_path: Path, run_python: Callable[[str], str]
 ) -> None:
     said = run_python(
-        "import sys; from pathlib import Path; from llm_kb.config_files import mentions_auto\n"
+        "import sys; from pathlib import Path; from llm_kb.workspace import mentions_auto\n"
         "mentions_auto(Path.cwd(), Path('/nowhere'), {})\n"
         "heavy = {'tomllib', 'tomli', 'tomlkit', 'difflib', 'llm', 'click'}\n"
         "print(sorted(heavy & set(sys.modules)))"

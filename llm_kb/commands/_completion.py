@@ -17,9 +17,10 @@ import llm
 from click.shell_completion import CompletionItem
 
 from llm_kb.catalogs import open_catalogs
-from llm_kb.config_files import find_cwd, load_config
+from llm_kb.config_files import load_config
 from llm_kb.config_fragments import list_fragments
 from llm_kb.topics import Catalog, Config, Topic
+from llm_kb.workspace import find_cwd
 
 Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 import llm
 
-from llm_kb.config_files import Layers, find_cwd, load_config, read_layers
+from llm_kb.config_files import Layers, load_config, read_layers
 from llm_kb.topics import Config
+from llm_kb.workspace import find_cwd
 
 
 def user_dir() -> Path:

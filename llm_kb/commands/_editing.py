@@ -10,16 +10,10 @@ import click
 
 from llm_kb.commands._config import user_dir
 from llm_kb.config import LayerConfig
-from llm_kb.config_files import (
-    find_cwd,
-    find_workspace,
-    read_layer,
-    user_config_path,
-    user_speaker,
-    workspace_speaker,
-)
+from llm_kb.config_files import read_layer, user_speaker, workspace_speaker
 from llm_kb.config_keys import Speaker
 from llm_kb.errors import UnknownTopicError
+from llm_kb.workspace import find_cwd, find_workspace, user_config_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from llm_kb.commands._completion import complete_fragment, complete_topic_slash_
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def knowledge_options(function: F) -> F:
-    """Add `-k` and `--kb-cfg`, with the meaning they have on `llm prompt`."""
-    function = click.option(
+def kb_cfg_option(function: F) -> F:
+    """Add `--kb-cfg`, with the meaning it has on `llm prompt`."""
+    return click.option(
         "kb_cfg",
         "--kb-cfg",
         multiple=True,
@@ -22,6 +22,10 @@ def knowledge_options(function: F) -> F:
         help="Config fragment or assignment for the knowledge base",
         shell_complete=complete_fragment,
     )(function)
+
+
+def knowledge_options(function: F) -> F:
+    """Add `-k` and `--kb-cfg`, with the meaning they have on `llm prompt`."""
     return click.option(
         "-k",
         "--knowledge",
@@ -29,4 +33,4 @@ def knowledge_options(function: F) -> F:
         metavar="TOPIC/PATTERN",
         help="Knowledge to pre-load into the system prompt",
         shell_complete=complete_topic_slash_pattern,
-    )(function)
+    )(kb_cfg_option(function))

@@ -12,8 +12,8 @@ from llm_kb.commands._editing import nearest_file
 from llm_kb.commands._errors import kb_errors
 from llm_kb.config_changes import define_topic
 from llm_kb.config_editing import edit_config
-from llm_kb.config_files import find_cwd
 from llm_kb.topics import Layout
+from llm_kb.workspace import find_cwd
 
 
 @click.command()

@@ -9,8 +9,8 @@ import click
 from llm_kb.atomic import create_file
 from llm_kb.commands._config import say, user_dir
 from llm_kb.commands._errors import kb_errors
-from llm_kb.config_files import WORKSPACE_FILES, find_cwd, user_config_path
 from llm_kb.proposals import propose_topics, render_user, render_workspace
+from llm_kb.workspace import WORKSPACE_FILES, find_cwd, user_config_path
 
 
 @click.command()

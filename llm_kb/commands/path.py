@@ -8,7 +8,7 @@ import click
 
 from llm_kb.commands._config import user_dir
 from llm_kb.commands._errors import kb_errors
-from llm_kb.config_files import find_cwd, find_workspace, user_config_path
+from llm_kb.workspace import find_cwd, find_workspace, user_config_path
 
 
 @click.command()

@@ -9,8 +9,8 @@ import click
 
 from llm_kb.commands._config import say, user_dir
 from llm_kb.commands._errors import kb_errors
-from llm_kb.config_files import find_cwd, find_workspace
 from llm_kb.trust import untrust as withdraw_trust
+from llm_kb.workspace import find_cwd, find_workspace
 
 
 @click.command()
