@@ -1,0 +1,56 @@
+"""The configuration reference and the parser speak of the same keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from llm_kb.config import default_layer
+from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key
+from llm_kb.toml_text import decode_toml
+
+TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """Return the rows of the table below a heading, by their key."""
+    body = TEXT.partition(f"## `{heading}`\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\| `(\w+)` \|(.*)\|$", body, re.MULTILINE)
+    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in lines}
+
+
+TABLES = [
+    pytest.param("[kb]", "kb", KB_KEYS, id="kb"),
+    pytest.param("[kb.topic.<id>]", "kb.topic.x", TOPIC_KEYS, id="topic"),
+    pytest.param("[kb.references]", "kb.references", REFERENCE_KEYS, id="references"),
+]
+
+
+@pytest.mark.parametrize(("heading", "table", "keys"), TABLES)
+def test_every_key_is_documented_and_no_other(
+    heading: str, table: str, keys: Mapping[str, Key]
+) -> None:
+    assert rows(heading).keys() == keys.keys()
+
+
+@pytest.mark.parametrize(("heading", "table", "keys"), TABLES)
+def test_documented_defaults_are_the_real_ones(
+    heading: str, table: str, keys: Mapping[str, Key]
+) -> None:
+    defaults = default_layer().settings
+    for name, (_type, default, _meaning) in rows(heading).items():
+        if (setting := defaults.get(f"{table}.{name}")) is None:
+            continue
+        value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
+        assert decode_toml(f"value = {default.strip('`')}") == {"value": value}
+
+
+def test_what_only_the_user_may_set_is_marked() -> None:
+    assert {name for name, key in KB_KEYS.items() if key.user_only} == {
+        name for name, cells in rows("[kb]").items() if "*User layer only.*" in cells[2]
+    }
+    assert all(key.user_only for key in REFERENCE_KEYS.values())
+    assert not any(key.user_only for key in TOPIC_KEYS.values())
