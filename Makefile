@@ -26,8 +26,9 @@ $(BIN)/python:
 		&& $(PYTHON) -m pip --python $(VENV) install --quiet pip; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
+$(VENV)/.installed-dev: EXTRAS = [mcp]
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group $*
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRAS)' --group $*
 	@touch $@
 
 demo: $(VENV)/.installed-demo

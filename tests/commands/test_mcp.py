@@ -1,0 +1,217 @@
+"""`llm kb mcp`, spoken to by the SDK's own client over a real process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import StdioServerParameters
+from mcp.client import Client
+
+from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
+from llm_kb.errors import KbError
+from llm_kb.mcp_server import answer
+from tests.conftest import RunLlm
+
+CONFIG = """
+[kb.topic.project]
+title = "General"
+introduction = "How we work."
+subjects = "project"
+disabled = ["secret"]
+"""
+
+LISTING = """\
+# Topic: General
+
+## Available subjects:
+
+- review
+
+Use the `learn` tool with the `subjects` argument to learn specific subjects."""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace with a visible, a hidden and a disabled subject."""
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "review.md").write_text("# Review\n\nTwo eyes.\n", encoding="utf-8")
+    (tmp_path / "project" / ".notes.md").write_text("Hidden eyes.\n", encoding="utf-8")
+    (tmp_path / "project" / "secret.md").write_text("Secret eyes.\n", encoding="utf-8")
+    (tmp_path / "llm-kb.toml").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+def talk(
+    conversation: Callable[[Client], Awaitable[Any]], *arguments: str, cwd: Path | None = None
+) -> Any:
+    """Start `llm kb mcp`, hold a conversation, and return what came of it."""
+
+    async def run() -> Any:
+        server = StdioServerParameters(
+            command=str(Path(sys.executable).with_name("llm")),
+            args=["kb", "mcp", *arguments],
+            env=dict(os.environ),
+            cwd=cwd,
+        )
+        async with Client(server, read_timeout_seconds=60) as client:
+            return await conversation(client)
+
+    return asyncio.run(run())
+
+
+def read(result: types.CallToolResult) -> tuple[str, bool]:
+    """Return the text of a result, and whether it is an error."""
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text, result.is_error
+
+
+def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
+    async def list_tools(client: Client) -> list[types.Tool]:
+        return (await client.list_tools()).tools
+
+    learn, search = talk(list_tools, cwd=workspace)
+    assert (learn.name, learn.input_schema) == ("learn", LEARN_SCHEMA)
+    assert learn.description == (
+        "Learn about knowledge base topics and subjects. Available topics: project (General)."
+    )
+    assert search.name == "search"
+    assert [tool.annotations.read_only_hint for tool in (learn, search)] == [True, True]
+
+
+def test_instructions_are_the_section(workspace: Path, run_llm: RunLlm) -> None:
+    async def read_instructions(client: Client) -> str | None:
+        return client.instructions
+
+    options = ("-k", "project/review")
+    instructions = talk(read_instructions, *options, cwd=workspace)
+    assert f"{instructions}\n" == run_llm(["kb", "prompt", *options]).stdout
+
+
+def test_learn_lists_loads_and_finds_hidden_subjects_by_name(workspace: Path) -> None:
+    async def conversation(client: Client) -> list[tuple[str, bool]]:
+        calls: list[dict[str, object]] = [
+            {"topic": "general"},
+            {"topic": "project", "subjects": "review"},
+            {"topic": "project", "subjects": ["notes"]},
+        ]
+        return [read(await client.call_tool("learn", arguments)) for arguments in calls]
+
+    listing, review, notes = talk(conversation, "-d", str(workspace))
+    assert listing == (
+        LISTING,
+        False,
+    )
+    assert review == ("# Review\n\nTwo eyes.\n", False)
+    assert notes == ("Hidden eyes.\n", False)
+
+
+def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Path) -> None:
+    async def conversation(client: Client) -> list[tuple[str, bool]]:
+        return [
+            read(await client.call_tool("search", {"query": "EYES"})),
+            read(await client.call_tool("search", {"query": "nothing", "topic": "project"})),
+        ]
+
+    assert talk(conversation, cwd=workspace) == [
+        ("project/review:3: Two eyes.", False),
+        ("No subject says anything about that.", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        pytest.param(
+            "learn",
+            {"topic": "nope"},
+            "unknown topic 'nope'; valid topics: project",
+            id="unknown topic",
+        ),
+        pytest.param(
+            "learn",
+            {"topic": "project", "subjects": "secret"},
+            "no subject of topic 'project' matches 'secret'",
+            id="disabled subject",
+        ),
+        pytest.param(
+            "learn",
+            {"subjects": "review"},
+            "invalid arguments for 'learn': 'topic' is a required property",
+            id="missing argument",
+        ),
+        pytest.param(
+            "search",
+            {"query": 3},
+            "invalid arguments for 'search': 3 is not of type 'string'",
+            id="wrong type",
+        ),
+        pytest.param(
+            "search",
+            {"query": " . "},
+            "invalid arguments for 'search': the query has no word to look for",
+            id="no word",
+        ),
+        pytest.param("write", {}, "unknown tool 'write'; tools: learn, search", id="unknown tool"),
+    ],
+)
+def test_a_wrong_call_says_how_to_mend_it(
+    workspace: Path, name: str, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(KbError) as raised:
+        answer(lambda: KnowledgeBase.discover(workspace), name, arguments)
+    assert str(raised.value) == message
+
+
+def test_a_wrong_call_is_a_result_and_the_server_goes_on(workspace: Path) -> None:
+    async def conversation(client: Client) -> list[tuple[str, bool]]:
+        return [
+            read(await client.call_tool("learn", {"topic": "nope"})),
+            read(await client.call_tool("learn", {"topic": "project"})),
+        ]
+
+    assert talk(conversation, cwd=workspace) == [
+        ("unknown topic 'nope'; valid topics: project", True),
+        (LISTING, False),
+    ]
+
+
+def test_a_change_on_disk_is_seen_without_a_restart(workspace: Path) -> None:
+    async def conversation(client: Client) -> tuple[str, bool]:
+        await client.call_tool("learn", {"topic": "project"})
+        (workspace / "project" / "new.md").write_text("Fresh.\n", encoding="utf-8")
+        return read(await client.call_tool("learn", {"topic": "project", "subjects": "new"}))
+
+    assert talk(conversation, cwd=workspace) == ("Fresh.\n", False)
+
+
+def test_without_the_extra_the_error_names_it(
+    run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "llm_kb.mcp_server", raising=False)
+    monkeypatch.delattr("llm_kb.mcp_server", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    result = run_llm(["kb", "mcp"])
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: the MCP server needs an extra that is not installed;"
+        " run: llm install 'llm-kb[mcp]'\n"
+    )
+
+
+def test_a_broken_configuration_ends_the_command_with_its_error(
+    workspace: Path, run_llm: RunLlm
+) -> None:
+    (workspace / "llm-kb.toml").write_text("[kb.topic.project]\nsubject = 1\n", encoding="utf-8")
+    result = run_llm(["kb", "mcp"], input="")
+    assert result.exit_code == 1
+    assert "llm-kb.toml" in result.stderr
+    assert "subjects" in result.stderr
