@@ -1,26 +1,21 @@
 """Shell completion of topics, slugs and config fragments.
 
 It runs while someone types: whatever goes wrong, it offers nothing and says nothing.
+Every command imports this module, so what completing needs is imported when it is done.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import wraps
 from itertools import islice
-from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
-import llm
 from click.shell_completion import CompletionItem
 
-from llm_kb.catalogs import open_catalogs
-from llm_kb.config_files import load_config
-from llm_kb.config_fragments import list_fragments
-from llm_kb.topics import Catalog, Config, Topic
-from llm_kb.workspace import find_cwd
+if TYPE_CHECKING:
+    from llm_kb.topics import Catalog, Config, Topic
 
 Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -87,18 +82,25 @@ def complete_fragment(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the config fragments that have a name."""
+    from llm_kb.config_fragments import list_fragments  # noqa: PLC0415
+
     names = list_fragments(_load().config_load_paths)
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def _load(fragments: tuple[str, ...] = ()) -> Config:
-    user_dir = Path(llm.user_dir())
-    return load_config(find_cwd(), user_dir=user_dir, environ=os.environ, fragments=fragments)
+    from llm_kb.commands._config import current_config  # noqa: PLC0415
+
+    return current_config(fragments)
 
 
 def _open(ctx: click.Context) -> Iterator[tuple[Topic, Catalog]]:
+    from llm_kb.catalogs import open_catalogs  # noqa: PLC0415
+    from llm_kb.commands._config import user_dir  # noqa: PLC0415
+    from llm_kb.workspace import find_cwd  # noqa: PLC0415
+
     config = _load(tuple(ctx.params.get("kb_cfg") or ()))
-    pairs = open_catalogs(config, find_cwd(), Path(llm.user_dir()))
+    pairs = open_catalogs(config, find_cwd(), user_dir())
     return ((topic, catalog) for topic, catalog in pairs if topic.enable)
 
 
