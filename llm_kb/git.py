@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from llm_kb.errors import KbError
 
@@ -92,6 +95,63 @@ def run_git(
     return done.stdout
 
 
+def run_remote(  # noqa: PLR0913 - what a process takes
+    program: Literal["git", "gh"],
+    *args: str,
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    timeout: float,
+    watch: Callable[[], None] = lambda: None,
+) -> bytes:
+    """Run git or GitHub's gh where a server is asked, and return what it prints.
+
+    The whole family of processes ends at the timeout, at an interruption, and when
+    `watch`, called a few times a second, raises: helpers such as git-remote-https
+    outlive git itself otherwise, and keep its output open. Raises GitError.
+    """
+    try:
+        process = subprocess.Popen(  # noqa: S603 - a list, no shell
+            [program, *args],
+            cwd=cwd,
+            env=git_environment(
+                {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1"} | dict(env or {})
+            ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise GitError(args, 127, f"{program} cannot be run: {error.strerror}") from error
+    deadline = time.monotonic() + timeout
+    unsent: bytes | None = stdin
+    try:
+        while True:
+            try:
+                out, said = process.communicate(unsent, timeout=0.2)
+                break
+            except subprocess.TimeoutExpired:
+                unsent = None  # `communicate` goes on with what it was given first
+                if time.monotonic() > deadline:
+                    raise GitError(args, 124, f"timed out after {timeout:g} s") from None
+                watch()
+    except BaseException:
+        _kill_family(process)
+        raise
+    if process.returncode:
+        raise GitError(args, process.returncode, said.decode(errors="replace"))
+    return out
+
+
+def _kill_family(process: subprocess.Popen[bytes]) -> None:
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.communicate()
+
+
 def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
     """Return at most `limit` bytes of what git prints, and whether there was more.
 
@@ -142,6 +202,8 @@ class ObjectReader:
 
     def read(self, name: str) -> GitObject | None:
         """Return the object of this name, in any notation of git's; None without one."""
+        if "\n" in name:
+            return None  # no name, and it would pass for two
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None  # noqa: S101 - pipes were asked for
         assert stdout is not None  # noqa: S101

@@ -1,0 +1,99 @@
+"""Which addresses may be connected to: the guard against being led into a private network.
+
+A host is resolved here, once; what was checked is what is connected to, so that a
+second answer of the name server (DNS rebinding) changes nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Collection, Sequence
+
+from llm_kb.references.errors import BlockedAddressError, FetchError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolver = Callable[[str, int], Sequence[str]]
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_SIX_TO_FOUR = ipaddress.ip_network("2002::/16")
+# Reserved, but `is_global` says otherwise in some of the Pythons we run on.
+_REFUSED = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "0.0.0.0/8",
+        "100.64.0.0/10",  # carrier-grade NAT
+        "192.0.0.0/24",
+        "192.88.99.0/24",  # 6to4 relays
+        "198.18.0.0/15",
+        "240.0.0.0/4",
+        "::/96",  # v4-compatible
+        "64:ff9b:1::/48",  # NAT64 of a local network
+        "100::/64",
+        "2001::/23",  # Teredo, ORCHID and others that wrap addresses
+        "3fff::/20",
+        "5f00::/16",
+        "fec0::/10",
+    )
+)
+
+
+def system_resolver(host: str, port: int) -> Sequence[str]:
+    """Ask the system for a host's addresses, in its order of preference."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in found))
+
+
+def is_public(text: str) -> bool:
+    """Tell whether an address is anybody's to connect to.
+
+    An IPv4 address inside an IPv6 one (mapped, NAT64, 6to4) is judged itself.
+    """
+    try:
+        address = _unwrap(ipaddress.ip_address(text.partition("%")[0]))
+    except ValueError:
+        return False
+    if any(address in network for network in _REFUSED if network.version == address.version):
+        return False
+    return address.is_global and not address.is_multicast
+
+
+def resolve_host(
+    url: str,
+    host: str,
+    port: int,
+    *,
+    allow_hosts: Collection[str] = (),
+    resolver: Resolver = system_resolver,
+) -> Sequence[str]:
+    """Return the addresses of a host, all of them checked.
+
+    One private address among them is enough to refuse: which one a connection
+    takes is not ours to know. `allow_hosts` names hosts that may be anywhere.
+    """
+    try:
+        addresses = resolver(host, port)
+    except (OSError, UnicodeError) as error:
+        raise FetchError(url, f"cannot resolve {host}: {error}") from error
+    if not addresses:
+        raise FetchError(url, f"{host} has no address")
+    if _plain(host) not in {_plain(allowed) for allowed in allow_hosts}:
+        for address in addresses:
+            if not is_public(address):
+                raise BlockedAddressError(url, host, address)
+    return addresses
+
+
+def _unwrap(address: Address) -> Address:
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if address in _SIX_TO_FOUR:
+            return ipaddress.IPv4Address((int(address) >> 80) & 0xFFFFFFFF)
+    return address
+
+
+def _plain(host: str) -> str:
+    return host.lower().strip("[]").rstrip(".")

@@ -1,0 +1,124 @@
+"""What can go wrong with reference topics; each error says what, where and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llm_kb.errors import KbError
+
+
+class SourceError(KbError):
+    """A source that is not one, or that this user does not allow."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where = where
+        self.reason = reason
+        super().__init__(f"{where}: {reason}")
+
+
+class TopicFileError(KbError):
+    """A `topic.md` that cannot be read as one."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where = where
+        self.reason = reason
+        super().__init__(f"{where}: {reason}")
+
+
+class FetchError(KbError):
+    """A source that could not be fetched."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        self.url = url
+        self.reason = reason
+        super().__init__(f"cannot fetch {url}: {reason}")
+
+
+class BlockedAddressError(FetchError):
+    """A host that leads to an address nobody outside should be led to."""
+
+    def __init__(self, url: str, host: str, address: str) -> None:
+        self.host = host
+        self.address = address
+        super().__init__(
+            url,
+            f"{host} is the private or reserved address {address}; if you trust it, add it to "
+            "allow_hosts under [kb.references] in your own kb.toml",
+        )
+
+
+class TooLargeError(FetchError):
+    """More bytes or files than the limits or the approved plan allow."""
+
+
+class PlanChangedError(FetchError):
+    """What is there to fetch is no longer what was approved."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(url, f"{reason}; plan it again and approve the new plan")
+
+
+class NothingFetchedError(KbError):
+    """Every source failed, or none of them held a file."""
+
+    def __init__(self, title: str, reasons: Sequence[str]) -> None:
+        self.title = title
+        self.reasons = tuple(reasons)
+        details = "".join(f"\n  - {reason}" for reason in self.reasons)
+        super().__init__(f"nothing could be fetched for {title!r}{':' if details else ''}{details}")
+
+
+class UnknownReferenceError(KbError):
+    """An id that no reference topic has."""
+
+    def __init__(self, topic_id: str, known: Sequence[str]) -> None:
+        self.topic_id = topic_id
+        self.known = tuple(known)
+        there = ", ".join(self.known) if self.known else "none"
+        super().__init__(f"unknown reference topic {topic_id!r}; there are: {there}")
+
+
+class TopicExistsError(KbError):
+    """A topic that is created a second time."""
+
+    def __init__(self, topic_id: str) -> None:
+        self.topic_id = topic_id
+        super().__init__(
+            f"reference topic {topic_id!r} exists already: search it, ask the operator to run "
+            f"`llm kb references refresh {topic_id}`, or choose another title"
+        )
+
+
+class DeniedError(KbError):
+    """A plan the operator does not want carried out."""
+
+    def __init__(self, title: str, summary: str) -> None:
+        self.title = title
+        self.summary = summary
+        super().__init__(
+            f"the operator denied fetching {title!r} ({summary}); suggest a smaller scope: give "
+            'the git sources a `paths` filter such as ["README.md", "docs/", "examples/"], or '
+            "leave sources out, and ask again"
+        )
+
+
+class ApprovalNeededError(KbError):
+    """A plan that waits for the operator, who cannot be asked here."""
+
+    def __init__(self, plan_id: str, title: str, summary: str) -> None:
+        self.plan_id = plan_id
+        self.title = title
+        self.summary = summary
+        super().__init__(
+            f"fetching {title!r} ({summary}) needs the operator's approval: "
+            f"llm kb references approve {plan_id}"
+        )
+
+
+class UnknownPlanError(KbError):
+    """A pending plan that is not there, was used, or was changed on disk."""
+
+    def __init__(self, plan_id: str, reason: str) -> None:
+        self.plan_id = plan_id
+        self.reason = reason
+        super().__init__(f"no plan {plan_id!r} to approve: {reason}")

@@ -1,0 +1,165 @@
+"""Read pages: what they weigh, what is new of them, and their text as Markdown."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from llm_kb.references.errors import FetchError, PlanChangedError, TooLargeError
+from llm_kb.references.html_tree import parse_html
+from llm_kb.references.http import HttpPolicy, Response, request
+from llm_kb.references.markdown import html_to_markdown, markdown_alternate
+from llm_kb.references.plan import PlannedPage
+
+ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8"
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+_META_CHARSET = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page as it is kept: its text, and what tells later whether it has changed."""
+
+    url: str
+    text: str
+    size: int
+    """The bytes that were fetched for it."""
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+def measure_page(url: str, policy: HttpPolicy) -> PlannedPage:
+    """Ask what a page weighs, without fetching it; its URL is where redirects end.
+
+    A server that knows no HEAD is asked for the first byte instead, whose answer
+    states the whole size.
+    """
+    headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
+    answer = request(url, policy, method="HEAD", headers=headers)
+    if answer.status in {403, 405, 501} or (answer.status < 400 and answer.length is None):
+        ranged = {**headers, "Range": "bytes=0-0"}
+        try:
+            answer = request(url, replace(policy, max_bytes=100_000), headers=ranged)
+        except TooLargeError:  # the range was ignored: a size that has to be found out
+            return PlannedPage(url=answer.url)
+    _require_success(answer)
+    _require_text(answer)
+    size = answer.length if answer.length is not None else None
+    if size is not None and size > policy.max_bytes:
+        raise TooLargeError(url, f"it has {size:,} bytes, over the limit of {policy.max_bytes:,}")
+    return PlannedPage(url=answer.url, size=size)
+
+
+def fetch_page(
+    page: PlannedPage,
+    policy: HttpPolicy,
+    *,
+    hosts: Collection[str] | None = None,
+    known: Mapping[str, str | None] | None = None,
+) -> Page | None:
+    """Fetch a page as Markdown; None when it is as `known` (its etag, last_modified) says.
+
+    Raises PlanChangedError when it leads to a host not among `hosts`, or weighs
+    more than was planned.
+    """
+    conditions = {
+        "If-None-Match": (known or {}).get("etag"),
+        "If-Modified-Since": (known or {}).get("last_modified"),
+    }
+    headers = {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
+    most = min(policy.max_bytes, page.most or policy.max_bytes)
+    answer = _get(page.url, replace(policy, max_bytes=most), headers, hosts, page)
+    if answer.status == 304:
+        return None
+    _require_success(answer)
+    _require_text(answer)
+    text, size = _decode(answer), len(answer.body)
+    if answer.content_type in HTML_TYPES:
+        alternate = markdown_alternate(parse_html(text), answer.url)
+        better = alternate and _fetch_alternate(alternate, answer, policy)
+        text = better or html_to_markdown(text, answer.url)
+    if not text.strip():
+        raise FetchError(page.url, "there is no text in it (is it drawn by a script?)")
+    return Page(
+        url=answer.url,
+        text=text,
+        size=size,
+        etag=answer.headers.get("etag"),
+        last_modified=answer.headers.get("last-modified"),
+    )
+
+
+def fetch_text(url: str, policy: HttpPolicy) -> str | None:
+    """Return a small text file of a site, such as robots.txt; None when there is none."""
+    answer = request(url, replace(policy, max_bytes=min(policy.max_bytes, 500_000)))
+    if answer.status >= 500:
+        raise FetchError(url, f"the server answered {answer.status}")
+    return _decode(answer) if answer.status == 200 else None
+
+
+def _get(
+    url: str,
+    policy: HttpPolicy,
+    headers: Mapping[str, str],
+    hosts: Collection[str] | None,
+    page: PlannedPage,
+) -> Response:
+    try:
+        return request(url, policy, headers=headers, hosts=hosts)
+    except TooLargeError as error:
+        if page.most is not None and policy.max_bytes == page.most:
+            raise PlanChangedError(url, f"it outgrew the {page.size:,} bytes planned") from error
+        raise
+
+
+def _fetch_alternate(url: str, html: Response, policy: HttpPolicy) -> str | None:
+    """Return the Markdown a page says is its own; None when there is none at that place."""
+    host = urlsplit(html.url).hostname or ""
+    if urlsplit(url).hostname != host:
+        return None  # another host was neither planned nor approved
+    # The text of a page is no longer than its HTML.
+    limited = replace(policy, max_bytes=min(policy.max_bytes, len(html.body) + 100_000))
+    try:
+        answer = request(url, limited, headers={"Accept": ACCEPT}, hosts={host})
+    except FetchError:
+        return None
+    is_text = answer.content_type in {"text/markdown", "text/x-markdown", "text/plain"}
+    return _decode(answer) if answer.status == 200 and is_text else None
+
+
+def _require_success(answer: Response) -> None:
+    if answer.status >= 400:
+        raise FetchError(answer.url, f"the server answered {answer.status}")
+
+
+def _require_text(answer: Response) -> None:
+    kind = answer.content_type
+    textual = kind.startswith("text/") or kind.endswith(("+xml", "+json")) or not kind
+    if not textual and kind not in {"application/json", "application/xml", "application/yaml"}:
+        raise FetchError(answer.url, f"it is no text but {kind}")
+
+
+def _decode(answer: Response) -> str:
+    """Decode a body by its mark, its header, its `<meta>`, else as UTF-8; nothing fails."""
+    body = answer.body
+    if body.startswith(codecs.BOM_UTF8):
+        return body.decode("utf-8-sig", "replace")
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body.decode("utf-16", "replace")
+    declared = answer.charset
+    if not declared and (found := _META_CHARSET.search(body[:4096])):
+        declared = found[1].decode("ascii")
+    try:
+        codec = codecs.lookup(declared or "utf-8")
+        # Only codecs between bytes and text: Python has others, such as `zlib`.
+        name = codec.name if codec._is_text_encoding else "utf-8"  # noqa: SLF001 - no public way
+    except LookupError:
+        name = "utf-8"
+    return body.decode(name, "replace")

@@ -1,0 +1,81 @@
+"""Names of fetched files: which are safe to write, and what a page is called. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from urllib.parse import unquote, urlsplit
+
+MAX_NAME = 100
+MAX_PATH = 1000
+
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]|[. ]$')
+# What Windows takes for a device, whatever the extension.
+_DEVICE = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
+_INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+
+
+def is_safe_path(path: str) -> bool:
+    """Tell whether a `/`-separated path may be written below a topic, on any system.
+
+    No way out of the directory, nothing that git, a terminal or Windows would
+    take for something else, valid Unicode, names of bounded length.
+    """
+    if len(path) > MAX_PATH or _INVISIBLE.search(path):
+        return False
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return all(
+        part not in {"", ".", ".."}
+        and part.lower() != ".git"
+        and len(part.encode()) <= 250
+        and not _UNSAFE.search(part)
+        and not _DEVICE.match(part)
+        for part in path.split("/")
+    )
+
+
+def page_name(url: str) -> str:
+    """Return the file name of a page: `https://e.org/learn/0.6/` → `e-org-learn-0-6.md`."""
+    split = urlsplit(url)
+    return f"{slug_text(f'{split.netloc} {unquote(split.path)} {split.query}', url)}.md"
+
+
+def page_path(url: str) -> str:
+    """Return the path of a crawled page, below a folder named after its host."""
+    split = urlsplit(url)
+    folder = slug_text(split.netloc, url)
+    parts = [slug_text(unquote(part), part) for part in split.path.split("/") if part]
+    if not parts or split.path.endswith("/"):
+        parts.append("index")
+    parts[-1] = re.sub(r"-(?:html?|md|markdown|txt|php)$", "", parts[-1])
+    if split.query:
+        parts[-1] += f"-{slug_text(unquote(split.query), url)}"
+    if len(parts) > 12:
+        return f"{folder}/{slug_text(split.path, url)}.md"
+    return f"{folder}/{'/'.join(parts)}.md"
+
+
+def slug_text(text: str, whole: str) -> str:
+    """Return lower-case letters, digits and dashes; shortened, or empty, it gets a digest."""
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if slug and len(slug) <= MAX_NAME:
+        return slug
+    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{slug[:MAX_NAME].rstrip('-')}-{digest}".lstrip("-")
+
+
+def unused_name(name: str, taken: Collection[str]) -> str:
+    """Return a name, numbered before its extension when it is taken (case ignored)."""
+    folded = {other.casefold() for other in taken}
+    stem, dot, extension = name.rpartition(".")
+    if not dot or "/" in extension:
+        stem, dot, extension = name, "", ""
+    candidate, number = name, 1
+    while candidate.casefold() in folded:
+        number += 1
+        candidate = f"{stem}-{number}{dot}{extension}"
+    return candidate

@@ -1,0 +1,354 @@
+"""The reference topics of a user: create, refresh, change, verify and delete them.
+
+The one place in this package where plans, fetching, the store and the index meet.
+Whoever calls decides what an approval is: a callback that is handed the plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from llm_kb.errors import KbError
+from llm_kb.references.addresses import Resolver, system_resolver
+from llm_kb.references.errors import (
+    DeniedError,
+    NothingFetchedError,
+    PlanChangedError,
+    TopicExistsError,
+)
+from llm_kb.references.fetch_git import Repositories
+from llm_kb.references.fetching import Fetcher, OldTopic, Staged
+from llm_kb.references.index import discard_index, update_index
+from llm_kb.references.pending import PendingPlans
+from llm_kb.references.plan import Plan, TopicRequest, grows_beyond
+from llm_kb.references.planning import check_limits, make_plan
+from llm_kb.references.provenance import Differences, Provenance, compare, total_size
+from llm_kb.references.refreshing import probe_topic
+from llm_kb.references.remotes import Remotes, git_policy
+from llm_kb.references.sources import source_table
+from llm_kb.references.store import Store
+from llm_kb.references.topic_file import (
+    TopicFile,
+    change_topic_file,
+    format_time,
+    render_topic_file,
+)
+from llm_kb.topics import References
+
+Approve = Callable[[Plan], bool]
+"""Asks the operator about a plan; False denies it. It may raise to answer later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Who is told how far long work is."""
+
+    asking: Callable[[str], None] = lambda _: None
+    fetching: Callable[[str, int, int], None] = lambda *_: None
+    indexing: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """What came of creating a topic."""
+
+    topic_id: str
+    file_count: int
+    chunk_count: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """What came of a refresh: how many files are new, changed and gone."""
+
+    topic_id: str
+    changed: bool
+    added: int = 0
+    modified: int = 0
+    removed: int = 0
+    file_count: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """All reference topics below one directory, under one user's settings."""
+
+    root: Path
+    settings: References = References()
+    resolver: Resolver = field(default=system_resolver)
+    clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+
+    @property
+    def store(self) -> Store:
+        """The directories of the topics."""
+        return Store(self.root)
+
+    @property
+    def pending(self) -> PendingPlans:
+        """The plans that wait for the operator."""
+        return PendingPlans(
+            directory=self.root / ".pending", protocols=self.settings.allow_protocols
+        )
+
+    def topics(self) -> tuple[list[TopicFile], list[str]]:
+        """Return the topics that can be read, sorted by id, and what is wrong with the others."""
+        topics, problems = [], []
+        for topic_id in self.store.ids():
+            try:
+                topics.append(self.store.read(topic_id))
+            except KbError as error:
+                problems.append(str(error))
+        return topics, problems
+
+    def plan(self, request: TopicRequest, progress: Progress = Progress()) -> Plan:
+        """Ask the sources what they hold; nothing is kept of it."""
+        with self._repositories() as repositories:
+            return make_plan(request, self._remotes(repositories), progress.asking)
+
+    def create(
+        self, request: TopicRequest, approve: Approve, progress: Progress = Progress()
+    ) -> Created:
+        """Plan a topic, have the plan approved, and carry it out.
+
+        A plan approved before under `llm kb references approve` is not asked about
+        again. Where the sources change between plan and fetch the new plan is asked
+        about, once. Raises KbError.
+        """
+        self.store.clean()
+        finished = self._finished(request)
+        if finished:
+            return finished
+        with self._repositories() as repositories:
+            remotes = self._remotes(repositories)
+            plan = make_plan(request, remotes, progress.asking)
+            self._ask(plan, approve)
+            try:
+                return self._carry_out(plan, remotes, progress)
+            except PlanChangedError:
+                plan = make_plan(request, remotes, progress.asking)
+                self._ask(plan, approve)
+                return self._carry_out(plan, remotes, progress)
+
+    def carry_out(self, plan_id: str, progress: Progress = Progress()) -> Created:
+        """Carry out a pending plan: the operator's approval. It is used up, unless it fails."""
+        plan = self.pending.take(plan_id)
+        try:
+            with self._repositories() as repositories:
+                return self._carry_out(plan, self._remotes(repositories), progress)
+        except BaseException:
+            self.pending.add(plan, format_time(self.clock()))
+            raise
+
+    def refresh(
+        self,
+        topic_id: str,
+        approve: Callable[[Plan, str], bool],
+        progress: Progress = Progress(),
+    ) -> Refreshed:
+        """Fetch what has changed of a topic's sources.
+
+        `approve` is asked, with the reason, only when it now leads to another host
+        or has grown far beyond what was fetched before. Raises KbError; the topic is
+        then as it was.
+        """
+        self.store.clean()
+        with self.store.lock(topic_id, create=False), self._repositories() as repositories:
+            topic = self.store.read(topic_id)
+            remotes = self._remotes(repositories)
+            old = OldTopic(
+                directory=self.store.directory(topic_id),
+                provenance=self.store.read_provenance(topic_id),
+            )
+            progress.asking(f"asking the sources of {topic_id}")
+            findings = probe_topic(topic, old, remotes)
+            if findings.is_unchanged:
+                if not findings.problems:
+                    self._touch(topic_id)
+                return Refreshed(
+                    topic_id=topic_id,
+                    changed=False,
+                    file_count=len(old.provenance.files),
+                    warnings=findings.problems,
+                )
+            self._check_growth(findings.plan, old, approve)
+            with self.store.staging(topic_id) as directory:
+                staged = Staged(directory=directory, now=format_time(self.clock()), old=old)
+                fetcher = Fetcher(
+                    remotes=remotes,
+                    staged=staged,
+                    progress=progress.fetching,
+                    pages=findings.pages,
+                )
+                fetcher.fetch(findings.plan)
+                self._stage_refreshed(topic_id, findings.plan, staged)
+                self.store.publish(topic_id, directory)
+        update_index(self.store.directory(topic_id), progress=progress.indexing)
+        return _summarize(topic_id, old.provenance, staged)
+
+    def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
+        """Change what a topic's owner says of it; the fetched files stay as they are."""
+        with self.store.lock(topic_id, create=False):
+            where = str(self.store.directory(topic_id))
+            text = change_topic_file(self.store.read_text(topic_id), where, changes, body)
+            self.store.write_text(topic_id, text)
+            return self.store.read(topic_id)
+
+    def verify(self, topic_id: str) -> Differences:
+        """Compare a topic's files with the record of what was fetched."""
+        self.store.read(topic_id)
+        recorded = self.store.read_provenance(topic_id).files
+        return compare(recorded, self.store.hash_files(topic_id))
+
+    def delete(self, topic_id: str) -> None:
+        """Delete a topic and its index."""
+        with self.store.lock(topic_id, create=False):
+            self.store.read_text(topic_id)
+            self.store.delete(topic_id)
+            discard_index(self.store.directory(topic_id))
+
+    def _carry_out(self, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
+        request = plan.request
+        with self.store.lock(request.topic_id):
+            if self.store.exists(request.topic_id):
+                raise TopicExistsError(request.topic_id)
+            with self.store.staging(request.topic_id) as directory:
+                now = self.clock()
+                staged = Staged(directory=directory, now=format_time(now))
+                Fetcher(remotes=remotes, staged=staged, progress=progress.fetching).fetch(plan)
+                if not staged.files:
+                    raise NothingFetchedError(request.title, staged.warnings)
+                topic = _describe(plan, staged, now)
+                staged_store = Store(directory.parent)
+                staged_store.write_text(directory.name, render_topic_file(topic))
+                provenance = Provenance(plan=request_digest(request), files=staged.files)
+                staged_store.write_provenance(directory.name, provenance)
+                self.store.publish(request.topic_id, directory)
+        report = update_index(self.store.directory(request.topic_id), progress=progress.indexing)
+        return Created(
+            topic_id=request.topic_id,
+            file_count=len(staged.files),
+            chunk_count=report.chunks,
+            warnings=tuple(staged.warnings),
+        )
+
+    def _touch(self, topic_id: str) -> None:
+        """Note that a topic was found to be up to date."""
+        changes = {"fetched_at": format_time(self.clock())}
+        text = self.store.read_text(topic_id)
+        where = str(self.store.directory(topic_id))
+        self.store.write_text(topic_id, change_topic_file(text, where, changes))
+
+    def _check_growth(
+        self, plan: Plan, old: OldTopic, approve: Callable[[Plan, str], bool]
+    ) -> None:
+        check_limits(plan, self.settings)
+        records = old.provenance.files.values()
+        asked = {source.url for source in plan.request.sources}
+        hosts = {urlsplit(url).hostname for url in asked | {record.url for record in records}}
+        known = frozenset(host for host in hosts if host)
+        reason = grows_beyond(plan, total_size(records), known)
+        if reason and not approve(plan, reason):
+            raise DeniedError(plan.request.title, plan.summary)
+
+    def _stage_refreshed(self, topic_id: str, plan: Plan, staged: Staged) -> None:
+        """Write the topic's own files beside what was fetched of it."""
+        if not staged.files:
+            raise NothingFetchedError(plan.request.title, staged.warnings)
+        changes: dict[str, Any] = {
+            "files": tuple(sorted(staged.files)),
+            "sources": [
+                planned.source if not planned.problem else source
+                for planned, source in zip(plan.sources, plan.request.sources, strict=True)
+            ],
+        }
+        if not staged.failures:
+            changes["fetched_at"] = staged.now
+        where = str(self.store.directory(topic_id))
+        text = change_topic_file(self.store.read_text(topic_id), where, changes)
+        old = self.store.read_provenance(topic_id)
+        staged_store = Store(staged.directory.parent)
+        staged_store.write_text(staged.directory.name, text)
+        staged_store.write_provenance(
+            staged.directory.name, Provenance(plan=old.plan, files=staged.files)
+        )
+
+    def _ask(self, plan: Plan, approve: Approve) -> None:
+        if not self.pending.take_approved(plan) and not approve(plan):
+            raise DeniedError(plan.request.title, plan.summary)
+
+    def _finished(self, request: TopicRequest) -> Created | None:
+        """Return the topic this very request has made already; raise for any other's.
+
+        A chain that was paused for the approval asks again after it was given.
+        """
+        if not self.store.exists(request.topic_id):
+            return None
+        provenance = self.store.read_provenance(request.topic_id)
+        if provenance.plan != request_digest(request):
+            raise TopicExistsError(request.topic_id)
+        report = update_index(self.store.directory(request.topic_id))
+        return Created(
+            topic_id=request.topic_id,
+            file_count=len(provenance.files),
+            chunk_count=report.chunks,
+        )
+
+    def _repositories(self) -> Repositories:
+        return Repositories(git_policy(self.settings, self.resolver))
+
+    def _remotes(self, repositories: Repositories) -> Remotes:
+        return Remotes(settings=self.settings, repositories=repositories, resolver=self.resolver)
+
+
+def request_digest(request: TopicRequest) -> str:
+    """Return the SHA-256 of what was asked for, whatever it holds meanwhile."""
+    asked: Sequence[Any] = [
+        request.topic_id,
+        request.title,
+        request.body,
+        list(request.tags),
+        request.max_age_days,
+        request.trust_score,
+        [source_table(source) for source in request.sources],
+    ]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def _summarize(topic_id: str, old: Provenance, staged: Staged) -> Refreshed:
+    new = staged.files
+    changed = sum(old.files[path].hash != new[path].hash for path in old.files.keys() & new)
+    return Refreshed(
+        topic_id=topic_id,
+        changed=True,
+        added=len(new.keys() - old.files),
+        modified=changed,
+        removed=len(old.files.keys() - new),
+        file_count=len(new),
+        warnings=tuple(staged.warnings),
+    )
+
+
+def _describe(plan: Plan, staged: Staged, now: datetime) -> TopicFile:
+    request = plan.request
+    return TopicFile(
+        id=request.topic_id,
+        title=request.title,
+        body=request.body,
+        created_at=now,
+        fetched_at=now,
+        max_age_days=request.max_age_days,
+        trust_score=request.trust_score,
+        tags=request.tags,
+        files=tuple(sorted(staged.files)),
+        sources=tuple(planned.source for planned in plan.sources),
+        created_by=request.created_by,
+    )
