@@ -18,6 +18,9 @@ Plain: TypeAlias = "bool | int | str | list[str] | None"
 
 WIDTH = 80
 
+_DIRECTORIES = frozenset({"subjects", "config_load_paths"})
+_TEXTS = frozenset({"title", "introduction", "description"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigValue:
@@ -61,15 +64,16 @@ def list_values(config: Config) -> list[ConfigValue]:
     return values
 
 
-def render_values(values: Sequence[ConfigValue]) -> str:
+def render_values(values: Sequence[ConfigValue], workspace: Path | None) -> str:
     """Render values as TOML with comments, and below them where each layer was read.
 
-    Defaults are shown for `[kb]` alone; long strings are cut.
+    Defaults are shown for `[kb]` alone, long texts are cut, and directories inside
+    the workspace are shown relative to it.
     """
     shown = [v for v in values if v.table == "kb" or not v.is_default]
     lines: list[str] = []
     for table, group in groupby(shown, key=lambda value: value.table):
-        rendered = [line for value in group for line in _render_value(value)]
+        rendered = [line for value in group for line in _render_value(value, workspace)]
         lines += [f"[{_header(table)}]", *rendered, ""]
     places = dict.fromkeys(
         (origin.layer.value, origin.place)
@@ -101,26 +105,32 @@ def _plain(value: object) -> Plain:
     return value if isinstance(value, bool | int | str) else None
 
 
-def _render_value(value: ConfigValue) -> Iterator[str]:
+def _render_value(value: ConfigValue, workspace: Path | None) -> Iterator[str]:
     if value.value is None:
         return
-    said_by = value.origins if isinstance(value.value, list) else value.origins[-1:]
+    shown = value.value
+    if value.name in _DIRECTORIES and workspace is not None:
+        shown = _shorten(shown, workspace)
+    said_by = value.origins if isinstance(shown, list) else value.origins[-1:]
     comment = "# " + ", ".join(dict.fromkeys(origin.layer.value for origin in said_by))
-    line = f"{value.name} = {_render_plain(value.value)}"
-    if len(line) > WIDTH and isinstance(value.value, list):
+    line = f"{value.name} = {_render_plain(shown)}"
+    if len(line) > WIDTH and isinstance(shown, list):
         yield f"{value.name} = [  {comment}"
-        yield from (f"    {_render_plain(item)}," for item in value.value)
+        yield from (f"    {_render_plain(item)}," for item in shown)
         yield "]"
     elif len(line) + 2 + len(comment) <= WIDTH:
-        yield f"{line:<40}  {comment}" if len(line) <= 40 else f"{line}  {comment}"
+        yield f"{line:<40}  {comment}"
     else:
         yield comment
-        yield line if len(line) <= WIDTH or not _is_text(value) else f'{line[: WIDTH - 2]}…"'
+        yield line if len(line) <= WIDTH or value.name not in _TEXTS else f'{line[: WIDTH - 2]}…"'
+
+
+def _shorten(value: Plain, workspace: Path) -> Plain:
+    if isinstance(value, list):
+        return [str(_shorten(item, workspace)) for item in value]
+    path = Path(str(value))
+    return path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else value
 
 
 def _render_plain(value: Plain) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_text(value: ConfigValue) -> bool:
-    return value.name in {"title", "introduction", "description"}

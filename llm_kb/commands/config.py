@@ -33,6 +33,6 @@ def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> 
     if json_:
         click.echo(json.dumps([value.as_dict() for value in values], indent=2))
     else:
-        click.echo(render_values(values))
+        click.echo(render_values(values, effective.workspace))
     for key in effective.withheld:
         say(f"llm-kb: {key} in {effective.workspace_file} waits for 'llm kb trust'")

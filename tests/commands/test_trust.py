@@ -1,0 +1,106 @@
+"""`llm kb trust` and `llm kb untrust`, through the real `llm`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunLlm
+from tests.terminal import run_on_terminal
+
+
+@pytest.fixture
+def file(tmp_path: Path, user_dir: Path) -> Path:
+    """A workspace that asks for `auto` and for notes of the user."""
+    (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
+    path = tmp_path / "llm-kb.toml"
+    path.write_text(
+        '[kb]\nauto = true\n[kb.topic.notes]\nlearned = ["**"]\n'
+        '[kb.topic.p]\nsubjects = "kb"\nlearned = ["a", "b"]\n'
+    )
+    return path
+
+
+def is_auto(run_llm: RunLlm) -> bool:
+    rows = {row["key"]: row for row in json.loads(run_llm(["kb", "config", "--json"]).stdout)}
+    value: bool = rows["kb.auto"]["value"]
+    return value
+
+
+def test_what_is_asked_for_is_shown_and_recorded(
+    file: Path, home: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    result = run_llm(["kb", "trust", "-y"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == (
+        f"{file} asks for:\n"
+        "\n"
+        "  kb.auto = true\n"
+        "      send its section, and offer learn, on every prompt and chat here\n"
+        '  kb.topic.notes.learned = ["**"]\n'
+        f"      change what a model sees of your own topic in {home}/notes\n"
+        "\n"
+        "Its topics:\n"
+        "\n"
+        f"  p: {file.parent}/kb (pre-loads a, b)\n"
+        "\n"
+        f"trusted {file}\n"
+    )
+    assert is_auto(run_llm)
+    assert run_llm(["kb", "trust"]).stderr == f"{file} is trusted already\n"
+    assert run_llm(["kb", "trust", "--list"]).stdout == f"{file}\n"
+    assert json.loads(run_llm(["kb", "trust", "--list", "--json"]).stdout) == [str(file)]
+
+
+def test_without_a_terminal_a_yes_is_needed(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "trust"])
+    assert result.exit_code == 2
+    assert result.stderr.endswith("There is no terminal to ask on: use -y to say yes\n")
+    assert not (user_dir / "kb-trust.json").exists()
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
+def test_on_a_terminal_it_asks(file: Path, run_llm: RunLlm, answer: str, code: int) -> None:
+    said, exit_code = run_on_terminal(["llm", "kb", "trust"], f"{answer}\n")
+    assert "Trust it? [y/N]:" in said
+    assert exit_code == code
+    assert is_auto(run_llm) is (answer == "y")
+
+
+def test_nothing_to_trust(tmp_path: Path, run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "trust"]).exit_code == 1
+    (tmp_path / "llm-kb.toml").touch()
+    result = run_llm(["kb", "trust"])
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"nothing in {tmp_path}/llm-kb.toml needs trust\n",
+    )
+
+
+def test_a_corrupt_record_is_replaced_and_that_is_said(
+    file: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    (user_dir / "kb-trust.json").write_text("{")
+    result = run_llm(["kb", "trust", "-y"])
+    assert (
+        f"{user_dir}/kb-trust.json made no sense and was replaced; what it held is forgotten\n"
+        in result.stderr
+    )
+    assert is_auto(run_llm)
+
+
+def test_trust_is_taken_back(file: Path, run_llm: RunLlm) -> None:
+    run_llm(["kb", "trust", "-y"])
+    assert run_llm(["kb", "untrust"]).stderr == f"{file} is no longer trusted\n"
+    assert not is_auto(run_llm)
+    assert run_llm(["kb", "untrust"]).stderr == f"{file} was not trusted\n"
+
+
+def test_a_file_that_is_gone_can_be_untrusted(file: Path, run_llm: RunLlm) -> None:
+    run_llm(["kb", "trust", "-y"])
+    file.unlink()
+    assert run_llm(["kb", "untrust"]).exit_code == 1
+    assert run_llm(["kb", "untrust", "llm-kb.toml"]).stderr == f"{file} is no longer trusted\n"
+    assert run_llm(["kb", "trust", "--list"]).stdout == ""
