@@ -15,6 +15,7 @@ from llm_kb.capture.emission import (
     parse_emission,
     render_reply,
 )
+from llm_kb.capture.errors import TooManyEntriesError
 from llm_kb.capture.repository import find_repository
 from llm_kb.capture.store import add_to_store
 
@@ -32,15 +33,22 @@ def make_emit_tool(
     *,
     directory: Path | None = None,
     watch: Callable[[Addition], None] | None = None,
+    max_entries: int | None = None,
 ) -> Tool:
     """Return `emit_knowledge`, whose entries come from `commit`.
 
     The directory is that of the moment of the call unless one is named. `watch` is
-    told of every entry, new or not, before the model is.
+    told of every entry, new or not, before the model is. After `max_entries` calls
+    that reached the store the tool refuses.
     """
+    count = 0
 
     def emit_knowledge(**arguments: object) -> str:
+        nonlocal count
         entry = parse_emission(arguments)
+        if max_entries is not None and count >= max_entries:
+            raise TooManyEntriesError(max_entries)
+        count += 1
         addition = add_to_store(directory or Path.cwd(), entry, commit=commit)
         if watch:
             watch(addition)

@@ -13,6 +13,7 @@ from llm_kb.capture.entries import (
     Entry,
     Kind,
     KnowledgeStore,
+    arrange,
     describe,
     id_number,
 )
@@ -164,13 +165,8 @@ def add_entry(store: KnowledgeStore, entry: Entry, id_: str | None = None) -> Ad
         raise TakenIdError(id_)
     near = find_nearest(entry, store.entries)
     entry = entry._replace(fields={"id": id_ or store.next_id(entry.kind), **entry.fields})
-    return Addition(store=insert(store, entry), entry=entry, is_new=True, near=near)
-
-
-def insert(store: KnowledgeStore, entry: Entry) -> KnowledgeStore:
-    """Return the store with an entry at the end of its kind."""
-    entries = [*store.entries, entry]
-    return replace(store, entries=tuple(e for kind in KINDS for e in entries if e.kind is kind))
+    store = replace(store, entries=arrange((*store.entries, entry)))
+    return Addition(store=store, entry=entry, is_new=True, near=near)
 
 
 def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple[Entry, ...]]:

@@ -7,7 +7,7 @@ where they are, so that nothing is lost when the store is written back.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
@@ -142,6 +142,12 @@ class KnowledgeStore:
         """Return the next id of a kind: one that no entry has or, by our record, ever had."""
         numbers = (id_number(kind, entry.id) for entry in self.entries)
         return f"{kind.prefix}-{max(self.last_ids.get(kind.prefix, 0), *numbers, 0) + 1}"
+
+
+def arrange(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return entries kind by kind, in the order of `KINDS` and of their own within each."""
+    ordered = tuple(entries)
+    return tuple(entry for kind in KINDS for entry in ordered if entry.kind is kind)
 
 
 def id_number(kind: Kind, id_: str) -> int:

@@ -111,3 +111,11 @@ class TakenIdError(KbError):
         super().__init__(
             f"the id {id_!r} belongs to another entry; leave out --id to get a new one"
         )
+
+
+class TooManyEntriesError(KbError):
+    """A model that has recorded all that one commit may add."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"{limit} entries were recorded from this commit, and that is the limit")

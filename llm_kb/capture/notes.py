@@ -82,7 +82,7 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
     if commit.type != "commit":
         raise GitError(("notes",), 128, f"{ref} is a {commit.type}, not a commit")
     target = target or empty_tree_of(commit.id)
-    tree = commit.data.split(b"\n", 1)[0].removeprefix(b"tree ").decode()
+    tree = _tree_of(commit.data)
     levels: list[tuple[TreeEntry, ...]] = []
     data: bytes | None = None
     rest = target.encode()
@@ -99,6 +99,28 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
     if data is None and _is_fanned_out(levels[-1]):
         levels.append(())
     return Note(ref=ref, target=target, commit=commit.id, data=data, levels=tuple(levels))
+
+
+def flatten_notes(reader: ObjectReader, commit: str) -> dict[bytes, TreeEntry]:
+    """Return every note of a commit as it would stand in a tree that is not split."""
+    found = reader.read(commit)
+    if found is None or found.type != "commit":
+        raise GitError(("notes",), 128, f"{commit} is no commit")
+    flat: dict[bytes, TreeEntry] = {}
+    trees = [(b"", _tree_of(found.data))]
+    while trees:
+        prefix, tree = trees.pop()
+        for entry in _read_tree(reader, tree, len(found.id) // 2):
+            name = prefix + entry.name
+            if entry.mode == _TREE:
+                trees.append((name, entry.id.hex()))
+            else:
+                flat[name] = TreeEntry(mode=entry.mode, name=name, id=entry.id)
+    return flat
+
+
+def _tree_of(commit: bytes) -> str:
+    return commit.split(b"\n", 1)[0].removeprefix(b"tree ").decode()
 
 
 def _read_tree(reader: ObjectReader, id_: str, width: int) -> tuple[TreeEntry, ...]:

@@ -28,8 +28,6 @@ from llm_kb.capture.errors import (
     UnknownCommitError,
 )
 from llm_kb.capture.notes import (
-    ANNOTATIONS_REF,
-    CHRONICLE_TARGET,
     KNOWLEDGE_REF,
     Note,
     RefMovedError,
@@ -45,13 +43,6 @@ PATIENCE = 30.0
 """Seconds to go on trying while others change the store."""
 
 _QUEUE_PATIENCE = 10.0
-
-OLDER_PLACES = (
-    (ANNOTATIONS_REF, CHRONICLE_TARGET),
-    (ANNOTATIONS_REF, None),
-    (KNOWLEDGE_REF, CHRONICLE_TARGET),
-)
-"""Where else a store may be: ref and object, None for the empty tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,18 +83,6 @@ def load_store(directory: Path) -> KnowledgeStore:
     with ObjectReader(directory) as reader:
         note = read_note(reader, KNOWLEDGE_REF)
     return parse_note(note) if note else KnowledgeStore()
-
-
-def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...]:
-    """Return the stores that git-chronicle itself has written, with where they are.
-
-    Its releases keep the store beside the annotations, and on an id that is not
-    the empty tree's. What is found is only ever read.
-    """
-    require_repository(directory)
-    with ObjectReader(directory) as reader:
-        notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
-    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
 
 
 def parse_note(note: Note) -> KnowledgeStore:

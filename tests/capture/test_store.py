@@ -25,13 +25,11 @@ from llm_kb.capture.errors import (
     UnknownCommitError,
     UnknownEntryError,
 )
-from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
 from llm_kb.capture.store import (
     Change,
     Snapshot,
     add_to_store,
     change_store,
-    load_older_stores,
     load_store,
     remove_from_store,
 )
@@ -197,20 +195,6 @@ def test_settings_about_notes_change_nothing(repo: Repo) -> None:
     repo.git("config", "notes.rewriteRef", "refs/notes/*")
     add_to_store(repo.path, convention("a"))
     assert repo.git("for-each-ref", "--format=%(refname)", "refs/notes") == KNOWLEDGE_REF
-
-
-def test_stores_of_git_chronicle_itself_are_found_and_left_alone(repo: Repo) -> None:
-    assert load_older_stores(repo.path) == ()
-    repo.write_note(json.dumps(OLDER), ANNOTATIONS_REF, CHRONICLE_TARGET)
-    repo.write_note(json.dumps(OLDER), KNOWLEDGE_REF, CHRONICLE_TARGET)
-    assert load_store(repo.path) == KnowledgeStore()
-    add_to_store(repo.path, convention("ours"))
-    assert [(note.ref, note.target) for note, _ in load_older_stores(repo.path)] == [
-        (ANNOTATIONS_REF, CHRONICLE_TARGET),
-        (KNOWLEDGE_REF, CHRONICLE_TARGET),
-    ]
-    assert repo.note_json(ANNOTATIONS_REF, CHRONICLE_TARGET) == OLDER
-    assert repo.note_json(KNOWLEDGE_REF, CHRONICLE_TARGET) == OLDER
 
 
 def test_a_write_that_was_overtaken_is_made_again_on_top(repo: Repo) -> None:

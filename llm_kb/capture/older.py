@@ -1,0 +1,54 @@
+"""The stores that git-chronicle itself writes: found, read and taken in, never changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_kb.capture.emission import Addition, add_entry
+from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET, KNOWLEDGE_REF, Note, read_note
+from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
+from llm_kb.git import ObjectReader
+
+OLDER_PLACES = (
+    (ANNOTATIONS_REF, CHRONICLE_TARGET),
+    (ANNOTATIONS_REF, None),
+    (KNOWLEDGE_REF, CHRONICLE_TARGET),
+)
+"""Where its releases keep the store, and where they may yet: beside the annotations, and
+on an id they take for the empty tree's. None stands for the empty tree itself."""
+
+
+def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return the stores that were found, each with the note it is in."""
+    require_repository(directory)
+    with ObjectReader(directory) as reader:
+        notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
+    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
+
+
+def import_older(directory: Path) -> tuple[Addition, ...]:
+    """Add the entries of those stores to ours, and say what became of each.
+
+    An entry keeps its id where that is free, and everything else it holds.
+    """
+    entries = [e for _, store in load_older_stores(directory) for e in store.entries]
+    done: list[tuple[Addition, ...]] = []
+
+    def decide(snapshot: Snapshot) -> Change | None:
+        store, additions = snapshot.store, []
+        for entry in entries:
+            additions.append(_add(store, entry))
+            store = additions[-1].store
+        done.append(tuple(additions))
+        count = sum(addition.is_new for addition in additions)
+        return Change(store=store, message=f"Import {count} entries") if count else None
+
+    change_store(directory, decide)
+    return done[-1]
+
+
+def _add(store: KnowledgeStore, entry: Entry) -> Addition:
+    is_free = all(other.id != entry.id for other in store.entries)
+    fields = {name: value for name, value in entry.fields.items() if name != "id"}
+    return add_entry(store, entry._replace(fields=fields), entry.id if is_free else None)

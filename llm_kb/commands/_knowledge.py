@@ -1,0 +1,78 @@
+"""What the `llm kb knowledge` commands share: paths, ids and provenance as people type them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from llm_kb.capture.entries import ANTI_PATTERN, Kind, KnowledgeStore
+from llm_kb.capture.likeness import dedup_key
+from llm_kb.capture.older import load_older_stores
+from llm_kb.capture.store import load_store, read_snapshot, require_repository
+from llm_kb.errors import KbError
+
+
+def find_place(file: str) -> str:
+    """Return a path, given relative to the current directory, below the repository's root."""
+    root = require_repository(Path.cwd()).root
+    place = os.path.relpath(Path.cwd() / file, root)
+    # `dir/` covers only what is beneath, so the slash is part of the question.
+    return place + "/" if file.endswith("/") and place != "." else place
+
+
+def parse_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Accept an id that can be typed, listed and removed again."""
+    if value is not None and (not value or not value.isprintable() or len(value.split()) != 1):
+        raise click.BadParameter("an id is one word")
+    return value
+
+
+def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | None) -> str | None:
+    """Return what an entry comes from; a name of the current commit becomes its id."""
+    right, wrong, name, other = (
+        (learned_from, decided_in, "--learned-from", "--decided-in")
+        if kind is ANTI_PATTERN
+        else (decided_in, learned_from, "--decided-in", "--learned-from")
+    )
+    if wrong is not None:
+        raise click.UsageError(f"{other}: an entry of this type takes {name}")
+    if right is not None and right.startswith(("HEAD", "@")):
+        # It would name another commit tomorrow.
+        return read_snapshot(Path.cwd(), right).commit
+    return right
+
+
+def remind_of_older(store: KnowledgeStore) -> None:
+    """Say on stderr what git-chronicle keeps elsewhere and this store lacks."""
+    known = {dedup_key(entry) for entry in store.entries}
+    try:
+        older = load_older_stores(Path.cwd())
+    except KbError as error:
+        click.echo(f"Warning: {error}", err=True)
+        return
+    for note, found in older:
+        count = len({dedup_key(entry) for entry in found.entries} - known)
+        if count:
+            click.echo(
+                f"git-chronicle keeps {count} more under {note.ref}; "
+                "`llm kb knowledge import` adds them",
+                err=True,
+            )
+
+
+def complete_id(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the ids of this repository's entries, with what they say as help."""
+    try:
+        entries = load_store(Path.cwd()).entries
+    except KbError:
+        return []
+    return [
+        CompletionItem(entry.id, help=entry.rule)
+        for entry in entries
+        if entry.id.startswith(incomplete)
+    ]

@@ -1,0 +1,171 @@
+"""`llm kb knowledge`: list, add and remove what was captured in a repository."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from llm_kb.capture.emission import parse_emission, render_short, with_provenance
+from llm_kb.capture.entries import CONVENTION, STABILITIES, dump_json, store_json
+from llm_kb.capture.errors import InvalidEntryError
+from llm_kb.capture.facts import gather_facts
+from llm_kb.capture.filtering import filter_by_file
+from llm_kb.capture.listing import render_entries
+from llm_kb.capture.schemas import SCHEMAS
+from llm_kb.capture.store import add_to_store, load_store, remove_from_store
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._groups import ListGroup
+from llm_kb.commands._knowledge import (
+    complete_id,
+    find_place,
+    parse_id,
+    parse_provenance,
+    remind_of_older,
+)
+from llm_kb.commands.knowledge_annotate import annotate
+from llm_kb.commands.knowledge_capture import capture
+from llm_kb.commands.knowledge_sync import import_, pull, push
+
+
+@click.group(cls=ListGroup)
+def knowledge() -> None:
+    """Keep what was learned about this repository in the repository"""
+
+
+@knowledge.command("list")
+@click.option("--scope", "file", metavar="FILE", help="Only what holds for this file or directory")
+@click.option("json_", "--json", is_flag=True, help="Output the store as it is kept, as JSON")
+@kb_errors
+def list_(file: str | None, json_: bool) -> None:
+    """
+    List conventions, module boundaries and anti-patterns
+
+    With each goes where it holds, the commit it comes from and its age, how many
+    commits touched that place since, and whether it still exists.
+
+    \b
+        llm kb knowledge list
+        llm kb knowledge list --scope src/git/ops.py
+        llm kb knowledge list --json
+    """
+    store = load_store(Path.cwd())
+    remind_of_older(store)
+    if file is not None:
+        store = filter_by_file(store, find_place(file))
+    if json_:
+        click.echo(dump_json(store_json(store)), nl=False)
+    elif store.entries:
+        facts = gather_facts(Path.cwd(), store.entries)
+        click.echo(render_entries(store.entries, facts, int(time.time())))
+    else:
+        click.echo("No entries.", err=True)
+
+
+@knowledge.command()
+@click.option(
+    "type_",
+    "--type",
+    type=click.Choice(["convention", "boundary", "anti-pattern"]),
+    required=True,
+    help="What kind of entry to add",
+)
+@click.option(
+    "id_", "--id", metavar="ID", callback=parse_id, help="Its id  [default: the next one]"
+)
+@click.option(
+    "--scope", metavar="PATH", help="Convention: the directory or file it holds for, or *"
+)
+@click.option("--rule", metavar="TEXT", help="Convention: the rule")
+@click.option(
+    "--stability",
+    type=click.Choice(STABILITIES),
+    help="Convention: how firm it is  [default: permanent]",
+)
+@click.option("--module", metavar="PATH", help="Boundary: the module's directory")
+@click.option("--owns", metavar="TEXT", help="Boundary: what the module is responsible for")
+@click.option("--boundary", metavar="TEXT", help="Boundary: what the module must not do")
+@click.option("--pattern", metavar="TEXT", help="Anti-pattern: what to avoid")
+@click.option("--instead", metavar="TEXT", help="Anti-pattern: what to do instead")
+@click.option(
+    "--decided-in", metavar="COMMIT", help="Convention, boundary: the commit that decided it"
+)
+@click.option(
+    "--learned-from", metavar="COMMIT", help="Anti-pattern: the commit or issue that taught it"
+)
+@kb_errors
+def add(
+    type_: str,
+    id_: str | None,
+    decided_in: str | None,
+    learned_from: str | None,
+    **fields: str | None,
+) -> None:
+    """
+    Add an entry
+
+    Nothing is added when an entry already says the same of the same place.
+
+    \b
+        llm kb knowledge add --type convention --scope src/ \\
+          --rule 'Every error is a child of KbError'
+        llm kb knowledge add --type boundary --module src/git/ \\
+          --owns 'running git' --boundary 'imports no command'
+        llm kb knowledge add --type anti-pattern \\
+          --pattern 'shell=True' --instead 'a list of arguments'
+    """
+    try:
+        entry = parse_emission(
+            {"--type": type_.replace("-", "_"), **fields}, tag="--type", where="--"
+        )
+    except InvalidEntryError as error:
+        raise click.UsageError(str(error)) from error
+    if entry.kind is CONVENTION and not fields["stability"]:
+        # A person who writes a rule down means it; a model that infers one may be wrong.
+        entry = entry._replace(fields={**entry.fields, "stability": "permanent"})
+    provenance = parse_provenance(entry.kind, decided_in=decided_in, learned_from=learned_from)
+    if provenance:
+        entry = with_provenance(entry, provenance)
+    addition = add_to_store(Path.cwd(), entry, id_=id_, provenance=False)
+    if addition.is_new:
+        click.echo(f"Added {type_}: {addition.entry.id}")
+    else:
+        click.echo(f"Already exists: {render_short(addition.entry)}", err=True)
+    for near in addition.near:
+        click.echo(f"Near: {render_short(near)}", err=True)
+
+
+@knowledge.command()
+@click.argument("id_", metavar="ID", shell_complete=complete_id)
+@kb_errors
+def remove(id_: str) -> None:
+    """
+    Remove an entry by its ID
+
+    The ID is not given to another entry later.
+
+    \b
+        llm kb knowledge remove conv-3
+    """
+    for entry in remove_from_store(Path.cwd(), id_):
+        click.echo(f"Removed: {render_short(entry)}")
+
+
+@knowledge.command()
+@click.argument("name", type=click.Choice(list(SCHEMAS)), default="knowledge")
+def schema(name: str) -> None:
+    """
+    Print the JSON Schema of what is read or written
+
+    live-input is what annotate reads, annotation what it writes on the commit,
+    and knowledge is the store.
+
+    \b
+        llm kb knowledge schema live-input
+    """
+    click.echo(dump_json(SCHEMAS[name]), nl=False)
+
+
+for command in (annotate, capture, import_, pull, push):
+    knowledge.add_command(command)

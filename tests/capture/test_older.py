@@ -1,0 +1,89 @@
+"""The stores that git-chronicle itself writes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from llm_kb.capture.emission import parse_emission
+from llm_kb.capture.entries import KnowledgeStore
+from llm_kb.capture.errors import DamagedStoreError
+from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
+from llm_kb.capture.older import import_older, load_older_stores
+from llm_kb.capture.store import add_to_store, load_store
+from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
+
+OLDER: dict[str, Any] = {
+    "schema": "chronicle/knowledge-v1",
+    "conventions": [
+        {"id": "conv-1", "scope": "*", "rule": "older", "stability": "permanent", "by": "me"}
+    ],
+    "boundaries": [],
+    "anti_patterns": [{"id": "ap-2", "pattern": "p", "instead": "i", "learned_from": "BUG-42"}],
+}
+
+
+def add(repo: Repo, rule: str) -> None:
+    add_to_store(
+        repo.path, parse_emission({"entry_type": "convention", "scope": "*", "rule": rule})
+    )
+
+
+@pytest.mark.parametrize(
+    ("ref", "target"),
+    [
+        (ANNOTATIONS_REF, CHRONICLE_TARGET),
+        (ANNOTATIONS_REF, SHA1_EMPTY_TREE),
+        (KNOWLEDGE_REF, CHRONICLE_TARGET),
+    ],
+)
+def test_they_are_found_imported_and_left_alone(repo: Repo, ref: str, target: str) -> None:
+    repo.write_note(json.dumps(OLDER), ref, target)
+    assert load_store(repo.path) == KnowledgeStore()
+    assert [(note.ref, note.target) for note, _ in load_older_stores(repo.path)] == [(ref, target)]
+    assert [addition.is_new for addition in import_older(repo.path)] == [True, True]
+    assert repo.note_json() == OLDER
+    assert repo.note_json(ref, target) == OLDER
+
+
+def test_importing_twice_adds_nothing(repo: Repo) -> None:
+    repo.write_note(json.dumps(OLDER), ANNOTATIONS_REF, CHRONICLE_TARGET)
+    import_older(repo.path)
+    before = repo.git("rev-parse", KNOWLEDGE_REF)
+    assert [addition.is_new for addition in import_older(repo.path)] == [False, False]
+    assert repo.git("rev-parse", KNOWLEDGE_REF) == before
+
+
+def test_an_id_that_is_taken_becomes_the_next_one(repo: Repo) -> None:
+    add(repo, "ours")
+    repo.write_note(json.dumps(OLDER), ANNOTATIONS_REF, CHRONICLE_TARGET)
+    import_older(repo.path)
+    assert [(entry.id, entry.rule) for entry in load_store(repo.path).entries] == [
+        ("conv-1", "ours"),
+        ("conv-2", "older"),
+        ("ap-2", "p"),
+    ]
+
+
+def test_without_any_nothing_happens(repo: Repo) -> None:
+    assert load_older_stores(repo.path) == ()
+    assert import_older(repo.path) == ()
+    assert repo.git("for-each-ref", "refs/notes") == ""
+
+
+def test_a_damaged_one_is_reported_with_its_place(repo: Repo) -> None:
+    repo.write_note("{", ANNOTATIONS_REF, CHRONICLE_TARGET)
+    with pytest.raises(
+        DamagedStoreError, match=f"git notes --ref={ANNOTATIONS_REF} show {CHRONICLE_TARGET}"
+    ):
+        import_older(repo.path)
+
+
+def test_ours_can_be_handed_to_git_chronicle_with_git_alone(repo: Repo) -> None:
+    """The command of docs/capture.md."""
+    add(repo, "ours")
+    blob = repo.git("notes", f"--ref={KNOWLEDGE_REF}", "list", SHA1_EMPTY_TREE)
+    repo.git("notes", f"--ref={ANNOTATIONS_REF}", "add", "-f", "-C", blob, CHRONICLE_TARGET)
+    assert repo.note_json(ANNOTATIONS_REF, CHRONICLE_TARGET) == repo.note_json()

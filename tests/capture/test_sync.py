@@ -1,0 +1,201 @@
+"""Stores shared through a remote, on real repositories."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_kb.capture.emission import parse_emission
+from llm_kb.capture.errors import DamagedStoreError
+from llm_kb.capture.store import add_to_store, load_store, remove_from_store
+from llm_kb.capture.sync import Outcome, has_store, pull, push
+from llm_kb.git import GitError
+from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
+
+
+def add(repo: Repo, rule: str) -> str:
+    entry = parse_emission({"entry_type": "convention", "scope": "*", "rule": rule})
+    return add_to_store(repo.path, entry).entry.id
+
+
+def rules(repo: Repo) -> dict[str, str]:
+    return {entry.id: entry.rule for entry in load_store(repo.path).entries}
+
+
+@pytest.fixture
+def clones(tmp_path: Path) -> tuple[Repo, Repo]:
+    """Two clones of one bare repository."""
+    origin = make_repo(tmp_path / "origin")
+    origin.git("clone", "--quiet", "--bare", ".", str(tmp_path / "shared.git"))
+    for name in ("one", "two"):
+        origin.git("clone", "--quiet", str(tmp_path / "shared.git"), str(tmp_path / name))
+    return Repo(path=tmp_path / "one"), Repo(path=tmp_path / "two")
+
+
+def test_what_is_pushed_is_pulled(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    add(one, "a")
+    assert push(one.path, "origin") == ()
+    pulled = pull(two.path, "origin")
+    assert (pulled.outcome, [e.rule for e in pulled.merge.received]) == (Outcome.TAKEN_OVER, ["a"])
+    assert rules(two) == {"conv-1": "a"}
+    assert two.git("rev-parse", KNOWLEDGE_REF) == one.git("rev-parse", KNOWLEDGE_REF)
+    assert pull(two.path, "origin").outcome is Outcome.UP_TO_DATE
+    assert push(two.path, "origin") == ()
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["one pushes first", "two pushes first"])
+def test_clones_that_both_added_entries_converge(clones: tuple[Repo, Repo], first: int) -> None:
+    one, two = clones
+    add(one, "shared")
+    push(one.path, "origin")
+    pull(two.path, "origin")
+    for rule in ("only one", "Said by both."):
+        add(one, rule)
+    for rule in ("said  by both", "only two"):
+        add(two, rule)
+    early, late = clones[first], clones[1 - first]
+    assert push(early.path, "origin") == ()
+    (pulled,) = push(late.path, "origin")
+    assert pulled.outcome is Outcome.MERGED
+    assert len(pulled.merge.renumbered) == len(pulled.merge.duplicates) == 1
+    pull(early.path, "origin")
+    assert rules(one) == rules(two)
+    shared = {rule.lower().replace("  ", " ").strip(".") for rule in rules(one).values()}
+    assert (len(rules(one)), shared) == (4, {"shared", "only one", "only two", "said by both"})
+    assert one.git("rev-parse", KNOWLEDGE_REF) == two.git("rev-parse", KNOWLEDGE_REF)
+
+
+def test_clones_that_began_apart_converge(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    add(one, "a")
+    add(two, "b")
+    push(one.path, "origin")
+    push(two.path, "origin")
+    pull(one.path, "origin")
+    assert rules(one) == rules(two) == {"conv-1": "a", "conv-2": "b"}
+
+
+def test_a_removed_entry_goes_everywhere_and_stays_gone(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    add(one, "a")
+    add(one, "b")
+    push(one.path, "origin")
+    pull(two.path, "origin")
+    add(two, "c")
+    remove_from_store(one.path, "conv-2")
+    push(one.path, "origin")
+    (pulled,) = push(two.path, "origin")
+    assert [entry.rule for entry in pulled.merge.dropped] == ["b"]
+    pull(one.path, "origin")
+    assert rules(one) == rules(two) == {"conv-1": "a", "conv-3": "c"}
+
+
+def test_a_remote_without_a_store(clones: tuple[Repo, Repo]) -> None:
+    one, _ = clones
+    assert pull(one.path, "origin").outcome is Outcome.NOTHING_THERE
+    assert not has_store(one.path)
+
+
+def test_a_remote_can_be_a_path(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    add(one, "a")
+    assert pull(two.path, str(one.path)).outcome is Outcome.TAKEN_OVER
+    assert rules(two) == {"conv-1": "a"}
+
+
+def test_a_remote_that_does_not_exist_is_an_error(clones: tuple[Repo, Repo]) -> None:
+    one, _ = clones
+    add(one, "a")
+    with pytest.raises(GitError, match="nowhere"):
+        pull(one.path, "nowhere")
+    with pytest.raises(GitError, match="nowhere"):
+        push(one.path, "nowhere")
+
+
+def test_a_damaged_store_on_the_remote_leaves_ours_alone(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    one.write_note("not json")
+    one.git("push", "--quiet", "origin", KNOWLEDGE_REF)
+    add(two, "b")
+    before = two.git("rev-parse", KNOWLEDGE_REF)
+    with pytest.raises(DamagedStoreError, match="was not touched"):
+        pull(two.path, "origin")
+    with pytest.raises(DamagedStoreError):
+        push(two.path, "origin")
+    assert two.git("rev-parse", KNOWLEDGE_REF) == before
+
+
+def test_a_hook_that_refuses_is_not_tried_again(clones: tuple[Repo, Repo]) -> None:
+    one, _ = clones
+    add(one, "a")
+    hook = one.path.parent / "shared.git" / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho no thanks >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(GitError, match="no thanks"):
+        push(one.path, "origin")
+
+
+def test_push_sends_nothing_but_the_store(clones: tuple[Repo, Repo]) -> None:
+    one, _ = clones
+    one.git("config", "push.followTags", "true")
+    one.commit("local")
+    one.git("tag", "-a", "v1", "-m", "v1")
+    one.git("update-ref", "refs/notes/other", "HEAD")
+    add(one, "a")
+    before = one.git("ls-remote", "origin").splitlines()
+    push(one.path, "origin")
+    after = one.git("ls-remote", "origin").splitlines()
+    assert [line.split("\t")[1] for line in after if line not in before] == [KNOWLEDGE_REF]
+
+
+def test_other_notes_of_both_sides_survive_a_merge(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    for clone, blob in ((one, "1" * 40), (two, "2" * 40)):
+        add(clone, f"rule {blob[0]}")
+        clone.write_note(f"note {blob[0]}", target=blob)
+    push(one.path, "origin")
+    push(two.path, "origin")
+    assert (two.note(target="1" * 40), two.note(target="2" * 40)) == ("note 1", "note 2")
+    assert len(two.note_json()["conventions"]) == 2
+
+
+def test_unknown_keys_travel(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    add(one, "a")
+    raw = one.note_json() | {"future": [1]}
+    raw["conventions"][0]["by"] = "me"
+    one.write_note(json.dumps(raw))
+    add(two, "b")
+    push(one.path, "origin")
+    pull(two.path, "origin")
+    assert two.note_json()["future"] == [1]
+    assert two.note_json()["conventions"][0]["by"] == "me"
+
+
+PUSH_MANY = """
+import sys
+from pathlib import Path
+from llm_kb.capture.sync import push
+from llm_kb.capture_tools import make_emit_tool
+emit = make_emit_tool().implementation
+for number in range(3):
+    emit(entry_type="anti_pattern", pattern=f"{sys.argv[1]} number {number}", instead="not")
+    push(Path.cwd(), "origin")
+"""
+
+
+def test_clones_that_push_at_the_same_time_lose_nothing(clones: tuple[Repo, Repo]) -> None:
+    pushers = [
+        subprocess.Popen([sys.executable, "-c", PUSH_MANY, f"clone {number}"], cwd=clone.path)
+        for number, clone in enumerate(clones)
+    ]
+    assert [pusher.wait() for pusher in pushers] == [0, 0]
+    for clone in clones:
+        pull(clone.path, "origin")
+    assert rules(clones[0]) == rules(clones[1])
+    assert len(rules(clones[0])) == 6
