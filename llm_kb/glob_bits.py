@@ -51,9 +51,10 @@ def _flatten(runs: Sequence[Run]) -> Iterator[Char | Star]:
 
 
 def _matches(steps: Sequence[Char | Star], slug: str) -> bool:
-    masks = {char: _positions(char, slug) for char in ("/", ANY)}
-    inside = masks[ANY]
-    starts = masks["/"] << 1 | 1
+    masks: dict[Char, int] = {}
+    positions = _PositionSets(slug)
+    inside = positions.of(ANY)
+    starts = positions.of("/") << 1 | 1
     here = 1
     for step in steps:
         if step is Star.WITHIN:
@@ -63,7 +64,7 @@ def _matches(steps: Sequence[Char | Star], slug: str) -> bool:
             here |= starts & -(here & -here)
         else:
             if step not in masks:
-                masks[step] = _positions(step, slug)
+                masks[step] = positions.of(step)
             here = (here & masks[step]) << 1
             if not here:
                 return False
@@ -71,10 +72,22 @@ def _matches(steps: Sequence[Char | Star], slug: str) -> bool:
     return bool((steps and steps[-1] is Star.ACROSS) or here >> len(slug))
 
 
-def _positions(char: Char, slug: str) -> int:
-    """Return the bit set of the positions this element matches."""
-    if isinstance(char, str):
-        digits = {ord(other): "01"[other == char] for other in set(slug)}
-    else:
-        digits = {ord(other): "01"[other in char] for other in set(slug)}
-    return int(slug[::-1].translate(digits) or "0", 2)
+class _PositionSets:
+    """The bit sets of the positions at which a slug holds certain characters."""
+
+    def __init__(self, slug: str) -> None:
+        self._alphabet = set(slug)
+        self._backwards = slug[::-1]
+        self._known: dict[frozenset[str], int] = {}
+
+    def of(self, char: Char) -> int:
+        """Return the positions that an element of a pattern matches."""
+        if isinstance(char, str):
+            members = self._alphabet & {char}
+        else:
+            members = {other for other in self._alphabet if other in char}
+        key = frozenset(members)
+        if key not in self._known:
+            digits = {ord(other): "01"[other in key] for other in self._alphabet}
+            self._known[key] = int(self._backwards.translate(digits) or "0", 2)
+        return self._known[key]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 
@@ -79,8 +80,12 @@ def parse_component(text: str) -> Component:
     return tuple(map(tuple, chunks))
 
 
+@lru_cache(maxsize=256)
 def _parse_class(body: str, *, negated: bool) -> CharClass:
-    """Read what stands between the brackets; a reversed range holds nothing."""
+    """Read what stands between the brackets; a reversed range holds nothing.
+
+    The same text gives the same object, which stands for it wherever it recurs.
+    """
     spans: list[tuple[str, str]] = []
     index = 0
     while index < len(body):

@@ -1,0 +1,153 @@
+"""Opening files and directories of a topic without leaving it.
+
+What was opened is asked where it lies, after it was opened: a link swapped in
+between a look and the opening changes nothing, as nothing is read before.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+# FIFOs must not block, terminals not become ours. Windows lacks all but O_BINARY.
+_OPEN = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+_LARGEST_READ = 1 << 26
+
+
+class OutsideError(OSError):
+    """Something that was opened lies outside the topic; nothing was read of it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EPERM, "it leads outside the topic", path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """What a directory holds, by kind; `real` is where it lies once links are resolved."""
+
+    real: str
+    files: list[str]
+    directories: list[str]
+    links: list[str]
+    others: list[str]
+
+
+class Containment:
+    """A topic's directory and the others its links may lead to."""
+
+    def __init__(self, root: Path, allowed: Iterable[Path] = ()) -> None:
+        self.root = os.path.realpath(root)
+        self.prefix = _as_prefix(self.root)
+        self._allowed = (self.prefix, *(_as_prefix(os.path.realpath(path)) for path in allowed))
+
+    def holds(self, real: str) -> bool:
+        """Tell whether a path without links is inside the topic or where links may lead."""
+        return _as_prefix(real).startswith(self._allowed)
+
+    def relative(self, real: str) -> str | None:
+        """Return a path without links relative to the topic; None outside of it."""
+        if not _as_prefix(real).startswith(self.prefix):
+            return None
+        return real[len(self.prefix) :].replace(os.sep, "/")
+
+    @cached_property
+    def ignores_case(self) -> bool:
+        """Whether the disk finds a name under another case too."""
+        try:
+            with os.scandir(self.root) as entries:
+                entry = next((each for each in entries if each.name.swapcase() != each.name), None)
+                if entry is None:
+                    return False
+                other = os.lstat(self.prefix + entry.name.swapcase())
+                return os.path.samestat(entry.stat(follow_symlinks=False), other)
+        except OSError:
+            return False
+
+    def list_directory(self, path: str) -> Entries:
+        """List a directory below the topic, `path` being relative, `""` the root.
+
+        Raises OSError, of which OutsideError when it lies elsewhere.
+        """
+        full = self.prefix + path
+        if os.scandir not in os.supports_fd:
+            return self._list(os.path.realpath(full), full)
+        fd = os.open(full, _OPEN | _DIRECTORY)
+        try:
+            return self._list(real_path(fd, full), fd)
+        finally:
+            os.close(fd)
+
+    def _list(self, real: str, directory: str | int) -> Entries:
+        if not self.holds(real):
+            raise OutsideError(real)
+        with os.scandir(directory) as scan:
+            found = list(scan)
+            # Most entries are files, and the kind comes with the name: no call for each.
+            files = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
+            entries = Entries(real=real, files=files, directories=[], links=[], others=[])
+            if len(files) < len(found):
+                for entry in found:
+                    if entry.is_dir(follow_symlinks=False):
+                        entries.directories.append(entry.name)
+                    elif entry.is_symlink():
+                        entries.links.append(entry.name)
+                    elif not entry.is_file(follow_symlinks=False):
+                        entries.others.append(entry.name)
+        return entries
+
+    def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
+        """Return a file's first `limit` bytes, its size, and where it really lies.
+
+        Raises OSError when it cannot be opened, is no regular file, or lies outside.
+        """
+        full = self.prefix + path
+        fd = os.open(full, _OPEN)
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", full)
+            real = real_path(fd, full)
+            if not self.holds(real):
+                raise OutsideError(full)
+            data = _read(fd, status.st_size, limit)
+            # A file that grew while it was read has at least what was read of it.
+            return data, max(status.st_size, len(data)), real
+        finally:
+            os.close(fd)
+
+
+def real_path(fd: int, path: str) -> str:
+    """Return where an open file lies, links resolved; `path` is what it was opened by."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        # No /proc, as on macOS: resolve the path, and see that it is still the same file.
+        real = os.path.realpath(path)
+        if not os.path.samestat(os.fstat(fd), os.stat(real, follow_symlinks=False)):
+            raise OutsideError(path) from None
+        return real
+
+
+def _read(fd: int, size: int, limit: int | None) -> bytes:
+    wanted = size + 1 if limit is None else limit
+    chunks: list[bytes] = []
+    while wanted > 0:
+        asked = min(wanted, _LARGEST_READ)
+        chunk = os.read(fd, asked)
+        chunks.append(chunk)
+        wanted -= len(chunk)
+        if len(chunk) < asked:
+            break
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _as_prefix(path: str) -> str:
+    return path if path.endswith(os.sep) else path + os.sep

@@ -1,0 +1,235 @@
+"""Walking a topic's directory: what is a subject's file there, and what is skipped.
+
+Directories that are really there come before links to directories, and visible
+ones before hidden ones, so that whatever can be reached twice is always named
+the same: by its own, visible path.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import NamedTuple
+
+from llm_kb.containment import Containment, Entries, OutsideError
+from llm_kb.ignore import ALWAYS_IGNORED, RULES_FILE, IgnoreRules, is_always_ignored
+from llm_kb.topics import Skipped
+
+# Control characters, line and paragraph separators, what reorders or hides text, and the
+# surrogates that stand for undecodable bytes.
+_UNUSABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_OUTSIDE = "the link leads outside the topic"
+_NEITHER = "it is neither a file nor a directory"
+_LINK_PROBLEMS = {
+    errno.ELOOP: "the link leads to itself",
+    errno.ENOENT: "the link leads nowhere",
+}
+
+
+class Place(NamedTuple):
+    """A directory of the topic; `path` and `slug` are empty or end in `/`.
+
+    Places sort in the order in which they are walked.
+    """
+
+    is_hidden: bool = False
+    is_linked: bool = False
+    path: str = ""
+    slug: str = ""
+
+
+class Batch(NamedTuple):
+    """The files of one directory that are subjects."""
+
+    place: Place
+    names: Sequence[str]
+    is_plain: bool
+    """Whether the names are visible and printable ASCII, as nearly all are."""
+    real: str | None
+    """The path the directory really has in the topic, where it was reached through a link."""
+    targets: dict[str, str]
+    """The paths in the topic that links among the files lead to."""
+
+
+class Walk:
+    """One walk, or the single steps of one; `skipped` takes what is no subject, and why."""
+
+    def __init__(
+        self, containment: Containment, ignore: IgnoreRules, skipped: list[Skipped]
+    ) -> None:
+        self._containment = containment
+        self._ignore = ignore
+        self._skipped = skipped
+
+    def batches(
+        self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
+    ) -> Iterator[Batch]:
+        """Yield the files of every directory, each directory once.
+
+        Only directories whose slug `enters` accepts are entered, and hidden
+        files and directories only if `hidden`.
+        """
+        pending = [Place()]
+        visited: set[str] = set()
+        while pending:
+            place = heappop(pending)
+            entries = self.list_place(place)
+            if entries is None or entries.real in visited:
+                continue
+            visited.add(entries.real)
+            batch, places = self.sort_entries(place, entries, hidden=hidden)
+            yield batch
+            for child in places:
+                if enters is None or enters(child.slug[:-1]):
+                    heappush(pending, child)
+
+    def list_place(self, place: Place) -> Entries | None:
+        """List one directory; None, with the reason when it cannot be."""
+        try:
+            return self._containment.list_directory(place.path)
+        except OutsideError:
+            self._skip(place.path, _OUTSIDE)
+        except FileNotFoundError:
+            # Below the root it has gone since its parent was listed, which is as good as never.
+            if not place.path:
+                self._skip(place.path, "no such directory")
+        except OSError as error:
+            self._skip(place.path, describe(error))
+        return None
+
+    def sort_entries(
+        self, place: Place, entries: Entries, *, hidden: bool = True
+    ) -> tuple[Batch, list[Place]]:
+        """Tell a directory's subjects and the directories in it from all the rest."""
+        places = [
+            self.enter(place, name)
+            for name in entries.directories
+            if self.admits(place, name, "/", hidden=hidden)
+        ]
+        names = entries.files
+        is_plain = not self._ignore and _is_plain(names)
+        if not is_plain:
+            names = [name for name in names if self.admits(place, name, hidden=hidden)]
+        targets: dict[str, str] = {}
+        for name in entries.links:
+            real = self.resolve_link(place, name, hidden=hidden)
+            if real is None:
+                continue
+            if Path(real).is_dir():
+                places.append(self.enter(place, name, linked=True))
+            else:
+                names.append(name)
+                is_plain = False
+                targets[name] = self._containment.relative(real) or ""
+        for name in entries.others:
+            if self.admits(place, name, hidden=hidden):
+                self._skip(place.path + name, _NEITHER)
+        lies = self._containment.relative(entries.real)
+        lies = f"{lies}/" if lies else lies
+        real = lies if lies != place.path else None
+        batch = Batch(place=place, names=names, is_plain=is_plain, real=real, targets=targets)
+        return batch, places
+
+    def admits(self, place: Place, name: str, suffix: str = "", *, hidden: bool = True) -> bool:
+        """Tell whether an entry may be of the topic; `suffix` is `/` for a directory."""
+        if (name.startswith(".") and not hidden) or is_always_ignored(name):
+            return False
+        path = place.path + name
+        if path == RULES_FILE or self._ignore.ignores(path + suffix):
+            return False
+        if _UNUSABLE.search(name):
+            self._skip(path, "its name holds control or undecodable characters")
+            return False
+        if not name.strip("."):
+            self._skip(path, "its name is dots alone")
+            return False
+        return True
+
+    def enter(self, place: Place, name: str, *, linked: bool = False) -> Place:
+        """Return the place of a directory in another one."""
+        return Place(
+            is_hidden=place.is_hidden or name.startswith("."),
+            is_linked=place.is_linked or linked,
+            path=f"{place.path}{name}/",
+            slug=f"{place.slug}{slugify_component(name)}/",
+        )
+
+    def resolve_link(self, place: Place, name: str, *, hidden: bool = True) -> str | None:
+        """Return the real path a link leads to; None where it may not lead there.
+
+        What a link leads to is judged like anything else in the topic, so that
+        no link makes a subject of what is ignored.
+        """
+        if not self.admits(place, name, hidden=hidden):
+            return None
+        path = place.path + name
+        try:
+            real = os.path.realpath(self._containment.prefix + path, strict=True)
+            mode = os.stat(real).st_mode
+        except OSError as error:
+            self._skip(path, _LINK_PROBLEMS.get(error.errno or 0) or describe(error))
+            return None
+        inside = self._containment.relative(real)
+        if not self._containment.holds(real):
+            self._skip(path, _OUTSIDE)
+        elif not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            self._skip(path, _NEITHER)
+        elif stat.S_ISDIR(mode) and not self.admits(place, name, "/"):
+            return None
+        elif not (inside and self.ignores_any(inside)):
+            return real
+        return None
+
+    def ignores_any(self, path: str) -> bool:
+        """Tell whether a path in the topic or a directory it lies in is ignored."""
+        names = path.split("/")
+        return any(map(is_always_ignored, names)) or any(
+            self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])
+            for count in range(len(names) if self._ignore else 0)
+        )
+
+    def _skip(self, path: str, reason: str) -> None:
+        self._skipped.append(Skipped(path=printable(path.rstrip("/")), reason=reason))
+
+
+def _is_plain(names: Sequence[str]) -> bool:
+    """Tell at the cost of a few scans of one string whether no name needs a closer look."""
+    joined = "/" + "/".join(names) + "/"
+    return (
+        joined.isascii()
+        and joined.isprintable()
+        and "/." not in joined
+        and "~/" not in joined
+        and ".swp/" not in joined
+        and ALWAYS_IGNORED.isdisjoint(names)
+    )
+
+
+def describe(error: OSError) -> str:
+    """Say what an error of the system is, without the path it names."""
+    return (error.strerror or str(error)).lower()
+
+
+def slugify_component(name: str) -> str:
+    """Return the part of a slug that a directory's name becomes."""
+    bare = name.lstrip(".")
+    return bare if bare.isascii() else unicodedata.normalize("NFC", bare)
+
+
+def printable(path: str) -> str:
+    """Escape what a terminal should not be sent, for reports."""
+    return _UNUSABLE.sub(_escape, path)
+
+
+def _escape(match: re.Match[str]) -> str:
+    # A byte that is no UTF-8 was decoded to a surrogate that holds it.
+    byte = ord(match[0]) - 0xDC00
+    return f"\\x{byte:02x}" if 0 < byte <= 0xFF else match[0].encode("unicode_escape").decode()
