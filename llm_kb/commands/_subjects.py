@@ -69,7 +69,10 @@ def open_editor(path: Path) -> None:
     if editor is None and not has_terminal():
         raise click.ClickException(f"there is no terminal to edit on; the file is {path}")
     # Not `click.edit`: some of its versions pass the name through a shell.
-    command = shlex.split(editor) if editor else ["notepad" if os.name == "nt" else "vi"]
+    try:
+        command = shlex.split(editor or ("notepad" if os.name == "nt" else "vi"))
+    except ValueError as error:
+        raise click.ClickException(f"$VISUAL or $EDITOR cannot be read: {editor!r}") from error
     try:
         code = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603
     except OSError as error:

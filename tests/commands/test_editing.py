@@ -1,0 +1,208 @@
+"""`llm kb add`, `remove`, `learned` and `disable`: edits of the right file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunLlm
+from tests.terminal import run_on_terminal
+
+WRITTEN = """\
+# The project
+[kb.topic.project]
+subjects = "kb/project"  # where
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The workspace's file, with a topic whose directory is there."""
+    (tmp_path / "kb" / "project").mkdir(parents=True)
+    path = tmp_path / "llm-kb.toml"
+    path.write_text(WRITTEN)
+    return path
+
+
+def test_a_topic_is_added(file: Path, run_llm: RunLlm) -> None:
+    args = ["kb", "add", "skills", ".claude/skills", "--title", 'A "B"', "--layout", "skills"]
+    result = run_llm([*args, "--introduction", "One.", "--description", "Two\nlines."])
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "",
+        (
+            f"added topic skills to {file}\n"
+            f"{file.parent}/.claude/skills is not there yet; 'llm kb new skills/SLUG' makes it\n"
+        ),
+    )
+    assert file.read_text() == (
+        f"{WRITTEN}\n"
+        "[kb.topic.skills]\n"
+        'title = "A \\"B\\""\n'
+        'introduction = "One."\n'
+        'description = "Two\\nlines."\n'
+        'subjects = ".claude/skills"\n'
+        'layout = "skills"\n'
+    )
+
+
+def test_a_directory_is_named_from_the_workspace(
+    file: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent / "kb")
+    (file.parent / "kb" / "style").mkdir()
+    assert run_llm(["kb", "add", "style", "style"]).stderr == f"added topic style to {file}\n"
+    assert file.read_text() == f'{WRITTEN}\n[kb.topic.style]\nsubjects = "kb/style"\n'
+
+
+def test_a_topic_of_the_user_may_be_anywhere(
+    file: Path, user_dir: Path, tmp_path: Path, run_llm: RunLlm
+) -> None:
+    (tmp_path / "notes").mkdir()
+    assert run_llm(["kb", "add", "notes", "notes", "--user"]).stderr == (
+        f"added topic notes to {user_dir}/kb.toml\n"
+    )
+    assert (user_dir / "kb.toml").read_text() == (
+        f'[kb.topic.notes]\nsubjects = "{tmp_path}/notes"\n'
+    )
+    assert file.read_text() == WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "error"),
+    [
+        pytest.param(
+            ["project", "kb"],
+            1,
+            "Error: topic 'project' exists already; see 'llm kb config'\n",
+            id="exists",
+        ),
+        pytest.param(
+            ["a b", "kb"],
+            1,
+            "Error: {file}, left as it is: kb.topic: found the topic id 'a b'; allowed: letters, "
+            "digits, '.', '_' and '-', starting with a letter or a digit\n",
+            id="bad id",
+        ),
+        pytest.param(
+            ["x", "../outside"],
+            1,
+            "Error: {file}, left as it is: kb.topic.x.subjects: found '../outside'; allowed: a "
+            "relative path inside the workspace, without '~' or '..' (other directories belong "
+            "in the user layer's kb.toml)\n",
+            id="outside",
+        ),
+        pytest.param(
+            ["x", "llm-kb.toml"],
+            2,
+            "Error: Invalid value for 'DIRECTORY': Directory 'llm-kb.toml' is a file.\n",
+            id="a file",
+        ),
+        pytest.param(
+            ["x", "kb", "--title", "a\x1b[2J"],
+            1,
+            "Error: {file}, left as it is: kb.topic.x.title: found 'a\\x1b[2J'; "
+            "allowed: a string without control characters\n",
+            id="control characters",
+        ),
+    ],
+)
+def test_what_cannot_be_added_changes_nothing(
+    file: Path, run_llm: RunLlm, args: list[str], code: int, error: str
+) -> None:
+    result = run_llm(["kb", "add", *args])
+    assert result.exit_code == code
+    assert result.stderr.endswith(error.format(file=file))
+    assert file.read_text() == WRITTEN
+
+
+def test_without_a_workspace_add_says_what_to_do(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "add", "x", "y"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        (
+            "Error: there is no llm-kb.toml here or above; run 'llm kb init' first, "
+            "or use --user for a topic of your own\n"
+        ),
+    )
+
+
+def test_a_topic_is_removed_and_its_files_stay(file: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "remove", "project", "-y"])
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"removed topic project from {file}; its files are where they were\n",
+    )
+    assert file.read_text() == "# The project\n"
+    assert (file.parent / "kb" / "project").is_dir()
+
+
+def test_removing_asks_on_a_terminal_only(file: Path, run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "remove", "project"]).exit_code == 2
+    shown, code = run_on_terminal(["llm", "kb", "remove", "project"], "n\n")
+    assert (f"Remove topic project from {file}? [y/N]:" in shown, code) == (True, 1)
+    assert file.read_text() == WRITTEN
+    shown, code = run_on_terminal(["llm", "kb", "remove", "project"], "y\n")
+    assert code == 0
+    assert file.read_text() == "# The project\n"
+
+
+def test_an_unknown_topic_is_told_with_those_there_are(
+    file: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
+    for args in (["remove", "nope", "-y"], ["learned", "nope", "x"], ["disable", "nope", "x"]):
+        result = run_llm(["kb", *args])
+        assert (result.exit_code, result.stderr) == (
+            1,
+            "Error: unknown topic 'nope'; valid topics: notes, project\n",
+        )
+
+
+@pytest.mark.parametrize(("command", "name"), [("learned", "learned"), ("disable", "disabled")])
+def test_patterns_are_added_and_taken_out(
+    file: Path, run_llm: RunLlm, command: str, name: str
+) -> None:
+    result = run_llm(["kb", command, "project", "a/*", "b", "b"])
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"kb.topic.project.{name} in {file} now holds: a/*, b\n",
+    )
+    assert file.read_text() == f'{WRITTEN}{name} = ["a/*", "b"]\n'
+    assert run_llm(["kb", command, "project", "a/*", "--remove"]).exit_code == 0
+    assert file.read_text() == f'{WRITTEN}{name} = ["b"]\n'
+    result = run_llm(["kb", command, "project", "zz", "--remove"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: 'zz' is not in kb.topic.project.{name}; it holds: b\n",
+    )
+    result = run_llm(["kb", command, "project", "b", "--remove"])
+    assert result.stderr == f"kb.topic.project.{name} in {file} now holds: nothing\n"
+    assert file.read_text() == f"{WRITTEN}{name} = []\n"
+
+
+def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "learned", "project", "../x"])
+    assert (result.exit_code, result.stderr.startswith("Error: invalid pattern '../x': ")) == (
+        1,
+        True,
+    )
+    assert file.read_text() == WRITTEN
+
+
+def test_a_topic_of_the_user_is_edited_where_it_is(
+    file: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
+    run_llm(["kb", "learned", "notes", "todo"])
+    assert (user_dir / "kb.toml").read_text() == (
+        '[kb.topic.notes]\nsubjects = "~/notes"\nlearned = ["todo"]\n'
+    )
+    assert file.read_text() == WRITTEN
+
+
+def test_what_is_pre_loaded_reaches_the_section(file: Path, run_llm: RunLlm) -> None:
+    (file.parent / "kb" / "project" / "style.md").write_text("Be brief.\n")
+    run_llm(["kb", "learned", "project", "style"])
+    assert '<subject "style">\nBe brief.\n</subject>' in run_llm(["kb", "prompt"]).stdout

@@ -1,0 +1,144 @@
+"""`llm kb init`: what is there becomes topics, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from llm_kb.config_files import load_config
+from llm_kb.proposals import Proposal, propose_topics
+from llm_kb.topics import Config, Layout
+from tests.conftest import RunLlm
+
+
+def load(tmp_path: Path, user_dir: Path) -> Config:
+    return load_config(tmp_path, user_dir=user_dir, environ=os.environ)
+
+
+def test_an_empty_directory_gets_a_file_that_works_at_once(
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    result = run_llm(["kb", "init"])
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "",
+        (
+            f"wrote {tmp_path}/llm-kb.toml\n"
+            "nothing here is a topic yet; try: llm kb add project kb/project\n"
+        ),
+    )
+    assert load(tmp_path, user_dir).topics == ()
+    assert [path.name for path in tmp_path.iterdir()] == ["llm-kb.toml"]
+
+
+def test_what_people_keep_becomes_topics(tmp_path: Path, user_dir: Path, run_llm: RunLlm) -> None:
+    for directory in ("docs/adr", ".claude/skills/review", ".agents/skills", "kb/style", "kb/.x"):
+        (tmp_path / directory).mkdir(parents=True)
+    for file in ("AGENTS.md", "CONTRIBUTING.md", "LICENSE"):
+        (tmp_path / file).touch()
+    assert run_llm(["kb", "init"]).stderr == (
+        f"wrote {tmp_path}/llm-kb.toml\n"
+        "  style: kb/style\n"
+        "  contributing: .\n"
+        "  docs: docs\n"
+        "  decisions: docs/adr\n"
+        "  skills: .agents/skills\n"
+        "  claude-skills: .claude/skills\n"
+    )
+    topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
+    assert {id_: topic.root.relative_to(tmp_path).as_posix() for id_, topic in topics.items()} == {
+        "style": "kb/style",
+        "contributing": ".",
+        "docs": "docs",
+        "decisions": "docs/adr",
+        "skills": ".agents/skills",
+        "claude-skills": ".claude/skills",
+    }
+    assert topics["docs"].ignore == ("/adr/",)
+    assert topics["skills"].layout is Layout.SKILLS
+
+
+def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: RunLlm) -> None:
+    for file in ("AGENTS.md", "CONTRIBUTING.md", "README.md", "src/AGENTS.md"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("# x\n")
+    run_llm(["kb", "init"])
+    assert (
+        "## Available subjects:\n\n- AGENTS\n- CONTRIBUTING\n\n"
+        in run_llm(["kb", "learn", "contributing"]).stdout
+    )
+
+
+def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
+    root, outside = tmp_path / "w", tmp_path / "outside"
+    (outside / "x").mkdir(parents=True)
+    (root / ".claude").mkdir(parents=True)
+    (root / ".agents" / "skills").mkdir(parents=True)
+    (root / "docs").symlink_to(outside)
+    (root / "kb").symlink_to(outside)
+    (root / ".claude" / "skills").symlink_to("../.agents/skills")
+    assert propose_topics(root) == [
+        Proposal(
+            id="skills",
+            title="Skills",
+            introduction="Step-by-step instructions for particular tasks.",
+            subjects=".agents/skills",
+            layout=Layout.SKILLS,
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", ["llm-kb.toml", ".llm/kb.toml"])
+def test_nothing_is_overwritten(tmp_path: Path, run_llm: RunLlm, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("# mine\n")
+    result = run_llm(["kb", "init"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: {tmp_path}/{name} exists already and is left as it is\n",
+    )
+    assert (tmp_path / name).read_text() == "# mine\n"
+
+
+def test_not_even_a_dangling_link(tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "llm-kb.toml").symlink_to("gone")
+    assert run_llm(["kb", "init"]).exit_code == 1
+    assert not (tmp_path / "gone").exists()
+
+
+def test_the_users_file(tmp_path: Path, user_dir: Path, run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "init", "--user"]).stderr == f"wrote {user_dir}/kb.toml\n"
+    assert load(tmp_path, user_dir).topics == ()
+    again = run_llm(["kb", "init", "--user"])
+    assert (again.exit_code, again.stderr) == (
+        1,
+        f"Error: {user_dir}/kb.toml exists already and is left as it is\n",
+    )
+
+
+@pytest.mark.parametrize("user", [True, False])
+def test_every_commented_setting_is_a_valid_one(
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm, user: bool
+) -> None:
+    run_llm(["kb", "init", *(["--user"] if user else [])])
+    path = user_dir / "kb.toml" if user else tmp_path / "llm-kb.toml"
+    lines = [line for line in path.read_text().splitlines() if " = " in line or "[" in line]
+    # What is indented is about any topic, so it goes into the one at the end.
+    lines.sort(key=lambda line: line.startswith("#   "))
+    path.write_text("\n".join(line.lstrip("# ") for line in lines))
+    assert len(load(tmp_path, user_dir).topics) == 1
+
+
+def test_a_current_directory_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = run_llm(["kb", "init"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: the current directory is gone; change to another one\n",
+    )

@@ -1,0 +1,227 @@
+"""`llm kb new` and `llm kb edit`: the right file, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb.subject_files import BadSlugError, place_subject
+from llm_kb.topics import Layout
+from tests.conftest import RunLlm
+from tests.terminal import run_on_terminal
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Path:
+    """The directory of the topic `project`, which is not there yet."""
+    (tmp_path / "llm-kb.toml").write_text(
+        '[kb.topic.project]\nsubjects = "kb"\ndisabled = ["secret"]\nignore = ["*.log.md"]\n'
+        '[kb.topic.skills]\nsubjects = "skills"\nlayout = "skills"\n'
+    )
+    return tmp_path / "kb"
+
+
+@pytest.mark.parametrize(
+    ("slug", "file", "text"),
+    [
+        ("code-quality", "code-quality.md", "# Code quality\n\n"),
+        ("a/b/c", "a/b/c.md", "# C\n\n"),
+        (".internal-notes", ".internal-notes.md", "# Internal notes\n\n"),
+        (".hidden/x", ".hidden/x.md", "# X\n\n"),
+        ("ruff.toml", "ruff.toml", ""),
+        ("notes.MD", "notes.MD", "# Notes\n\n"),
+        ("v1.2", "v1.2.md", "# V1.2\n\n"),
+        ("über uns", "über uns.md", "# Über uns\n\n"),
+    ],
+)
+def test_a_subject_is_written(
+    topic: Path, run_llm: RunLlm, slug: str, file: str, text: str
+) -> None:
+    result = run_llm(["kb", "new", f"project/{slug}"])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{topic / file}\n", "")
+    assert (topic / file).read_text() == text
+
+
+def test_a_skill_gets_its_directory(topic: Path, run_llm: RunLlm) -> None:
+    path = topic.parent / "skills" / "review" / "SKILL.md"
+    assert run_llm(["kb", "new", "skills/review"]).stdout == f"{path}\n"
+    assert path.read_text() == (
+        "---\nname: review\ndescription: What it is for, and when to use it.\n---\n\n# Review\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "slug",
+    [
+        "..",
+        "../x",
+        "a/../b",
+        "a//b",
+        "/x",
+        "x/",
+        ".",
+        "...",
+        "a/./b",
+        "a\\b",
+        "a*",
+        "a?b",
+        "a[b]",
+        "C:x",
+        "a\nb",
+        "a\x1bb",
+        " a",
+        "a ",
+        "a|b",
+    ],
+)
+def test_an_unsafe_slug_is_refused(topic: Path, run_llm: RunLlm, slug: str) -> None:
+    with pytest.raises(BadSlugError):
+        place_subject(slug, Layout.FILES)
+    result = run_llm(["kb", "new", f"project/{slug}"])
+    assert (result.exit_code, result.stderr.startswith("Error: ")) == (1, True)
+    assert not topic.exists()
+
+
+@pytest.mark.parametrize("slug", ["a", "a.md", "a.txt", ".a"])
+def test_an_existing_subject_is_never_overwritten(topic: Path, run_llm: RunLlm, slug: str) -> None:
+    topic.mkdir()
+    (topic / "a.md").write_text("mine")
+    (topic / "a.txt").write_text("mine")
+    (topic / ".a.md").write_text("mine")
+    result = run_llm(["kb", "new", f"project/{slug}"])
+    assert result.exit_code == 1
+    assert f"exists already; use 'llm kb edit project/{slug}'\n" in result.stderr
+    assert {path.read_text() for path in topic.iterdir()} == {"mine"}
+
+
+def test_a_link_does_not_lead_out(topic: Path, tmp_path: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (tmp_path / "outside").mkdir()
+    (topic / "out").symlink_to(tmp_path / "outside")
+    (topic / "x.md").symlink_to(tmp_path / "outside" / "x.md")
+    for slug in ("out/x", "x"):
+        result = run_llm(["kb", "new", f"project/{slug}"])
+        assert (result.exit_code, "it would lie outside" in result.stderr) == (1, True)
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_a_file_in_the_way_of_a_directory_is_told(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic / "a").touch()
+    result = run_llm(["kb", "new", "project/a/b"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: cannot write '{topic}/a': File exists\n",
+    )
+
+
+@pytest.mark.parametrize("slug", ["secret", "x.log.md"])
+def test_a_subject_no_model_will_see_is_told(topic: Path, run_llm: RunLlm, slug: str) -> None:
+    result = run_llm(["kb", "new", f"project/{slug}"])
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"llm-kb: {slug} is ignored or disabled in topic project: no model will see it\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["new", "edit"])
+@pytest.mark.parametrize("name", ["project", "project/", "/x", ""])
+def test_a_name_has_two_parts(topic: Path, run_llm: RunLlm, command: str, name: str) -> None:
+    result = run_llm(["kb", command, name])
+    assert result.exit_code == 2
+    assert f"{name!r} is not of the form TOPIC/SLUG" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["new", "edit"])
+def test_an_unknown_topic_is_told(topic: Path, run_llm: RunLlm, command: str) -> None:
+    result = run_llm(["kb", command, "nope/x"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: unknown topic 'nope'; valid topics: project, skills\n",
+    )
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An editor that notes which file it was given, arguments of its own included."""
+    noted = tmp_path / "noted"
+    script = tmp_path / "my editor"
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {noted}\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"'{script}' --wait")
+    monkeypatch.setenv("EDITOR", "false")
+    return noted
+
+
+@pytest.mark.parametrize("slug", ["a", "a.md", "notes", ".notes", ".notes.md", "d$(touch x)"])
+def test_edit_opens_the_file_of_a_slug(
+    topic: Path, editor: Path, run_llm: RunLlm, slug: str
+) -> None:
+    topic.mkdir()
+    for name in ("a.md", ".notes.md", "d$(touch x).md"):
+        (topic / name).touch()
+    assert run_llm(["kb", "edit", f"project/{slug}"]).exit_code == 0
+    name = slug if slug.endswith(".md") else f"{slug}.md"
+    name = ".notes.md" if "notes" in name else name
+    assert editor.read_text() == f"--wait\n{topic / name}\n"
+
+
+def test_edit_names_what_is_near(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic / "quality.md").touch()
+    result = run_llm(["kb", "edit", "project/qualty"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: no subject of topic 'project' matches 'qualty'; did you mean: quality\n",
+    )
+
+
+def test_edit_does_not_choose_between_two(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic / "config.md").touch()
+    (topic / "config.toml").touch()
+    result = run_llm(["kb", "edit", "project/config"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        (
+            "Error: 'config' of topic 'project' names several subjects: "
+            "project/config.md, project/config.toml\n"
+        ),
+    )
+
+
+def test_without_terminal_and_editor_the_file_is_named(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic / "a.md").touch()
+    result = run_llm(["kb", "edit", "project/a"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: there is no terminal to edit on; the file is {topic}/a.md\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ("false", "Error: the editor 'false' failed with exit code 1\n"),
+        ("/no/such", "Error: cannot run the editor '/no/such': No such file or directory\n"),
+        ("'open", 'Error: $VISUAL or $EDITOR cannot be read: "\'open"\n'),
+    ],
+)
+def test_an_editor_that_fails_is_told(
+    topic: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, value: str, error: str
+) -> None:
+    topic.mkdir()
+    (topic / "a.md").touch()
+    monkeypatch.setenv("EDITOR", value)
+    result = run_llm(["kb", "edit", "project/a"])
+    assert (result.exit_code, result.stderr) == (1, error)
+
+
+def test_new_opens_the_editor_on_a_terminal(topic: Path, editor: Path) -> None:
+    shown, code = run_on_terminal(["llm", "kb", "new", "project/a"], "")
+    assert (shown, code) == (f"{topic}/a.md\n", 0)
+    assert editor.read_text() == f"--wait\n{topic}/a.md\n"
+    run_on_terminal(["llm", "kb", "new", "project/b", "--no-edit"], "")
+    assert editor.read_text() == f"--wait\n{topic}/a.md\n"
