@@ -1,0 +1,101 @@
+"""What commands print, for the documentation: written by cog, compared by a test.
+
+Run by cog outside pytest too, so this module isolates what it runs by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from llm_kb.entry import LazyGroup
+from tests.isolation import isolated_environment, make_home
+
+PROJECT = Path(__file__).resolve().parent.parent
+SAMPLE = PROJECT / "sample_kb"
+
+DATE = 1_767_268_800
+"""Noon of the first of January 2026, so that it is that day almost everywhere."""
+
+_CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def iter_commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield every command of `llm kb` with its full name, groups before their members."""
+    yield from _walk("llm kb", LazyGroup("kb"))
+
+
+def _walk(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for member in command.list_commands(context):
+            found = command.get_command(context, member)
+            if found is not None and not found.hidden:
+                yield from _walk(f"{name} {member}", found)
+
+
+def help_text(name: str, command: click.Command) -> str:
+    """Return what `--help` prints, 78 columns wide as in an ordinary terminal."""
+    parent = click.Context(click.Command(""), info_name=name.rpartition(" ")[0])
+    context = click.Context(
+        command, info_name=name.rpartition(" ")[2], parent=parent, terminal_width=78
+    )
+    return command.get_help(context)
+
+
+def transcript(*commands: str) -> str:
+    """Run commands in a copy of sample_kb, each in a shell; return what a terminal shows.
+
+    The copy is in no repository and its files have one date, so that the result is the
+    same everywhere.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        home, sample = Path(scratch, "home"), Path(scratch, "sample_kb")
+        make_home(home)
+        shutil.copytree(SAMPLE, sample, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in sample.rglob("*"):
+            os.utime(path, (DATE, DATE))
+        environment = isolated_environment(home, os.environ)
+        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+        return "".join(f"$ {command}\n{_run(command, sample, environment)}" for command in commands)
+
+
+def _run(command: str, directory: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return re.sub(r"[ \t]+$", "", done.stdout, flags=re.MULTILINE)
+
+
+def console(*commands: str) -> str:
+    """Return a transcript as a fenced block, for cog."""
+    return f"```console\n{transcript(*commands)}```\n"
+
+
+def find_transcripts(markdown: str) -> list[str]:
+    """Return the console blocks of a document."""
+    return _CONSOLE.findall(markdown)
+
+
+def find_prompts(block: str) -> list[str]:
+    """Return the commands of a console block; a line that ends in a backslash goes on."""
+    joined = block.replace("\\\n", "\\\0")
+    return [
+        line[2:].replace("\\\0", "\\\n") for line in joined.splitlines() if line.startswith("$ ")
+    ]

@@ -1,0 +1,76 @@
+"""Every command is documented, and what the documents show is what happens."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+import pytest
+from cogapp import Cog
+
+from llm_kb.entry import make_options
+from tests.console import PROJECT, find_prompts, find_transcripts, iter_commands, transcript
+
+DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+
+COMMANDS = dict(iter_commands())
+
+LEAVES = {
+    name: command for name, command in COMMANDS.items() if not isinstance(command, click.Group)
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    assert COMMANDS[name].help
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_every_command_shows_an_example_of_itself(name: str) -> None:
+    text = LEAVES[name].help or ""
+    assert "\b" in text
+    assert name in text.partition("\b")[2]
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_every_option_has_help(name: str) -> None:
+    options = [param for param in LEAVES[name].params if isinstance(param, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+    options = {
+        (name, option)
+        for name, command in {**COMMANDS, "llm prompt": click.Command("")}.items()
+        for param in (make_options() if name == "llm prompt" else command.params)
+        for option in param.opts
+        if option.startswith("--")
+    }
+    assert [name for name in COMMANDS if name not in text] == []
+    assert sorted((name, option) for name, option in options if option not in text) == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_generated_parts_are_up_to_date(path: Path) -> None:
+    assert Cog().main(["cog", "--check", "-I", str(PROJECT), str(path)]) == 0
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_transcripts_show_what_happens(path: Path) -> None:
+    for block in find_transcripts(path.read_text(encoding="utf-8")):
+        assert transcript(*find_prompts(block)) == block
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#]+)", text)
+    assert [target for target in targets if not os.path.lexists(path.parent / target)] == []
+
+
+def test_the_readme_has_transcripts() -> None:
+    """So that the test that compares them cannot pass for want of any."""
+    assert len(find_transcripts((PROJECT / "README.md").read_text(encoding="utf-8"))) >= 3
