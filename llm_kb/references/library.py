@@ -39,6 +39,7 @@ from llm_kb.references.topic_file import (
     change_topic_file,
     format_time,
     render_topic_file,
+    with_heading,
 )
 from llm_kb.topics import References
 
@@ -83,7 +84,7 @@ class Library:
     """All reference topics below one directory, under one user's settings."""
 
     root: Path
-    settings: References = References()
+    settings: References = field(default_factory=References)
     resolver: Resolver = field(default=system_resolver)
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
 
@@ -198,6 +199,8 @@ class Library:
         """Change what a topic's owner says of it; the fetched files stay as they are."""
         with self.store.lock(topic_id, create=False):
             where = str(self.store.directory(topic_id))
+            topic = self.store.read(topic_id)
+            body = None if body is None else with_heading(topic.title, body)
             text = change_topic_file(self.store.read_text(topic_id), where, changes, body)
             self.store.write_text(topic_id, text)
             return self.store.read(topic_id)

@@ -243,7 +243,7 @@ class _Writer:
         lines.insert(1, ["---"] * width)
         yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
-    def _inline(self, child: Element | str) -> str:
+    def _inline(self, child: Element | str) -> str:  # noqa: PLR0911 - one for each kind
         if isinstance(child, str):
             return _BLANK.sub(" ", child)
         if _is_skipped(child) or _is_permalink(child):

@@ -161,8 +161,19 @@ def render_topic_file(topic: TopicFile) -> str:
     if topic.created_by:
         document["created_by"] = tomlkit.item(dict(topic.created_by))
     document["sources"] = _sources(topic.sources)
-    heading = "" if topic.body.lstrip().startswith("# ") else f"# {topic.title}\n\n"
-    return f"{FENCE}\n{tomlkit.dumps(document)}{FENCE}\n\n{heading}{topic.body.strip()}\n"
+    body = with_heading(topic.title, topic.body)
+    return f"{FENCE}\n{tomlkit.dumps(document)}{FENCE}\n\n{body}\n"
+
+
+def with_heading(title: str, body: str) -> str:
+    """Return a description below a heading; its own, where it has one."""
+    body = body.strip()
+    return body if body.startswith("# ") else f"# {title}\n\n{body}".rstrip()
+
+
+def without_heading(title: str, body: str) -> str:
+    """Return a description without a heading that only repeats the title."""
+    return body.strip().removeprefix(f"# {title}\n").strip()
 
 
 def change_topic_file(

@@ -1,0 +1,98 @@
+"""What the commands of `llm kb references` share: the library, progress, approval."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from llm_kb.commands._config import current_config, say, user_dir
+from llm_kb.errors import KbError
+from llm_kb.references.catalog import open_library
+from llm_kb.references.errors import ApprovalNeededError
+from llm_kb.references.library import Library, Progress
+from llm_kb.references.plan import Plan
+from llm_kb.references.topic_file import format_time
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
+
+def current_library() -> Library:
+    """Return the reference topics, after putting right what a killed process left."""
+    library = open_library(current_config(), user_dir())
+    library.store.clean()
+    return library
+
+
+def approve_plan(library: Library, plan: Plan, *, yes: bool, question: str | None = None) -> bool:
+    """Show a plan and ask; without a terminal keep it, and say how to approve it."""
+    if question is None:
+        say(f"{plan.request.title}: {plan.summary}")
+        say(plan.describe())
+    if yes:
+        return True
+    if sys.stdin.isatty():
+        return click.confirm(question or "Fetch this?", default=False, err=True)
+    library.pending.add(plan, format_time(library.clock()))
+    raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
+
+
+@contextmanager
+def show_progress() -> Iterator[Progress]:
+    """Draw progress bars on a terminal; elsewhere say nothing."""
+    if not sys.stderr.isatty():
+        yield Progress()
+        return
+    bars = _Bars()
+    try:
+        yield Progress(
+            asking=bars.say,
+            fetching=lambda what, done, total: bars.show(f"fetching {what}", done, total),
+            indexing=lambda done, total: bars.show("indexing", done, total),
+        )
+    finally:
+        bars.close()
+
+
+def complete_reference(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the ids of the reference topics."""
+    try:
+        topics, _ = open_library(current_config(), user_dir()).topics()
+    except KbError:
+        return []  # nobody reads an error while typing
+    return [CompletionItem(t.id, help=t.title) for t in topics if t.id.startswith(incomplete)]
+
+
+class _Bars:
+    """One progress bar after the other, on standard error."""
+
+    def __init__(self) -> None:
+        self._label = ""
+        self._bar: ProgressBar[int] | None = None
+
+    def say(self, text: str) -> None:
+        """Tell what is going on where there is nothing to count."""
+        self.close()
+        say(text)
+
+    def show(self, label: str, done: int, total: int) -> None:
+        """Draw a bar; a new label begins a new one."""
+        if label != self._label or self._bar is None:
+            self.close()
+            self._label = label
+            self._bar = click.progressbar(length=total, label=label[:60], file=sys.stderr)
+            self._bar.__enter__()
+        self._bar.update(done - self._bar.pos)
+
+    def close(self) -> None:
+        """Finish the bar that is drawn."""
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None

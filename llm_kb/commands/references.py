@@ -1,0 +1,223 @@
+"""`llm kb references`: see, search, describe, verify and delete reference topics."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from typing import Any
+
+import click
+
+from llm_kb.commands._config import say
+from llm_kb.commands._confirm import confirm
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._groups import ListGroup
+from llm_kb.commands._references import complete_reference, current_library
+from llm_kb.commands.references_fetch import approve, create, pending, refresh
+from llm_kb.plain_text import one_line
+from llm_kb.references.answers import topic_details, topic_entry
+from llm_kb.references.asking import ask
+from llm_kb.references.requests import parse_changes
+from llm_kb.references.topic_file import Status
+
+
+@click.group(cls=ListGroup)
+def references() -> None:
+    """Fetch, keep and search what models were not trained on"""
+
+
+references.add_command(approve)
+references.add_command(create)
+references.add_command(pending)
+references.add_command(refresh)
+
+json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
+topic_argument = click.argument("topic", shell_complete=complete_reference)
+
+
+@references.command("list")
+@click.option("--include-obsolete", is_flag=True, help="Also those marked obsolete")
+@json_option
+@kb_errors
+def list_(include_obsolete: bool, json_: bool) -> None:
+    """
+    List reference topics, with their age
+
+    \b
+        llm kb references list
+        llm kb references list --include-obsolete --json
+    """
+    library = current_library()
+    topics, problems = library.topics()
+    now = library.clock()
+    entries = [
+        topic_entry(topic, now)
+        for topic in topics
+        if include_obsolete or topic.status is not Status.OBSOLETE
+    ]
+    if json_:
+        click.echo(json_module.dumps(entries, indent=2, ensure_ascii=False))
+    for entry in [] if json_ else entries:
+        fetched = (entry["fetched_at"] or "never")[:10]
+        click.echo(
+            f"{entry['topic_id']}: {one_line(entry['title'])}\n"
+            f"  {entry['status']}, {entry['file_count']:,} files, fetched {fetched}"
+        )
+    for problem in problems:
+        say(f"left out: {problem}")
+    if not entries and not problems and not json_:
+        say("No reference topics. 'llm kb references create' makes one.")
+
+
+@references.command()
+@topic_argument
+@json_option
+@kb_errors
+def show(topic: str, json_: bool) -> None:
+    """
+    Show what a reference topic is and where it came from
+
+    \b
+        llm kb references show topic-dioxus-ui
+    """
+    library = current_library()
+    directory = library.store.directory(topic)
+    details = topic_details(library.store.read(topic), library.clock(), str(directory))
+    if json_:
+        click.echo(json_module.dumps(details, indent=2, ensure_ascii=False))
+        return
+    for key, value in details.items():
+        if key not in {"files", "body", "sources"} and value not in (None, [], {}):
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            click.echo(f"{key}: {one_line(str(shown))}")
+    for source in details["sources"]:
+        click.echo("source: " + ", ".join(f"{k}={v}" for k, v in source.items()))
+    click.echo(f"\n{details['body'].strip()}")
+
+
+@references.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "-t",
+    "--topic",
+    metavar="TOPIC",
+    help="Search this topic only: its id, its title, or words that name it",
+    shell_complete=complete_reference,
+)
+@click.option(
+    "-n", "--count", default=8, show_default=True, type=click.IntRange(1), help="Most results"
+)
+@json_option
+@kb_errors
+def search(query: tuple[str, ...], topic: str | None, count: int, json_: bool) -> None:
+    """
+    Search the files of reference topics
+
+    \b
+        llm kb references search "component lifecycle hooks" -t dioxus
+    """
+    answer = ask(current_library(), " ".join(query), topic, count)
+    if json_:
+        click.echo(json_module.dumps(answer, indent=2, ensure_ascii=False))
+        return
+    for hit in answer["results"]:
+        click.echo(_render_hit(hit))
+    found = len(answer["results"])
+    say(f"{found or 'No'} results ({' and '.join(answer['legs'])} search)")
+
+
+@references.command()
+@topic_argument
+@click.option("--status", type=click.Choice([s.value for s in Status]), help="What it is now")
+@click.option("--max-age-days", type=int, help="After how many days it is stale; 0: never")
+@click.option("--body", metavar="TEXT", help="New description; '-' reads it from standard input")
+@click.option("tags", "--tag", multiple=True, metavar="TAG", help="Tags, in place of all old ones")
+@json_option
+@kb_errors
+def update(
+    topic: str,
+    status: str | None,
+    max_age_days: int | None,
+    body: str | None,
+    tags: tuple[str, ...],
+    json_: bool,
+) -> None:
+    """
+    Change what is said of a topic; its files stay as they are
+
+    \b
+        llm kb references update topic-dioxus-ui --max-age-days 90
+        llm kb references update topic-old-thing --status obsolete
+    """
+    changes: dict[str, Any] = {
+        "status": status,
+        "max_age_days": max_age_days,
+        "body": sys.stdin.read() if body == "-" else body,
+        "tags": list(tags) or None,
+    }
+    if all(value is None for value in changes.values()):
+        raise click.UsageError("give --status, --max-age-days, --body or --tag")
+    library = current_library()
+    entry = topic_entry(library.update(topic, *parse_changes(changes)), library.clock())
+    click.echo(json_module.dumps(entry, indent=2) if json_ else f"Updated {topic}")
+
+
+@references.command()
+@click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
+@json_option
+@kb_errors
+def verify(topics: tuple[str, ...], json_: bool) -> None:
+    """
+    Compare the files of topics with what was fetched
+
+    Without TOPIC all of them. The exit code is 1 when something differs.
+
+    \b
+        llm kb references verify
+        llm kb references verify topic-dioxus-ui --json
+    """
+    library = current_library()
+    found = {topic: library.verify(topic) for topic in topics or library.store.ids()}
+    tables = {
+        topic: {
+            "modified": list(differences.modified),
+            "missing": list(differences.missing),
+            "unknown": list(differences.unknown),
+        }
+        for topic, differences in found.items()
+    }
+    if json_:
+        click.echo(json_module.dumps(tables, indent=2, ensure_ascii=False))
+    for topic, table in {} if json_ else tables.items():
+        click.echo(f"{topic}: {'differs' if any(table.values()) else 'as fetched'}")
+        for kind, paths in table.items():
+            for path in paths:
+                click.echo(f"  {kind}: {one_line(path)}")
+    if any(found.values()):
+        raise click.exceptions.Exit(1)
+
+
+@references.command()
+@topic_argument
+@click.option("-y", "--yes", is_flag=True, help="Do not ask")
+@kb_errors
+def delete(topic: str, yes: bool) -> None:
+    """
+    Delete a topic, its files and its index
+
+    \b
+        llm kb references delete topic-old-thing
+    """
+    library = current_library()
+    library.store.read_text(topic)
+    confirm(f"Delete {topic}?", yes=yes)
+    library.delete(topic)
+    say(f"Deleted {topic}")
+
+
+def _render_hit(hit: dict[str, Any]) -> str:
+    text = "\n".join(f"    {line}" for line in hit["text"].rstrip().split("\n"))
+    return (
+        f"{hit['topic_id']}/{hit['file']}:{hit['lines']}  {one_line(hit['title'])}\n"
+        f"  {hit['origin']}\n{text}\n"
+    )

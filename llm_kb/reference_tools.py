@@ -1,0 +1,147 @@
+"""`References` as a toolbox of llm, and how its plans are approved."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import llm
+
+from llm_kb.config_files import load_config
+from llm_kb.references import tool_texts
+from llm_kb.references.answers import created_answer, topic_entry, topic_hit_entry
+from llm_kb.references.asking import ask
+from llm_kb.references.catalog import open_library
+from llm_kb.references.errors import ApprovalNeededError
+from llm_kb.references.library import Library
+from llm_kb.references.plan import Plan
+from llm_kb.references.requests import parse_changes, parse_request
+from llm_kb.references.topic_file import Status, format_time
+from llm_kb.references.topic_search import search_topics
+from llm_kb.workspace import find_cwd
+
+Approve = Callable[[Plan], bool]
+
+
+class References(llm.Toolbox):
+    """Fetch, keep and search reference material.
+
+    Gives a model five tools: reference_topic_create, reference_topic_search,
+    reference_topic_list, reference_topic_update and reference_search. Nothing is
+    fetched before the operator has approved it.
+    """
+
+    # Public methods would be listed as tools, and every argument of the constructor is
+    # logged as JSON: the callbacks of the Python API are set by `make_references`.
+    _approve: Approve | None = None
+    _pauses = False
+
+    def __init__(self, ghost: str = "llm", model: str | None = None) -> None:
+        """Record `ghost` and `model` as `created_by` in the topics that are made."""
+        self._created_by = {"ghost": ghost} | ({"model": model} if model else {})
+
+    def tools(self) -> Iterable[llm.Tool]:
+        """Yield the five tools, under their own names."""
+        implementations: dict[str, Callable[..., Any]] = {
+            "reference_topic_create": self._create,
+            "reference_topic_search": self._topic_search,
+            "reference_topic_list": self._topic_list,
+            "reference_topic_update": self._topic_update,
+            "reference_search": self._search,
+        }
+        for text in tool_texts.ALL:
+            yield llm.Tool(
+                name=text.name,
+                description=text.description,
+                input_schema=text.schema,
+                implementation=implementations[text.name],
+                plugin=getattr(self, "plugin", None),
+            )
+
+    def _create(self, title: str, body: str, sources: list[Any], **more: Any) -> dict[str, Any]:
+        library = current_library()
+        request = parse_request(
+            {"title": title, "body": body, "sources": sources, **more},
+            created_by=self._created_by,
+            protocols=library.settings.allow_protocols,
+        )
+        created = library.create(request, lambda plan: self._ask(library, plan))
+        for warning in created.warnings:
+            _say(warning)
+        return created_answer(created)
+
+    def _topic_search(self, query: str) -> list[dict[str, Any]]:
+        library = current_library()
+        hits = search_topics(library.topics()[0], query)
+        return [topic_hit_entry(hit, library.clock()) for hit in hits[:10]]
+
+    def _topic_list(self, include_obsolete: bool = False) -> list[dict[str, Any]]:
+        library = current_library()
+        return [
+            topic_entry(topic, library.clock())
+            for topic in library.topics()[0]
+            if include_obsolete or topic.status is not Status.OBSOLETE
+        ]
+
+    def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
+        library = current_library()
+        keys, body = parse_changes(changes)
+        return topic_entry(library.update(topic_id, keys, body), library.clock())
+
+    def _search(self, question: str, topic: str | None = None) -> dict[str, Any]:
+        return ask(current_library(), question, topic)
+
+    def _ask(self, library: Library, plan: Plan) -> bool:
+        """Ask whoever can approve a plan; keep it for later where nobody is there."""
+        if self._approve is not None:
+            return self._approve(plan)
+        if not self._pauses and sys.stdin.isatty() and sys.stderr.isatty():
+            return ask_on_terminal(plan)
+        library.pending.add(plan, format_time(library.clock()))
+        needed = ApprovalNeededError(plan.id, plan.request.title, plan.summary)
+        if self._pauses:
+            raise llm.PauseChain(needed)
+        _say(str(needed))
+        raise needed
+
+
+def make_references(
+    *, approve: Approve | None = None, pause: bool = False, **created_by: str
+) -> References:
+    """Return the toolbox for Python code, which answers for the operator.
+
+    `approve` is handed every plan and says whether it may be carried out. With
+    `pause` a plan is stored and `llm.PauseChain` raised, whose first argument is an
+    ApprovalNeededError; after `approve_plan(error.plan_id)` run the chain again.
+    """
+    toolbox = References(**created_by)
+    toolbox._approve = approve  # noqa: SLF001 - our own class, see there
+    toolbox._pauses = pause  # noqa: SLF001
+    return toolbox
+
+
+def approve_plan(plan_id: str) -> None:
+    """Approve a stored plan: whoever made it may carry it out, once, if nothing changed."""
+    current_library().pending.approve(plan_id)
+
+
+def ask_on_terminal(plan: Plan) -> bool:
+    """Show a plan to the operator and ask."""
+    click.echo(f"Create reference topic {plan.request.title!r}?", err=True)
+    click.echo(f"Sources: {plan.summary}", err=True)
+    click.echo(plan.describe(), err=True)
+    return click.confirm("Approve", default=False, err=True)
+
+
+def current_library() -> Library:
+    """Return the reference topics under the configuration in effect here."""
+    user_dir = Path(llm.user_dir())
+    return open_library(load_config(find_cwd(), user_dir=user_dir, environ=os.environ), user_dir)
+
+
+def _say(text: str) -> None:
+    click.echo(f"llm-kb: {text}", err=True)
