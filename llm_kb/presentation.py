@@ -17,6 +17,9 @@ SNIFFED_BYTES = 8192
 PASS_THROUGH = frozenset({"", "md", "txt", "text"})
 """Extensions whose files are shown as they are; all others are fenced."""
 
+NOT_UTF8 = "not valid in UTF-8"
+"""Part of the notice on bytes that were replaced."""
+
 LANGUAGES = {"yml": "yaml", "rs": "rust", "py": "python", "js": "javascript", "ts": "typescript"}
 """Language tags that are not the extension itself."""
 
@@ -168,7 +171,7 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
         # One surrogate for each bad byte, so that they can be counted.
         text, used = utf_8_decode(data, "surrogateescape", whole)
         text, count = _ESCAPED_BYTE.subn("\ufffd", text)
-        notices.append(_count(count, "byte") + " not valid in UTF-8, shown as \ufffd")
+        notices.append(_count(count, "byte") + f" {NOT_UTF8}, shown as \ufffd")
     if not text.isascii() and _TAG_PREFIX in data:
         text, count = _TAG_CHARACTER.subn("", text)
         if count:

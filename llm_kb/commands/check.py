@@ -1,0 +1,58 @@
+"""`llm kb check`: what is wrong with a knowledge base, and what could be better."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.commands._config import say
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import kb_cfg_option
+from llm_kb.errors import ConfigError
+from llm_kb.findings import (
+    Finding,
+    has_errors,
+    render_findings,
+    render_summary,
+    sort_findings,
+)
+from llm_kb.inspection import Inspection, inspect_config_error
+
+
+@click.command()
+@click.option("json_", "--json", is_flag=True, help="Output findings as JSON")
+@kb_cfg_option
+@kb_errors
+def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
+    """
+    Find what is wrong with the knowledge base, or could be better
+
+    Every subject is read. Exits with 1 when there are errors; warnings alone
+    exit with 0. Fit for a pre-commit hook.
+
+    \b
+        llm kb check
+        llm kb check --json
+    """
+    findings, looked_at = _inspect(kb_cfg)
+    if json_:
+        click.echo(json.dumps([finding.as_dict() for finding in findings], indent=2))
+    else:
+        for line in render_findings(findings):
+            click.echo(line)
+        say(f"llm-kb: {render_summary(findings, looked_at)}")
+    if has_errors(findings):
+        raise click.exceptions.Exit(1)
+
+
+def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int]:
+    """Return what was found, sorted, and how many subjects were looked at."""
+    try:
+        kb = KnowledgeBase.discover(fragments=kb_cfg)
+    except ConfigError as error:
+        return sort_findings(inspect_config_error(error)), 0
+    inspection = Inspection(kb, Path.cwd())
+    return sort_findings(inspection.run()), inspection.subjects

@@ -1,0 +1,79 @@
+"""`llm kb list`: the topics, or the subjects of one."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.commands._completion import complete_topic
+from llm_kb.commands._config import say
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import knowledge_options
+from llm_kb.inventory import stock_topic, take_stock
+from llm_kb.stock_text import render_subjects, render_topic, render_tree
+
+
+@click.command("list")
+@click.argument("topic", required=False, shell_complete=complete_topic)
+@click.option("all_", "--all", is_flag=True, help="Also what is hidden, disabled or skipped")
+@click.option("--tree", is_flag=True, help="Show subjects as a tree")
+@click.option(
+    "queries",
+    "-q",
+    "--query",
+    multiple=True,
+    help="Only topics, or subjects of TOPIC, that match all of these",
+)
+@click.option("json_", "--json", is_flag=True, help="Output as a JSON array")
+@click.option("nl", "--nl", is_flag=True, help="Output as newline-delimited JSON")
+@knowledge_options
+@kb_errors
+def list_(
+    topic: str | None,
+    all_: bool,
+    tree: bool,
+    queries: tuple[str, ...],
+    json_: bool,
+    nl: bool,
+    knowledge: tuple[str, ...],
+    kb_cfg: tuple[str, ...],
+) -> None:
+    """
+    List the topics, or the subjects of TOPIC
+
+    Tokens are estimated at four bytes each. With -k, subjects are shown as they
+    would be in a request with that -k.
+
+    \b
+        llm kb list
+        llm kb list project --all
+        llm kb list --tree -q skill
+        llm kb list project --json
+    """
+    if tree and (json_ or nl):
+        raise click.UsageError("--tree is for people; it goes with neither --json nor --nl")
+    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
+    if topic is not None:
+        stocked = [stock_topic(kb.find_topic(topic), everything=all_).only(queries)]
+        records = stocked[0].subject_dicts()
+    else:
+        stocked = [t for t in take_stock(kb, everything=all_) if t.is_about(queries)]
+        records = [t.as_dict() for t in stocked]
+    if json_ or nl:
+        click.echo("\n".join(map(json.dumps, records)) if nl else json.dumps(records, indent=2))
+        return
+    whole = render_topic if topic is None else render_subjects
+    render = render_tree if tree else whole
+    lines = [_style(line) for t in stocked for line in render(t)]
+    if lines:
+        click.echo("\n".join(lines))
+    if not kb.topics:
+        say("llm-kb: no topics are configured; `llm kb init` proposes some")
+
+
+def _style(line: str) -> str:
+    """Dim what no model finds by itself; the host strips this off a pipe."""
+    dim = line.endswith(("  hidden", "  disabled")) or line.lstrip().startswith("skipped ")
+    return click.style(line, dim=True) if dim else line

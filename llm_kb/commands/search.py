@@ -1,0 +1,87 @@
+"""`llm kb search`: find subjects by what they say."""
+
+from __future__ import annotations
+
+import json as json_module
+import shutil
+import sys
+
+import click
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.commands._completion import complete_topic
+from llm_kb.commands._config import say
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import kb_cfg_option
+from llm_kb.content_search import EmptyQueryError, Query
+from llm_kb.plain_text import one_line, shorten
+from llm_kb.searching import Hit, search_subjects
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "topics",
+    "-t",
+    "--topic",
+    multiple=True,
+    metavar="TOPIC",
+    help="Search this topic only",
+    shell_complete=complete_topic,
+)
+@click.option(
+    "-n", "--count", default=10, show_default=True, type=click.IntRange(1), help="Most results"
+)
+@click.option("json_", "--json", is_flag=True, help="Output as JSON")
+@kb_cfg_option
+@kb_errors
+def search(
+    query: tuple[str, ...],
+    topics: tuple[str, ...],
+    count: int,
+    json_: bool,
+    kb_cfg: tuple[str, ...],
+) -> None:
+    """
+    Find the subjects that say something about QUERY
+
+    Subjects with more of the words come first, then those that have them in a
+    heading or in their slug. Hidden and disabled subjects are never found.
+
+    \b
+        llm kb search code review
+        llm kb search -t project -n 3 deadline
+    """
+    try:
+        words = Query.parse(" ".join(query))
+    except EmptyQueryError as error:
+        raise click.UsageError("QUERY has no word to look for") from error
+    hits = search_subjects(KnowledgeBase.discover(fragments=kb_cfg), words, topics, count)
+    if json_:
+        click.echo(json_module.dumps([_as_dict(hit) for hit in hits], indent=2))
+        return
+    for hit in hits:
+        click.echo(_render(hit))
+    if not hits:
+        say("llm-kb: no subject says anything about that")
+
+
+def _as_dict(hit: Hit) -> dict[str, object]:
+    return {
+        "topic": hit.topic,
+        "slug": hit.subject.name,
+        "path": hit.subject.path,
+        "words": hit.found.words,
+        "line": hit.found.line,
+        "text": one_line(hit.found.text),
+    }
+
+
+def _render(hit: Hit) -> str:
+    """Return one line, as wide as the terminal at most."""
+    place = f"{hit.topic}/{hit.subject.name}"
+    text = one_line(hit.found.text)
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns - len(place) - len(str(hit.found.line)) - 3
+        text = shorten(text, max(room, 20))
+    return f"{click.style(place, fg='cyan')}:{hit.found.line}: {text}"
