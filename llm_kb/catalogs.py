@@ -6,6 +6,7 @@ from pathlib import Path
 
 from llm_kb.capture.catalog import repo_knowledge
 from llm_kb.directory import DirectoryCatalog
+from llm_kb.references.catalog import reference_catalogs
 from llm_kb.topics import Catalog, Config, Topic
 
 SHIPPED = Topic(
@@ -31,6 +32,7 @@ def open_catalogs(
     captured = repo_knowledge(cwd) if cwd else None
     if captured:
         pairs.append(captured)
+    pairs += reference_catalogs(config, user_dir)
     if builtin:
         pairs.append((SHIPPED, DirectoryCatalog(SHIPPED)))
     first: dict[str, tuple[Topic, Catalog]] = {}

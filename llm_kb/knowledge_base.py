@@ -166,10 +166,6 @@ class KnowledgeBase:
         except UnreadableError as error:
             return present_unreadable(subject, error)
 
-    def recent_references(self) -> str | None:
-        """Return the prompt's list of recently fetched topics; None without any."""
-        return None
-
     def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
         for name in (*only, *(topic for topic, _ in knowledge)):
             if name not in self._catalogs:

@@ -139,9 +139,12 @@ def _iter_texts(
     section = kb.section(learn="learn" in tools)
     if section and section not in earlier:
         yield section, name_source(kb.knowledge)
-    recent = kb.recent_references() if "References" in tools else None
-    if recent and recent not in earlier:
-        yield recent, "kb:@references"
+    if "References" in tools:
+        from llm_kb.references.catalog import recent_references  # few requests ask for it
+
+        recent = recent_references(kb.config, Path(llm.user_dir()))
+        if recent and recent not in earlier:
+            yield recent, f"{SECTION}references"
 
 
 def _place(arguments: Arguments, request: Request) -> None:
