@@ -15,9 +15,8 @@ from llm_kb.config_files import load_config
 from llm_kb.references import tool_texts
 from llm_kb.references.answers import created_answer, topic_entry, topic_hit_entry
 from llm_kb.references.asking import ask
-from llm_kb.references.catalog import open_library
 from llm_kb.references.errors import ApprovalNeededError
-from llm_kb.references.library import Library
+from llm_kb.references.library import Library, open_library
 from llm_kb.references.plan import Plan
 from llm_kb.references.requests import parse_changes, parse_request
 from llm_kb.references.topic_file import Status, format_time

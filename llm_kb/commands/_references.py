@@ -12,9 +12,8 @@ from click.shell_completion import CompletionItem
 
 from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.errors import KbError
-from llm_kb.references.catalog import open_library
 from llm_kb.references.errors import ApprovalNeededError
-from llm_kb.references.library import Library, Progress
+from llm_kb.references.library import Library, Progress, open_library
 from llm_kb.references.plan import Plan
 from llm_kb.references.topic_file import format_time
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
 from llm_kb.references.addresses import Resolver, system_resolver
+from llm_kb.references.catalog import references_root
 from llm_kb.references.errors import (
     DeniedError,
     NothingFetchedError,
@@ -41,7 +42,7 @@ from llm_kb.references.topic_file import (
     render_topic_file,
     with_heading,
 )
-from llm_kb.topics import References
+from llm_kb.topics import Config, References
 
 Approve = Callable[[Plan], bool]
 """Asks the operator about a plan; False denies it. It may raise to answer later."""
@@ -310,6 +311,11 @@ class Library:
 
     def _remotes(self, repositories: Repositories) -> Remotes:
         return Remotes(settings=self.settings, repositories=repositories, resolver=self.resolver)
+
+
+def open_library(config: Config, user_dir: Path) -> Library:
+    """Return the reference topics of a user, under the settings of a configuration."""
+    return Library(root=references_root(config.references, user_dir), settings=config.references)
 
 
 def request_digest(request: TopicRequest) -> str:

@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from enum import Enum
-from typing import Any
-
-import tomlkit
-from tomlkit.items import AoT
+from typing import TYPE_CHECKING, Any
 
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources import OPTIONAL_GIT_PROTOCOLS, Source, parse_source, source_table
+
+if TYPE_CHECKING:
+    from tomlkit.items import AoT
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -144,6 +144,8 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
 
 def render_topic_file(topic: TopicFile) -> str:
     """Write a new `topic.md`, keys in the order of the seed's example."""
+    import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
+
     document = tomlkit.document()
     document["id"] = topic.id
     document["title"] = topic.title
@@ -184,6 +186,8 @@ def change_topic_file(
     A changed `sources` must be as long as the one in the file: only what
     fetching records in them is written.
     """
+    import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
+
     front, old_body = _split(text, where)
     document = tomlkit.parse(front)
     for key, value in changes.items():
@@ -216,12 +220,16 @@ def _split(text: str, where: str) -> tuple[str, str]:
 
 
 def _array(values: Sequence[str]) -> Any:
+    import tomlkit  # noqa: PLC0415 - as above
+
     array = tomlkit.array()
     array.extend(values)
     return array.multiline(len(array.as_string()) > WIDTH)
 
 
 def _sources(sources: Sequence[Source]) -> AoT:
+    import tomlkit  # noqa: PLC0415 - as above
+
     tables = tomlkit.aot()
     for source in sources:
         table = tomlkit.table()

@@ -1,0 +1,103 @@
+"""Fetched topics as topics: their records, and a catalog that tells where a file came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from llm_kb.directory import DirectoryCatalog
+from llm_kb.errors import KbError
+from llm_kb.patterns import Pattern
+from llm_kb.references.provenance import FILE_NAME, FileRecord, Provenance
+from llm_kb.references.recent import render_origin, render_recent_topics
+from llm_kb.references.store import TOPIC_FILE, Store
+from llm_kb.references.topic_file import Status, TopicFile, without_heading
+from llm_kb.references.topic_search import make_snippet
+from llm_kb.topics import Catalog, Content, Listing, Subject, Topic
+
+
+def read_catalogs(root: Path) -> list[tuple[Topic, Catalog]]:
+    """Pair every topic below a directory with its catalog; one that is broken is left out."""
+    store = Store(root)
+    pairs: list[tuple[Topic, Catalog]] = []
+    for described in _read_topics(store):
+        topic = reference_topic(described, store.directory(described.id))
+        pairs.append((topic, ReferenceCatalog(topic, described, store)))
+    return pairs
+
+
+def read_recent(root: Path) -> str | None:
+    """Return the prompt's list of recently fetched topics; None without any."""
+    topics = _read_topics(Store(root))
+    return render_recent_topics([t for t in topics if t.status is not Status.OBSOLETE])
+
+
+def reference_topic(described: TopicFile, directory: Path) -> Topic:
+    """Return the topic that a `topic.md` describes."""
+    return Topic(
+        id=described.id,
+        root=directory,
+        title=described.title,
+        introduction=make_snippet(described.body) or None,
+        description=without_heading(described.title, described.body) or None,
+        # Anchored: only ours, at the topic's root, and not what was fetched.
+        ignore=(f"/{TOPIC_FILE}", f"/{FILE_NAME}"),
+    )
+
+
+def _read_topics(store: Store) -> list[TopicFile]:
+    topics = []
+    for topic_id in store.ids():
+        try:
+            topics.append(store.read(topic_id))
+        except KbError:
+            continue  # `llm kb references list` says what is wrong with it
+    return topics
+
+
+class ReferenceCatalog:
+    """A directory of fetched files, each read with a line on where it came from."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        described: TopicFile,
+        store: Store,
+        clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+    ) -> None:
+        self._catalog: Catalog = DirectoryCatalog(topic)
+        self._described = described
+        self._store = store
+        self._clock = clock
+        self._provenance: Provenance | None = None
+
+    def list_subjects(self) -> Listing:
+        """Return every subject, hidden ones included, sorted by slug."""
+        return self._catalog.list_subjects()
+
+    def iter_listed(self) -> Iterator[Subject]:
+        """Yield the listed subjects in no order, as they are found."""
+        return self._catalog.iter_listed()
+
+    def match(self, pattern: Pattern) -> Sequence[Subject]:
+        """Return the listed subjects whose slug the pattern matches, sorted."""
+        return self._catalog.match(pattern)
+
+    def find(self, reference: str) -> Sequence[Subject]:
+        """Return the subjects a slug, with or without extension and dots, names."""
+        return self._catalog.find(reference)
+
+    def read(self, subject: Subject, limit: int | None = None) -> Content:
+        """Read a subject with its origin; raise UnreadableError like any catalog."""
+        content = self._catalog.read(subject, limit)
+        origin = render_origin(self._described, self._record(subject.path), self._clock())
+        return Content(data=content.data, size=content.size, origin=origin)
+
+    def _record(self, path: str) -> FileRecord | None:
+        if self._provenance is None:
+            try:
+                self._provenance = self._store.read_provenance(self._described.id)
+            except KbError:  # `verify` tells of it; the file can still be read
+                self._provenance = Provenance()
+        return self._provenance.files.get(path)
