@@ -50,8 +50,7 @@ Guidelines:
   "code should be clean" (too vague)
 
 When you are done, answer with one short sentence. If there is nothing to record, \
-say so and call no tool.
-"""
+say so and call no tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

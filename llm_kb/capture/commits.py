@@ -79,8 +79,8 @@ def _read_files(directory: Path, commit: str) -> tuple[list[FileChange], bool]:
     command = ("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--numstat", "--no-renames")
     listed, cut = read_git(*command, commit, "--", cwd=directory, limit=_MAX_NUMSTAT_BYTES)
     files = []
-    # Where the list was cut, its last line is half a line.
-    for line in listed.split(b"\0")[: -1 if listed else None]:
+    # After the last NUL there is nothing, or half a line where the list was cut.
+    for line in listed.split(b"\0")[:-1]:
         added, removed, path = line.split(b"\t", 2)
         files.append(
             FileChange(

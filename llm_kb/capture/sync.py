@@ -89,6 +89,7 @@ def push(directory: Path, remote: str) -> tuple[Pull, ...]:
 
 def has_store(directory: Path) -> bool:
     """Tell whether there is anything to push."""
+    require_repository(directory)
     with ObjectReader(directory) as reader:
         return reader.read(KNOWLEDGE_REF) is not None
 

@@ -1,0 +1,251 @@
+"""`LiveInput` in, `chronicle/v3` and `LiveResult` out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from llm_kb.capture.annotation import (
+    LiveInput,
+    LiveResult,
+    Wisdom,
+    annotation_json,
+    find_warnings,
+    parse_live_input,
+)
+from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry
+from llm_kb.capture.errors import InvalidAnnotationError
+
+MINIMAL = LiveInput(commit="HEAD", summary="Because the broker limits reconnects")
+
+
+def test_the_least_there_can_be() -> None:
+    data = '{"commit": "HEAD", "summary": " Because the broker limits reconnects "}'
+    assert parse_live_input(data) == MINIMAL
+
+
+def test_everything_there_can_be() -> None:
+    raw = {
+        "commit": "abc123",
+        "summary": "why",
+        "wisdom": [
+            {"category": "dead_end", "content": "tried", "file": None, "lines": None},
+            {
+                "category": "gotcha",
+                "content": "trap",
+                "file": "src/x.py",
+                "lines": {"start": 10, "end": 10},
+            },
+        ],
+        "knowledge": [
+            {"type": "convention", "scope": "src/", "rule": "r"},
+            {"type": "anti_pattern", "pattern": "p", "instead": "i"},
+        ],
+    }
+    assert parse_live_input(json.dumps(raw)) == LiveInput(
+        commit="abc123",
+        summary="why",
+        wisdom=(
+            Wisdom(category="dead_end", content="tried"),
+            Wisdom(category="gotcha", content="trap", file="src/x.py", lines=(10, 10)),
+        ),
+        knowledge=(
+            Entry(CONVENTION, {"scope": "src/", "rule": "r", "stability": "provisional"}),
+            Entry(ANTI_PATTERN, {"pattern": "p", "instead": "i"}),
+        ),
+    )
+
+
+GIVEN = {"commit": "HEAD", "summary": "why"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "problems"),
+    [
+        pytest.param(None, ["expected an object, found null"], id="null"),
+        pytest.param(
+            {},
+            ["commit: expected text, found nothing", "summary: expected text, found nothing"],
+            id="empty",
+        ),
+        pytest.param(
+            {"commit": 7, "summary": "  "},
+            ["commit: expected text, found 7", "summary: is empty"],
+            id="wrong values",
+        ),
+        pytest.param(
+            GIVEN | {"wisdon": [], "extra": 1},
+            [
+                "wisdon: unknown field; did you mean 'wisdom'?",
+                "extra: unknown field; use commit, summary, wisdom, knowledge",
+            ],
+            id="unknown fields",
+        ),
+        pytest.param(
+            GIVEN | {"wisdom": {}, "knowledge": "x"},
+            ["wisdom: expected a list, found {}", "knowledge: expected a list, found 'x'"],
+            id="no lists",
+        ),
+        pytest.param(
+            GIVEN
+            | {
+                "wisdom": [
+                    "text",
+                    {"category": "tip", "content": ""},
+                    {"category": "gotcha", "content": "c", "lines": {"start": 1, "end": 2}},
+                    {
+                        "category": "gotcha",
+                        "content": "c",
+                        "file": "f",
+                        "lines": {"start": 5, "end": 2},
+                    },
+                    {"category": "gotcha", "content": "c", "file": 1, "lines": [1, 2]},
+                    {
+                        "category": "gotcha",
+                        "content": "c",
+                        "file": "f",
+                        "lines": {"start": True, "end": -1, "to": 3},
+                    },
+                ]
+            },
+            [
+                "wisdom[0]: expected an object, found text",
+                (
+                    "wisdom[1].category: unknown category 'tip'; "
+                    "use one of dead_end, gotcha, insight, unfinished_thread"
+                ),
+                "wisdom[1].content: is empty",
+                "wisdom[2].lines: lines of which file? `file` is missing",
+                "wisdom[3].lines: start 5 is after end 2",
+                "wisdom[4].file: expected text, found 1",
+                "wisdom[4].lines: expected an object, found [1, 2]",
+                "wisdom[5].lines.start: expected a line number, found True",
+                "wisdom[5].lines.end: expected a line number, found -1",
+                "wisdom[5].lines.to: unknown field; use start, end",
+            ],
+            id="wisdom",
+        ),
+        pytest.param(
+            GIVEN
+            | {
+                "knowledge": [
+                    {"scope": "src/"},
+                    {"type": "boundary", "module": "m/", "rule": "r"},
+                    7,
+                ]
+            },
+            [
+                "knowledge[0].type: required; use one of convention, boundary, anti_pattern",
+                "knowledge[1].owns: required for boundary",
+                "knowledge[1].boundary: required for boundary",
+                (
+                    "knowledge[1].rule: belongs to convention, not to boundary, "
+                    "which takes module, owns, boundary"
+                ),
+                "knowledge[2]: expected an object, found a number",
+            ],
+            id="knowledge",
+        ),
+    ],
+)
+def test_every_problem_is_reported_with_its_path(raw: object, problems: list[str]) -> None:
+    with pytest.raises(InvalidAnnotationError) as caught:
+        parse_live_input(json.dumps(raw))
+    assert list(caught.value.problems) == problems
+
+
+@pytest.mark.parametrize("data", ["", "{", b"\xff", "[" * 100_000])
+def test_what_is_not_json_is_said_to_be_none(data: str | bytes) -> None:
+    with pytest.raises(InvalidAnnotationError, match="nothing was written:\n  - not JSON: "):
+        parse_live_input(data)
+
+
+def test_the_annotation_is_what_git_chronicle_reads() -> None:
+    live = LiveInput(
+        commit="HEAD",
+        summary="why",
+        wisdom=(
+            Wisdom(category="insight", content="c"),
+            Wisdom(category="gotcha", content="c", file="f", lines=(1, 2)),
+        ),
+    )
+    now = "2026-01-02T03:04:05+00:00"
+    assert annotation_json(live, commit="abc", timestamp=now, author="Me") == {
+        "schema": "chronicle/v3",
+        "commit": "abc",
+        "timestamp": now,
+        "summary": "why",
+        "wisdom": [
+            {"category": "insight", "content": "c"},
+            {
+                "category": "gotcha",
+                "content": "c",
+                "file": "f",
+                "lines": {"start": 1, "end": 2},
+            },
+        ],
+        "provenance": {"source": "live", "author": "Me"},
+    }
+
+
+def test_what_is_empty_is_left_out_of_the_annotation() -> None:
+    assert annotation_json(MINIMAL, commit="abc", timestamp="t", author=None) == {
+        "schema": "chronicle/v3",
+        "commit": "abc",
+        "timestamp": "t",
+        "summary": "Because the broker limits reconnects",
+        "provenance": {"source": "live"},
+    }
+
+
+def test_the_result_has_the_fields_of_the_live_path() -> None:
+    result = LiveResult(
+        commit="abc", wisdom_written=1, knowledge_written=2, knowledge_duplicates=3, warnings=("w",)
+    )
+    assert result.to_json() == {
+        "success": True,
+        "commit": "abc",
+        "wisdom_written": 1,
+        "knowledge_written": 2,
+        "knowledge_duplicates": 3,
+        "warnings": ["w"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("summary", "message", "files", "overwrites", "expected"),
+    [
+        pytest.param(MINIMAL.summary, "Add backoff", ["a"], False, (), id="nothing to say"),
+        pytest.param(
+            "short",
+            "m",
+            [],
+            True,
+            (
+                "replaced the annotation that abcdef01 had",
+                "the summary is very short; say why, not only what",
+            ),
+            id="short, and one was there",
+        ),
+        pytest.param(
+            MINIMAL.summary,
+            MINIMAL.summary + "\n",
+            ["a", "b", "c", "d"],
+            False,
+            (
+                "the summary repeats the commit message; say what the message does not",
+                "4 files changed and nothing was learned; is there no wisdom?",
+            ),
+            id="the message again, for many files",
+        ),
+    ],
+)
+def test_warnings(
+    summary: str, message: str, files: list[str], overwrites: bool, expected: tuple[str, ...]
+) -> None:
+    live = LiveInput(commit="HEAD", summary=summary)
+    found = find_warnings(
+        live, commit="abcdef0123", message=message, files=files, overwrites=overwrites
+    )
+    assert found == expected

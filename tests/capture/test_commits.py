@@ -1,0 +1,123 @@
+"""Commits read from real repositories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb.capture.commits import (
+    MAX_DIFF_BYTES,
+    CommitRange,
+    read_briefing,
+    read_subject,
+    resolve_commits,
+)
+from llm_kb.capture.errors import NoCommitError, UnknownCommitError
+from tests.capture.repositories import Repo, make_empty_repo
+
+
+def test_a_revision_is_one_commit_and_a_range_all_in_it_oldest_first(repo: Repo) -> None:
+    first = repo.head
+    second, third = repo.commit("second"), repo.commit("third")
+    for revisions, expected in (
+        (("HEAD",), (third,)),
+        (("HEAD~1",), (second,)),
+        (("HEAD~2..HEAD",), (second, third)),
+        ((f"{first}..HEAD",), (second, third)),
+    ):
+        assert resolve_commits(repo.path, revisions) == CommitRange(commits=expected, merges=0)
+    assert set(resolve_commits(repo.path, (second, first)).commits) == {first, second}
+
+
+def test_merges_are_left_out_and_counted(repo: Repo) -> None:
+    base = repo.head
+    repo.git("checkout", "--quiet", "-b", "side")
+    side = repo.commit("side", side="1")
+    repo.git("checkout", "--quiet", "main")
+    main = repo.commit("main", main="1")
+    repo.git("merge", "--quiet", "--no-edit", "side")
+    found = resolve_commits(repo.path, (f"{base}..HEAD",))
+    assert (set(found.commits), found.merges) == ({side, main}, 1)
+    assert resolve_commits(repo.path, ("HEAD",)) == CommitRange(commits=(), merges=1)
+
+
+@pytest.mark.parametrize("name", ["nothing", "--all", "--output=x", "a b", ""])
+def test_what_is_no_revision_is_an_error(repo: Repo, name: str) -> None:
+    with pytest.raises(UnknownCommitError, match="no commit is called"):
+        resolve_commits(repo.path, (name,))
+
+
+def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+    repo = make_empty_repo(tmp_path / "empty")
+    with pytest.raises(NoCommitError):
+        resolve_commits(repo.path, ("HEAD",))
+
+
+def test_a_commit_with_its_message_and_diff(repo: Repo) -> None:
+    commit = repo.commit("Say more\n\nMuch more.", README_md="hello\nworld\n")
+    assert read_subject(repo.path, commit) == "Say more"
+    briefing = read_briefing(repo.path, commit)
+    assert briefing.left_out == ()
+    assert briefing.text == (
+        f"Commit {commit}\n\n"
+        "<message>\nSay more\n\nMuch more.\n</message>\n\n"
+        "<diff>\n"
+        "diff --git a/README.md b/README.md\n"
+        "index ce01362..94954ab 100644\n"
+        "--- a/README.md\n"
+        "+++ b/README.md\n"
+        "@@ -1 +1,2 @@\n"
+        " hello\n"
+        "+world\n"
+        "</diff>"
+    )
+
+
+def test_the_first_commit_has_a_diff(repo: Repo) -> None:
+    assert "+hello\n" in read_briefing(repo.path, repo.head).text
+
+
+def test_binary_and_generated_files_are_left_out_and_named(repo: Repo) -> None:
+    commit = repo.commit("m", a_py="x = 1\n", logo_png=b"\0\1", Cargo_lock="secret\n" * 9)
+    briefing = read_briefing(repo.path, commit)
+    assert briefing.left_out == ("Cargo.lock (generated)", "logo.png (binary)")
+    assert "x = 1" in briefing.text
+    assert "secret" not in briefing.text
+
+
+def test_a_commit_of_generated_files_alone_shows_no_diff(repo: Repo) -> None:
+    """And not, for want of paths, the diff of everything."""
+    commit = repo.commit("m", Cargo_lock="secret\n")
+    assert "<diff>\n</diff>" in read_briefing(repo.path, commit).text
+
+
+def test_an_empty_commit(repo: Repo) -> None:
+    assert read_briefing(repo.path, repo.commit("nothing")).text.endswith("<diff>\n</diff>")
+
+
+def test_a_diff_without_end_is_cut_at_a_line_and_said_so(repo: Repo) -> None:
+    commit = repo.commit("m", big_txt="x" * 79 + "\n" * 1 + ("y" * 79 + "\n") * 20_000)
+    briefing = read_briefing(repo.path, commit)
+    assert len(briefing.text) < MAX_DIFF_BYTES + 1000
+    assert briefing.text.count("+" + "y" * 79 + "\n") > 600
+    (notice,) = briefing.left_out
+    assert notice.startswith("the rest of the diff after ")
+
+
+def test_odd_names_of_files(repo: Repo) -> None:
+    for name in ("a\tb", "new\nline", "-x", ":(top)q", "[ab]*"):
+        (repo.path / name).write_text(f"<{name!r}>\n")
+    briefing = read_briefing(repo.path, repo.commit("odd"))
+    assert briefing.text.count("\n+<") == 5
+
+
+def test_the_repository_runs_nothing_to_show_a_diff(repo: Repo) -> None:
+    repo.commit("attributes", _gitattributes="*.md diff=evil\n")
+    marker = repo.path / "ran"
+    for key in ("diff.evil.textconv", "diff.evil.command", "diff.external"):
+        repo.git("config", key, f"touch {marker};:")
+    repo.git("config", "color.ui", "always")
+    briefing = read_briefing(repo.path, repo.commit("m", README_md="changed\n"))
+    assert "\n+changed\n" in briefing.text
+    assert not marker.exists()

@@ -1,0 +1,34 @@
+"""Which commits have been looked at."""
+
+from __future__ import annotations
+
+from llm_kb.capture.journal import Journal
+from llm_kb.capture.repository import find_repository
+from tests.capture.repositories import Repo
+
+
+def journal_of(repo: Repo) -> Journal:
+    repository = find_repository(repo.path)
+    assert repository is not None
+    return Journal(repository)
+
+
+def test_what_was_recorded_is_read_again(repo: Repo) -> None:
+    assert journal_of(repo).read() == frozenset()
+    for commit in ("aaa", "bbb"):
+        journal_of(repo).append(commit, model="m", written=1, duplicates=0)
+    assert journal_of(repo).read() == {"aaa", "bbb"}
+
+
+def test_a_line_cut_short_is_passed_over(repo: Repo) -> None:
+    journal = journal_of(repo)
+    journal.append("aaa", model="m", written=0, duplicates=0)
+    with journal.path.open("a") as file:
+        file.write('{"commit": "bb\n[]\n{"commit": 7}\n')
+    journal.append("ccc", model="m", written=0, duplicates=0)
+    assert journal.read() == {"aaa", "ccc"}
+
+
+def test_it_is_no_part_of_the_work_tree(repo: Repo) -> None:
+    journal_of(repo).append("aaa", model="m", written=0, duplicates=0)
+    assert repo.git("status", "--porcelain") == ""

@@ -1,0 +1,73 @@
+"""Entries as people list them."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry
+from llm_kb.capture.listing import MAX_COMMITS, Facts, render_age, render_entries
+
+DAY = 86400
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (-5, "just now"),
+        (59, "just now"),
+        (60, "1 minute ago"),
+        (7199, "1 hour ago"),
+        (DAY, "1 day ago"),
+        (13 * DAY, "1 week ago"),
+        (65 * DAY, "2 months ago"),
+        (800 * DAY, "2 years ago"),
+    ],
+)
+def test_ages(seconds: int, expected: str) -> None:
+    assert render_age(seconds) == expected
+
+
+def test_entries_are_listed_kind_by_kind_with_what_is_known() -> None:
+    conv = {"id": "conv-1", "scope": "src/", "rule": "Use x", "stability": "permanent"}
+    bound = {"id": "bound-1", "module": "old/", "owns": "git", "boundary": "no llm"}
+    anti = {"id": "ap-1", "pattern": "p", "instead": "i", "learned_from": "BUG-42"}
+    entries = [
+        Entry(ANTI_PATTERN, anti),
+        Entry(CONVENTION, {**conv, "decided_in": "a" * 40}),
+        Entry(CONVENTION, {**conv, "id": "conv-2"}),
+        Entry(BOUNDARY, {**bound, "decided_in": "b" * 64}),
+    ]
+    facts = [
+        Facts(),
+        Facts(recorded_at=0, place_exists=True, touched=1),
+        Facts(place_exists=True),
+        Facts(recorded_at=DAY, place_exists=False, touched=MAX_COMMITS),
+    ]
+    assert render_entries(entries, facts, 3 * DAY) == (
+        "Conventions:\n"
+        "  conv-1  src/ (permanent)\n"
+        "    Use x\n"
+        "    decided in aaaaaaaaaaaa, 3 days ago; touched by 1 commit since\n"
+        "  conv-2  src/ (permanent)\n"
+        "    Use x\n"
+        "\n"
+        "Module boundaries:\n"
+        "  bound-1  old/\n"
+        "    owns: git\n"
+        "    boundary: no llm\n"
+        "    decided in bbbbbbbbbbbb, 2 days ago; its place no longer exists; "
+        "touched by 5000+ commits since\n"
+        "\n"
+        "Anti-patterns:\n"
+        "  ap-1\n"
+        "    avoid: p\n"
+        "    instead: i\n"
+        "    learned from BUG-42"
+    )
+
+
+def test_an_entry_cannot_draw_on_the_terminal() -> None:
+    fields = {"id": "c\x1b[2J", "scope": "a\nb", "rule": "x\x1b]0;y\x07\nz"}
+    assert render_entries([Entry(CONVENTION, fields)], [Facts()], 0) == (
+        "Conventions:\n  c[2J  a b\n    x]0;y z"
+    )

@@ -1,0 +1,282 @@
+"""`llm kb knowledge`: list, add, remove, schema, annotate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
+from llm_kb.capture.schemas import SCHEMAS
+from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
+from tests.conftest import RunLlm
+
+KNOWLEDGE = ["kb", "knowledge"]
+CONVENTION = [*KNOWLEDGE, "add", "--type", "convention", "--scope", "src/", "--rule", "Use x"]
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    made = make_repo(tmp_path / "repo")
+    monkeypatch.chdir(made.path)
+    return made
+
+
+def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> None:
+    outputs = [
+        run_llm([*KNOWLEDGE, "add", *args]).output
+        for args in (
+            ["--type", "convention", "--scope", "src/", "--rule", "r", "--decided-in", "HEAD"],
+            ["--type", "convention", "--scope", "*", "--rule", "q", "--stability", "experimental"],
+            ["--type", "boundary", "--module", "m/", "--owns", "o", "--boundary", "b"],
+            ["--type", "anti-pattern", "--pattern", "p", "--instead", "i", "--learned-from", "X-1"],
+            ["--type", "anti-pattern", "--pattern", "q", "--instead", "i", "--id", "no-q"],
+        )
+    ]
+    assert outputs == [
+        "Added convention: conv-1\n",
+        "Added convention: conv-2\n",
+        "Added boundary: bound-1\n",
+        "Added anti-pattern: ap-1\n",
+        "Added anti-pattern: no-q\n",
+    ]
+    assert repo.note_json() == {
+        "schema": "chronicle/knowledge-v1",
+        "conventions": [
+            {
+                "id": "conv-1",
+                "scope": "src/",
+                "rule": "r",
+                "decided_in": repo.head,
+                "stability": "permanent",
+            },
+            {"id": "conv-2", "scope": "*", "rule": "q", "stability": "experimental"},
+        ],
+        "boundaries": [{"id": "bound-1", "module": "m/", "owns": "o", "boundary": "b"}],
+        "anti_patterns": [
+            {"id": "ap-1", "pattern": "p", "instead": "i", "learned_from": "X-1"},
+            {"id": "no-q", "pattern": "q", "instead": "i"},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--type", "rule"], "'rule' is not one of 'convention', 'boundary', 'anti-pattern'"),
+        (["--rule", "x"], "Missing option '--type'"),
+        (
+            ["--type", "convention", "--rule", "x"],
+            "--scope: required for convention",
+        ),
+        (
+            [
+                "--type",
+                "boundary",
+                "--module",
+                "m",
+                "--owns",
+                "o",
+                "--boundary",
+                "b",
+                "--rule",
+                "r",
+            ],
+            "--rule: belongs to convention, not to boundary",
+        ),
+        (
+            ["--type", "anti-pattern", "--pattern", "p", "--instead", "i", "--decided-in", "x"],
+            "--decided-in: an entry of this type takes --learned-from",
+        ),
+        (
+            ["--type", "convention", "--scope", "s", "--rule", "r", "--learned-from", "x"],
+            "--learned-from: an entry of this type takes --decided-in",
+        ),
+        (["--type", "convention", "--scope", "s", "--rule", "r", "--id", "a b"], "one word"),
+    ],
+)
+def test_arguments_that_make_no_entry_are_usage_errors(
+    repo: Repo, run_llm: RunLlm, args: list[str], message: str
+) -> None:
+    result = run_llm([*KNOWLEDGE, "add", *args])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert repo.git("for-each-ref", "refs/notes") == ""
+
+
+def test_what_already_exists_is_not_added(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm(CONVENTION)
+    result = run_llm([*CONVENTION[:-1], "use x."])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "Already exists: conv-1 (src/): Use x\n"
+
+
+def test_near_entries_are_shown(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm(CONVENTION)
+    result = run_llm([*CONVENTION[:-1], "use x too"])
+    assert result.stdout == "Added convention: conv-2\n"
+    assert result.stderr == "Near: conv-1 (src/): Use x\n"
+
+
+def test_a_taken_id_is_an_error(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm(CONVENTION)
+    result = run_llm([*CONVENTION[:-1], "other", "--id", "conv-1"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: the id 'conv-1' belongs to another entry")
+
+
+def test_removing(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm(CONVENTION)
+    assert run_llm([*KNOWLEDGE, "remove", "conv-1"]).output == "Removed: conv-1 (src/): Use x\n"
+    result = run_llm([*KNOWLEDGE, "remove", "conv-1"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: no entry is called 'conv-1'; `llm kb knowledge list` shows them all\n"
+    )
+
+
+@pytest.mark.parametrize("args", [[], ["list"]], ids=["by default", "by name"])
+def test_listing(repo: Repo, run_llm: RunLlm, args: list[str]) -> None:
+    repo.commit("second", src__a_py="")
+    run_llm([*CONVENTION, "--decided-in", "HEAD"])
+    result = run_llm([*KNOWLEDGE, *args])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "Conventions:\n"
+        "  conv-1  src/ (permanent)\n"
+        "    Use x\n"
+        f"    decided in {repo.head[:12]}, just now; touched by 0 commits since\n"
+    )
+
+
+def test_listing_for_a_file(repo: Repo, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_llm(CONVENTION)
+    (repo.path / "src").mkdir()
+    found = []
+    for place, file in (
+        (".", "src/a.py"),
+        (".", "./src/a.py"),
+        (".", "docs/a.md"),
+        (".", "src/"),
+        ("src", "a.py"),
+        ("src", "../docs/a.md"),
+        ("src", str(repo.path / "src" / "a.py")),
+    ):
+        monkeypatch.chdir(repo.path / place)
+        listed = json.loads(run_llm([*KNOWLEDGE, "list", "--scope", file, "--json"]).stdout)
+        found.append(len(listed["conventions"]))
+    assert found == [1, 1, 0, 1, 1, 0, 1]
+
+
+def test_json_is_the_store_to_the_byte(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm(CONVENTION)
+    result = run_llm([*KNOWLEDGE, "list", "--json"])
+    assert result.stdout == repo.note() + "\n"
+
+
+def test_nothing_to_list(repo: Repo, run_llm: RunLlm) -> None:
+    result = run_llm(KNOWLEDGE)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No entries.\n")
+
+
+def test_entries_of_git_chronicle_are_pointed_out_until_imported(
+    repo: Repo, run_llm: RunLlm
+) -> None:
+    run_llm(CONVENTION)
+    repo.write_note(repo.note(), ANNOTATIONS_REF, CHRONICLE_TARGET)
+    run_llm([*KNOWLEDGE, "remove", "conv-1"])
+    listed = run_llm([*KNOWLEDGE, "list"])
+    assert "git-chronicle keeps 1 more under refs/notes/chronicle" in listed.stderr
+    imported = run_llm([*KNOWLEDGE, "import"])
+    assert imported.stdout == "Added convention: conv-1 (src/): Use x\n"
+    assert imported.stderr == "1 added, 0 already here.\n"
+    assert run_llm([*KNOWLEDGE, "list"]).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["list"], ["remove", "x"], CONVENTION[2:], ["import"], ["pull"], ["push"], ["capture"]],
+    ids=lambda args: args[0],
+)
+def test_outside_a_repository_every_command_says_so(run_llm: RunLlm, args: list[str]) -> None:
+    result = run_llm([*KNOWLEDGE, *args])
+    assert result.exit_code == 1
+    assert "is not inside a git repository" in result.stderr
+
+
+def test_a_damaged_store_is_reported(repo: Repo, run_llm: RunLlm) -> None:
+    repo.write_note("oops")
+    for args in (["list"], ["remove", "x"], CONVENTION[2:]):
+        result = run_llm([*KNOWLEDGE, *args])
+        assert result.exit_code == 1
+        assert f"git notes --ref={KNOWLEDGE_REF} show" in result.stderr
+    assert repo.note() == "oops"
+
+
+@pytest.mark.parametrize("name", list(SCHEMAS))
+def test_schemas(run_llm: RunLlm, name: str) -> None:
+    assert json.loads(run_llm([*KNOWLEDGE, "schema", name]).stdout) == SCHEMAS[name]
+    assert json.loads(run_llm([*KNOWLEDGE, "schema"]).stdout) == SCHEMAS["knowledge"]
+
+
+LIVE = {
+    "commit": "HEAD",
+    "summary": "Because the other way round it hangs",
+    "knowledge": [{"type": "convention", "scope": "src/", "rule": "Use x"}],
+}
+
+
+@pytest.mark.parametrize("from_file", [False, True], ids=["standard input", "file"])
+def test_annotating(repo: Repo, run_llm: RunLlm, from_file: bool) -> None:
+    (repo.path / "live.json").write_text(json.dumps(LIVE))
+    args = [*KNOWLEDGE, "annotate", *(["live.json"] if from_file else [])]
+    result = run_llm(args, input=None if from_file else json.dumps(LIVE))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout) == {
+        "success": True,
+        "commit": repo.head,
+        "wisdom_written": 0,
+        "knowledge_written": 1,
+        "knowledge_duplicates": 0,
+        "warnings": [],
+    }
+    assert repo.note_json(ANNOTATIONS_REF, repo.head)["summary"] == LIVE["summary"]
+    assert repo.note_json()["conventions"][0]["decided_in"] == repo.head
+
+
+@pytest.mark.parametrize(
+    ("live", "problem"),
+    [
+        ("{", "not JSON: "),
+        (json.dumps(LIVE | {"summary": 3}), "summary: expected text, found 3"),
+        (
+            json.dumps(LIVE | {"knowledge": [*LIVE["knowledge"], {"type": "boundary"}]}),
+            "knowledge[1].module: required for boundary",
+        ),
+        (json.dumps(LIVE | {"commit": "nothing"}), "no commit is called 'nothing'"),
+    ],
+    ids=["no JSON", "summary", "one entry of two", "commit"],
+)
+def test_an_invalid_annotation_writes_nothing_at_all(
+    repo: Repo, run_llm: RunLlm, live: str, problem: str
+) -> None:
+    result = run_llm([*KNOWLEDGE, "annotate"], input=live)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert problem in result.stderr
+    assert repo.git("for-each-ref", "refs/notes") == ""
+    assert repo.git("count-objects") == make_untouched(repo)
+
+
+def make_untouched(repo: Repo) -> str:
+    """Return what git counts in a repository of one commit: no object was written."""
+    return make_repo(repo.path.parent / "untouched").git("count-objects")
+
+
+def test_without_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> None:
+    monkeypatch.chdir(make_empty_repo(tmp_path / "empty").path)
+    assert run_llm([*KNOWLEDGE, "list"]).stderr == "No entries.\n"
+    for args, input_ in ((CONVENTION[2:], None), (["annotate"], json.dumps(LIVE))):
+        result = run_llm([*KNOWLEDGE, *args], input=input_)
+        assert result.exit_code == 1
+        assert "has no commit yet" in result.stderr
