@@ -12,11 +12,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import click
 
-from llm_kb.entry import LazyGroup
+from llm_kb.plugin import register_commands
 from tests.isolation import isolated_environment, make_home
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -30,7 +31,9 @@ _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def iter_commands() -> Iterator[tuple[str, click.Command]]:
     """Yield every command of `llm kb` with its full name, groups before their members."""
-    yield from _walk("llm kb", LazyGroup("kb"))
+    host = click.Group("llm")
+    register_commands(host)
+    yield from _walk("llm kb", host.commands["kb"])
 
 
 def _walk(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
@@ -52,6 +55,7 @@ def help_text(name: str, command: click.Command) -> str:
     return command.get_help(context)
 
 
+@lru_cache
 def transcript(*commands: str) -> str:
     """Run commands in a copy of sample_kb, each in a shell; return what a terminal shows.
 
@@ -66,7 +70,10 @@ def transcript(*commands: str) -> str:
             os.utime(path, (DATE, DATE))
         environment = isolated_environment(home, os.environ)
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-        return "".join(f"$ {command}\n{_run(command, sample, environment)}" for command in commands)
+        return "".join(
+            "$ " + command.replace("\n", "\n> ") + "\n" + _run(command, sample, environment)
+            for command in commands
+        )
 
 
 def _run(command: str, directory: Path, environment: dict[str, str]) -> str:
@@ -94,8 +101,6 @@ def find_transcripts(markdown: str) -> list[str]:
 
 
 def find_prompts(block: str) -> list[str]:
-    """Return the commands of a console block; a line that ends in a backslash goes on."""
-    joined = block.replace("\\\n", "\\\0")
-    return [
-        line[2:].replace("\\\0", "\\\n") for line in joined.splitlines() if line.startswith("$ ")
-    ]
+    """Return the commands of a console block, with the lines that go on after `> `."""
+    prompts = re.findall(r"^\$ (.*(?:\n> .*)*)", block, re.MULTILINE)
+    return [prompt.replace("\n> ", "\n") for prompt in prompts]
