@@ -23,8 +23,11 @@ from llm_kb.glob_syntax import Run, parse_runs
 Matcher: TypeAlias = Callable[[str], object]
 """Called with a slug; truthy if it matches."""
 
-LONGEST_REGEX = 96
-"""Characters up to which a pattern's regex stays under 1 ms; bit sets from there on."""
+_MOST_REPEATED = 64
+"""How often a regex may look at one character of a slug and still be in time."""
+
+_MOST_COMPILED = 12_000
+"""Elements up to which a regex is compiled: more than any path that a disk takes can match."""
 
 
 # Without slots: `cached_property` keeps what a pattern is compiled to in the instance.
@@ -54,9 +57,14 @@ class Pattern:
             return bool
         if self.runs[1:] == ((),) and _is_literal(self.runs[0]):
             return methodcaller("startswith", self.text.partition("*")[0])
-        if len(self.text) > LONGEST_REGEX:
-            return bit_matcher(self.runs)
-        return _compile([self])
+        return _compile([self]) if self.fits_regex else bit_matcher(self.runs)
+
+    @cached_property
+    def fits_regex(self) -> bool:
+        """Whether a regex matches it in time on any slug; bit sets do for the others."""
+        repeated = max(_count_looks(run, number > 0) for number, run in enumerate(self.runs))
+        elements = sum(len(chunk) + 1 for run in self.runs for part in run for chunk in part)
+        return repeated <= _MOST_REPEATED and elements <= _MOST_COMPILED
 
     def may_match_below(self, directory: str) -> bool:
         """Tell whether any slug below a directory may match; `""` is the topic's root."""
@@ -94,10 +102,10 @@ def compile_any(patterns: Sequence[Pattern]) -> Matcher:
         return patterns[0].matches
     literals = frozenset(pattern.literal for pattern in unique if pattern.literal is not None)
     globs = [pattern for pattern in unique if pattern.literal is None]
-    short = [pattern for pattern in globs if len(pattern.text) <= LONGEST_REGEX]
-    matchers: list[Matcher] = [p.matches for p in globs if len(p.text) > LONGEST_REGEX]
-    if short:
-        matchers.insert(0, _compile(short))
+    compiled = [pattern for pattern in globs if pattern.fits_regex]
+    matchers = [pattern.matches for pattern in globs if not pattern.fits_regex]
+    if compiled:
+        matchers.insert(0, _compile(compiled))
     if literals or not matchers:
         matchers.insert(0, literals.__contains__)
     return matchers[0] if len(matchers) == 1 else _first_of(matchers)
@@ -117,6 +125,17 @@ def _compile(patterns: Iterable[Pattern]) -> Matcher:
     groups = count()
     source = "|".join(translate(pattern.runs, groups) for pattern in patterns)
     return re.compile(source, re.DOTALL).fullmatch
+
+
+def _count_looks(run: Run, is_searched: bool) -> int:
+    """Bound how often one character is looked at.
+
+    A chunk after a star is tried from each position, and a run after a `**` from
+    each level, where a star takes time of its own.
+    """
+    longest = max((len(chunk) for component in run for chunk in component[1:]), default=0)
+    levels = sum(min(len(component), 2) for component in run) if is_searched else 1
+    return max(longest, 1) * levels
 
 
 def _is_literal(run: Run) -> bool:
