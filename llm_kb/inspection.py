@@ -29,10 +29,11 @@ READ_BYTES = 8_000_000
 """How much of a subject is looked at; what is longer is too long in any case."""
 
 
-def inspect_config_error(error: ConfigError) -> Iterator[Finding]:
+def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
     """Yield the problems of a configuration file that cannot be used."""
+    file = _name_file(error.where, cwd)
     for problem in error.problems:
-        yield Finding(rule=Rule.CONFIGURATION, file=error.where, what=problem)
+        yield Finding(rule=Rule.CONFIGURATION, file=file, what=problem)
 
 
 class Inspection:
@@ -160,19 +161,20 @@ class Inspection:
         """Return the file a key was last set in."""
         origins = self._kb.config.origins.get(key, ())
         places = [origin.place for origin in origins if origin.place]
-        return self._shorten(places[-1]) if places else None
+        return _name_file(places[-1], self._cwd) if places else None
 
     def _file(self, opened: OpenTopic, path: str) -> str:
         if not isinstance(opened.catalog, DirectoryCatalog):
             return f"{opened.topic.id}/{path}"
-        return self._shorten(f"{opened.topic.root}/{path}")
-
-    def _shorten(self, path: str) -> str:
-        """Return a path relative to the current directory where it is below it."""
-        return path.removeprefix(f"{self._cwd}{os.sep}")
+        return _name_file(f"{opened.topic.root}/{path}", self._cwd)
 
 
 def _disables(topic: Topic, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
     listing = DirectoryCatalog(replace(topic, disabled=(pattern,))).list_subjects()
     return bool(find_disabled(topic, listing))
+
+
+def _name_file(path: str, cwd: Path) -> str:
+    """Return a path relative to the current directory where it is below it."""
+    return path.removeprefix(f"{cwd}{os.sep}")

@@ -24,6 +24,9 @@ def render_topic(stocked: StockedTopic) -> Iterator[str]:
     heading = f"{topic.id}: {one_line(topic.title)}" if topic.title else topic.id
     yield shorten(heading, WIDTH)
     yield f"  {_summary(stocked)}"
+    special = _special(stocked)
+    if special:
+        yield f"  {special}"
     yield from _skipped_lines(stocked, "  ")
 
 
@@ -72,7 +75,7 @@ def _common(parents: Sequence[str], above: Sequence[str]) -> int:
 
 
 def _summary(stocked: StockedTopic) -> str:
-    """Return how much there is of a topic, and what is special about some of it."""
+    """Return how much there is of a topic."""
     if stocked.problem:
         return f"no subjects: {stocked.problem}"
     totals = stocked.totals
@@ -80,11 +83,14 @@ def _summary(stocked: StockedTopic) -> str:
     parts.append(f"~{totals.tokens:,} tokens")
     if totals.changed is not None:
         parts.append(f"changed {_format_day(totals.changed)}")
+    return ", ".join(parts)
+
+
+def _special(stocked: StockedTopic) -> str:
+    """Return how many subjects there is something to say about."""
     counts = [(stocked.count(state), state.value) for state in _SPECIAL]
-    states = [f"{count:,} {name}" for count, name in counts if count]
-    if stocked.skipped:
-        states.append(f"{len(stocked.skipped)} skipped")
-    return ", ".join(parts) + (f"; {', '.join(states)}" if states else "")
+    counts.append((len(stocked.skipped), "skipped"))
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count)
 
 
 def _figures(subject: StockedSubject) -> str:

@@ -20,6 +20,7 @@ from llm_kb.findings import (
     sort_findings,
 )
 from llm_kb.inspection import Inspection, inspect_config_error
+from llm_kb.workspace import find_cwd
 
 
 @click.command()
@@ -50,9 +51,10 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
 
 def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int]:
     """Return what was found, sorted, and how many subjects were looked at."""
+    cwd = find_cwd() or Path("/")
     try:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
-        return sort_findings(inspect_config_error(error)), 0
-    inspection = Inspection(kb, Path.cwd())
+        return sort_findings(inspect_config_error(error, cwd)), 0
+    inspection = Inspection(kb, cwd)
     return sort_findings(inspection.run()), inspection.subjects

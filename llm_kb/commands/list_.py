@@ -62,13 +62,13 @@ def list_(
         stocked = [t for t in take_stock(kb, everything=all_) if t.is_about(queries)]
         records = [t.as_dict() for t in stocked]
     if json_ or nl:
-        click.echo("\n".join(map(json.dumps, records)) if nl else json.dumps(records, indent=2))
+        lines = map(json.dumps, records) if nl else [json.dumps(records, indent=2)]
+        click.echo("".join(f"{line}\n" for line in lines), nl=False)
         return
     whole = render_topic if topic is None else render_subjects
     render = render_tree if tree else whole
-    lines = [_style(line) for t in stocked for line in render(t)]
-    if lines:
-        click.echo("\n".join(lines))
+    # One write for all of them: thousands of small ones take longer than the walk.
+    click.echo("".join(f"{_style(line)}\n" for t in stocked for line in render(t)), nl=False)
     if not kb.topics:
         say("llm-kb: no topics are configured; `llm kb init` proposes some")
 

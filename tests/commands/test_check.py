@@ -1,0 +1,234 @@
+"""`llm kb check`: every finding, on a workspace that has it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from llm_kb.findings import Rule
+from tests.commands.workspaces import write_files
+from tests.conftest import RunLlm
+
+CONFIG = '[kb.topic.a]\nintroduction = "What it is."\nsubjects = "kb"\n'
+GOOD: Mapping[str, str | bytes] = {"llm-kb.toml": CONFIG, "kb/one.md": "One.\n"}
+
+
+def check(run_llm: RunLlm, code: int) -> list[tuple[str, str, int | None, str]]:
+    """Run the check and return rule, file, line and what of each finding."""
+    result = run_llm(["kb", "check", "--json"])
+    assert (result.exit_code, result.stderr) == (code, "")
+    return [(f["rule"], f["file"], f["line"], f["what"]) for f in json.loads(result.stdout)]
+
+
+def test_a_good_knowledge_base(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, GOOD)
+    result = run_llm(["kb", "check"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "llm-kb: nothing wrong in 1 subject\n"
+    assert check(run_llm, 0) == []
+
+
+def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2] / "sample_kb")
+    assert check(run_llm, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "finding"),
+    [
+        pytest.param(
+            {"kb/one.md": b"\0"},
+            ("binary", "kb/one.md", None, "binary file, 1 byte, skipped"),
+            id="binary",
+        ),
+        pytest.param(
+            {"kb/one.md": b"\xff"},
+            ("undecodable", "kb/one.md", None, "1 byte not valid in UTF-8, shown as \ufffd"),
+            id="undecodable",
+        ),
+        pytest.param(
+            {"llm-kb.toml": f"[kb]\nmax_result_chars = 3\n{CONFIG}"},
+            ("oversize", "kb/one.md", None, "its 5 bytes are more than one load returns"),
+            id="oversize",
+        ),
+        pytest.param(
+            {"kb/one.md": "a\nb\u202ec\n"},
+            ("invisible", "kb/one.md", 2, "1 bidirectional control: U+202E"),
+            id="bidirectional",
+        ),
+        pytest.param(
+            {"llm-kb.toml": CONFIG.replace("What", "W\u200bhat")},
+            (
+                "zero-width",
+                "llm-kb.toml",
+                None,
+                "1 character without width in kb.topic.a.introduction: U+200B",
+            ),
+            id="invisible in the configuration",
+        ),
+        pytest.param(
+            {"kb/.notes.md": "Hidden.\n"},
+            ("unmentioned", "kb/.notes.md", None, "no visible subject mentions 'notes'"),
+            id="hidden and not mentioned",
+        ),
+        pytest.param(
+            {"kb/.notes.md": "See more.\n", "kb/.more.md": "x", "kb/one.md": "See `notes`.\n"},
+            ("unmentioned", "kb/.more.md", None, "no visible subject mentions 'more'"),
+            id="mentioned by a hidden one only",
+        ),
+        pytest.param(
+            {"kb/one.md": 'Call\nlearn("a", "two").\n'},
+            ("dangling", "kb/one.md", 2, "no subject of topic 'a' matches 'two'"),
+            id="reference to nothing",
+        ),
+        pytest.param(
+            {"kb/one.md": 'learn("a", "/x")'},
+            ("dangling", "kb/one.md", 1, "invalid pattern '/x'"),
+            id="reference that is no pattern",
+        ),
+        pytest.param(
+            {"kb/one.md": 'learn("b")'},
+            ("unknown-topic", "kb/one.md", 1, "unknown topic 'b'; valid topics: a"),
+            id="reference to no topic",
+        ),
+        pytest.param(
+            {"llm-kb.toml": f'{CONFIG}learned = ["on*", "two"]\n'},
+            ("unmatched", "llm-kb.toml", None, "kb.topic.a.learned: 'two' matches nothing"),
+            id="learned",
+        ),
+        pytest.param(
+            {"llm-kb.toml": f'{CONFIG}disabled = ["two", ".of?"]\n', "kb/.off.md": "x"},
+            ("unmatched", "llm-kb.toml", None, "kb.topic.a.disabled: 'two' matches nothing"),
+            id="disabled",
+        ),
+        pytest.param(
+            {"kb/two[1].md": "x"},
+            ("unsafe-name", "kb/two[1].md", None, "its name has characters of patterns"),
+            id="name",
+        ),
+        pytest.param(
+            {"kb/a\tb.md": "x"},
+            (
+                "skipped",
+                "kb/a\\tb.md",
+                None,
+                "its name holds control or undecodable characters",
+            ),
+            id="name that cannot be",
+        ),
+        pytest.param(
+            {"llm-kb.toml": CONFIG.replace("introduction", "description")},
+            ("no-introduction", "llm-kb.toml", None, "topic 'a' has no introduction"),
+            id="no introduction",
+        ),
+        pytest.param(
+            {"llm-kb.toml": CONFIG.replace('"kb"', '"kb2"'), "kb2/.a.md": "a"},
+            ("empty-topic", "llm-kb.toml", None, "topic 'a' has no subject that is listed"),
+            id="nothing listed",
+        ),
+        pytest.param(
+            {"llm-kb.toml": f"[kb]\nmenu_budget = 100\n{CONFIG}"},
+            ("over-budget", "llm-kb.toml", None, "the menu takes about 101 tokens of 100"),
+            id="menu over its budget",
+        ),
+        pytest.param(
+            {
+                "llm-kb.toml": f'[kb]\nmenu = "subjects"\nmenu_budget = 140\n{CONFIG}',
+                "kb/two.md": "# Two, and a long summary of what it says\n" * 2,
+            }
+            | {f"kb/{number}.md": "# A summary\n" for number in range(9)},
+            (
+                "over-budget",
+                "llm-kb.toml",
+                None,
+                "to fit into 140 tokens, summaries are left out",
+            ),
+            id="menu that was cut",
+        ),
+    ],
+)
+def test_findings(
+    run_llm: RunLlm,
+    tmp_path: Path,
+    files: dict[str, str | bytes],
+    finding: tuple[str, str, int | None, str],
+) -> None:
+    write_files(tmp_path, {**GOOD, **files})
+    level = Rule[finding[0].upper().replace("-", "_")].level
+    found = check(run_llm, 1 if level.value == "error" else 0)
+    *place, what = finding
+    matching = [f for f in found if list(f[:3]) == place and f[3].startswith(what)]
+    assert len(matching) == 1
+    assert {f[0] for f in found} <= {finding[0], "empty-topic", "unmentioned"}
+
+
+def test_a_missing_directory(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {"llm-kb.toml": CONFIG})
+    what = f"{tmp_path}/kb: no such directory"
+    assert check(run_llm, 1) == [("no-directory", "llm-kb.toml", None, what)]
+
+
+def test_a_file_in_place_of_a_directory(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {"llm-kb.toml": CONFIG, "kb": "x"})
+    ((rule, file, _, what),) = check(run_llm, 1)
+    assert (rule, file) == ("no-directory", "llm-kb.toml")
+    assert what.startswith(f"{tmp_path}/kb: ")
+
+
+def test_an_empty_directory(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {"llm-kb.toml": CONFIG})
+    (tmp_path / "kb").mkdir()
+    what = "topic 'a' has no subject that is listed"
+    assert check(run_llm, 0) == [("empty-topic", "llm-kb.toml", None, what)]
+
+
+def test_links_that_leave(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "out.md": "x"})
+    (tmp_path / "kb/link.md").symlink_to(tmp_path / "out.md")
+    what = "the link leads outside the topic"
+    assert check(run_llm, 1) == [("skipped", "kb/link.md", None, what)]
+
+
+def test_shared_slugs_and_names_alike(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "kb/one.toml": "a = 1\n", "kb/ONE.md": "x"})
+    found = check(run_llm, 0)
+    assert [(rule, file) for rule, file, _, _ in found] == [
+        ("ambiguous", "kb/one.md"),
+        ("ambiguous", "kb/one.toml"),
+        ("unsafe-name", "kb/ONE.md"),
+        ("unsafe-name", "kb/one.md"),
+    ]
+
+
+def test_a_broken_configuration(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {"llm-kb.toml": "[kb]\nmenuu = 1\nauto = 3\n"})
+    found = check(run_llm, 1)
+    assert {(rule, file) for rule, file, _, _ in found} == {("configuration", "llm-kb.toml")}
+    assert len(found) == 2
+
+
+def test_hidden_subjects_that_are_pre_loaded_need_no_mention(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    config = f'{CONFIG}learned = ["notes"]\n'
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/.notes.md": "See `more`.\n"})
+    write_files(tmp_path, {"kb/.more.md": "x\n"})
+    assert check(run_llm, 0) == []
+
+
+def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "kb/two.md": b"\xff", "kb/one.md": 'learn("a", "x")'})
+    result = run_llm(["kb", "check"])
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "kb/one.md:1: error: no subject of topic 'a' matches 'x'",
+        f"  why:  {Rule.DANGLING.why}",
+        f"  mend: {Rule.DANGLING.mend}",
+        "kb/two.md: warning: 1 byte not valid in UTF-8, shown as \ufffd",
+        f"  why:  {Rule.UNDECODABLE.why}",
+        f"  mend: {Rule.UNDECODABLE.mend}",
+    ]
+    assert result.stderr == "llm-kb: 1 error and 1 warning in 2 subjects\n"

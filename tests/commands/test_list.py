@@ -1,0 +1,179 @@
+"""`llm kb list`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands.workspaces import write_files
+from tests.conftest import RunLlm
+
+CONFIG = """
+[kb.topic.project]
+title = "General Project Knowledge"
+introduction = "How we work."
+subjects = "kb/project"
+learned = ["maintainers/*"]
+disabled = ["old"]
+
+[kb.topic.gone]
+subjects = "kb/gone"
+
+[kb.topic.off]
+enable = false
+subjects = "kb/off"
+"""
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path) -> Path:
+    """A workspace with a subject in every state, and a directory that is missing."""
+    write_files(
+        tmp_path,
+        {
+            "llm-kb.toml": CONFIG,
+            "kb/project/code-quality.md": "# Quality\n\nTests first.\n",
+            "kb/project/maintainers/alice.md": "Alice.\n",
+            "kb/project/.notes.md": "Hidden.\n",
+            "kb/project/old.md": "Old.\n",
+            "elsewhere.md": "Elsewhere.\n",
+        },
+    )
+    (tmp_path / "kb/project/link.md").symlink_to(tmp_path / "elsewhere.md")
+    return tmp_path
+
+
+def test_topics(run_llm: RunLlm, workspace: Path) -> None:
+    result = run_llm(["kb", "list"])
+    assert result.output.splitlines() == [
+        "project: General Project Knowledge",
+        "  2 subjects, 31 B, ~8 tokens, changed 2024-10-04",
+        "  1 pre-loaded, 1 skipped",
+        "gone",
+        f"  no subjects: {workspace}/kb/gone: no such directory",
+    ]
+
+
+def test_list_is_what_the_group_does_by_default(run_llm: RunLlm) -> None:
+    assert run_llm(["kb"]).output == run_llm(["kb", "list"]).output
+    assert run_llm(["kb", "project"]).output == run_llm(["kb", "list", "project"]).output
+
+
+def test_all_of_the_topics(run_llm: RunLlm, workspace: Path) -> None:
+    result = run_llm(["kb", "list", "--all"])
+    assert result.output.splitlines() == [
+        "project: General Project Knowledge",
+        "  2 subjects, 31 B, ~8 tokens, changed 2024-10-04",
+        "  1 pre-loaded, 1 hidden, 1 disabled, 1 skipped",
+        "  skipped link.md: the link leads outside the topic",
+        "gone",
+        f"  no subjects: {workspace}/kb/gone: no such directory",
+        "off",
+        "  no subjects: the topic is disabled",
+    ]
+
+
+def test_subjects_of_a_topic(run_llm: RunLlm) -> None:
+    by_id = run_llm(["kb", "list", "project"])
+    assert by_id.output.splitlines() == [
+        "code-quality            24 B        ~6 tokens  2024-10-04",
+        "maintainers/alice        7 B        ~2 tokens  2024-10-04  pre-loaded",
+    ]
+    assert run_llm(["kb", "list", "general project knowledge"]).output == by_id.output
+
+
+def test_all_subjects_of_a_topic(run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "list", "project", "--all"]).output.splitlines() == [
+        "code-quality            24 B        ~6 tokens  2024-10-04",
+        "maintainers/alice        7 B        ~2 tokens  2024-10-04  pre-loaded",
+        "notes                    8 B        ~2 tokens  2024-10-04  hidden",
+        "old                      5 B        ~2 tokens  2024-10-04  disabled",
+        "skipped link.md: the link leads outside the topic",
+    ]
+
+
+def test_knowledge_of_the_command_line_is_pre_loaded(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "list", "project", "-k", "project/notes", "--nl"])
+    states = {r["slug"]: r["state"] for r in map(json.loads, result.output.splitlines())}
+    assert states == {
+        "code-quality": "available",
+        "maintainers/alice": "pre-loaded",
+        "notes": "pre-loaded",
+    }
+
+
+def test_a_tree(run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "list", "project", "--tree"]).output.splitlines() == [
+        "project/",
+        "  code-quality  24 B",
+        "  maintainers/",
+        "    alice  7 B  pre-loaded",
+    ]
+    assert run_llm(["kb", "list", "--tree"]).output.splitlines()[4] == "gone/"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first_words"),
+    [
+        (["-q", "GENERAL", "-q", "work"], ["project:"]),
+        (["-q", "absent"], []),
+        (["project", "-q", "main"], ["maintainers/alice"]),
+        (["project", "-q", "main", "-q", "code"], []),
+    ],
+)
+def test_queries(run_llm: RunLlm, arguments: list[str], first_words: list[str]) -> None:
+    lines = run_llm(["kb", "list", *arguments]).output.splitlines()
+    assert [line.split()[0] for line in lines if line[0] != " "] == first_words
+
+
+def test_json(run_llm: RunLlm, workspace: Path) -> None:
+    topics = json.loads(run_llm(["kb", "list", "--json"]).output)
+    assert topics[0] == {
+        "id": "project",
+        "title": "General Project Knowledge",
+        "introduction": "How we work.",
+        "enable": True,
+        "root": str(workspace / "kb/project"),
+        "subjects": 2,
+        "size": 31,
+        "tokens": 8,
+        "changed": "2024-10-04T00:00:00+00:00",
+        "preloaded": 1,
+        "skipped": 1,
+        "problem": None,
+    }
+    lines = run_llm(["kb", "list", "--nl"]).output.splitlines()
+    assert [json.loads(line) for line in lines] == topics
+
+
+def test_json_of_a_topic(run_llm: RunLlm) -> None:
+    subjects = json.loads(run_llm(["kb", "list", "project", "--json"]).output)
+    assert [(s["slug"], s["path"], s["state"]) for s in subjects] == [
+        ("code-quality", "code-quality.md", "available"),
+        ("maintainers/alice", "maintainers/alice.md", "pre-loaded"),
+    ]
+
+
+def test_json_of_nothing(run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "list", "-q", "absent", "--json"]).output == "[]\n"
+    assert run_llm(["kb", "list", "-q", "absent", "--nl"]).output == ""
+
+
+def test_a_tree_is_no_json(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "list", "--tree", "--json"])
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_an_unknown_topic(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "list", "projct"])
+    assert result.exit_code == 1
+    assert result.stderr == "Error: unknown topic 'projct'; valid topics: project, gone\n"
+
+
+def test_without_topics_it_says_how_to_begin(run_llm: RunLlm, workspace: Path) -> None:
+    (workspace / "llm-kb.toml").unlink()
+    result = run_llm(["kb", "list"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "llm-kb: no topics are configured; `llm kb init` proposes some\n"

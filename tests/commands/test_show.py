@@ -1,0 +1,59 @@
+"""`llm kb show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.workspaces import write_files
+from tests.conftest import RunLlm
+
+BYTES = b"\xff\0 not text, no line feed"
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path) -> Path:
+    """A topic with text, bytes, a hidden subject and one that cannot be loaded."""
+    write_files(
+        tmp_path,
+        {
+            "llm-kb.toml": '[kb.topic.a]\nsubjects = "kb"\ndisabled = ["off"]\n',
+            "kb/one.md": "One </subject>\r\n",
+            "kb/deep/two.toml": "a = 2\n",
+            "kb/image.png": BYTES,
+            "kb/.hidden.md": "Hidden.\n",
+            "kb/off.md": "Off.\n",
+        },
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("names", "output"),
+    [
+        pytest.param(["a/one"], b"One </subject>\r\n", id="exact"),
+        pytest.param(["a/image"], BYTES, id="bytes"),
+        pytest.param(["a/hidden"], b"Hidden.\n", id="hidden"),
+        pytest.param(["a/deep/*", "a/one.md"], b"a = 2\nOne </subject>\r\n", id="several"),
+        pytest.param(["a"], b"a = 2\n" + BYTES + b"One </subject>\r\n", id="a whole topic"),
+    ],
+)
+def test_files_are_shown_byte_for_byte(run_llm: RunLlm, names: list[str], output: bytes) -> None:
+    result = run_llm(["kb", "show", *names])
+    assert (result.exit_code, result.stdout_bytes) == (0, output)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("b/one", "unknown topic 'b'; valid topics: a"),
+        ("a/on", "no subject of topic 'a' matches 'on'; did you mean: one"),
+        ("a/off", "no subject of topic 'a' matches 'off'"),
+        ("a//one", "invalid pattern"),
+    ],
+)
+def test_what_cannot_be_shown(run_llm: RunLlm, name: str, message: str) -> None:
+    result = run_llm(["kb", "show", name])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
