@@ -32,7 +32,7 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	@touch $@
 
 demo: $(VENV)/.installed-demo
-	@PATH="$(abspath $(BIN)):$$PATH" MODEL='$(MODEL)' sh scripts/demo.sh
+	@MODEL='$(MODEL)' $(BIN)/python scripts/demo.py
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
