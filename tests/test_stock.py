@@ -132,6 +132,11 @@ def test_a_topic_without_subjects_says_why() -> None:
     assert list(render_tree(topic)) == ["bare/", "  no subjects: /kb/bare: no such directory"]
 
 
+def test_subjects_that_could_not_be_measured_have_no_date() -> None:
+    topic = StockedTopic(topic=BARE, subjects=(replace(OLD, state=State.AVAILABLE),))
+    assert list(render_topic(topic)) == ["bare", "  1 subject, 0 B, ~0 tokens"]
+
+
 def test_a_title_is_one_line_of_the_width() -> None:
     topic = StockedTopic(topic=replace(BARE, title="A\n" + "long " * 40), problem="x")
     heading = next(render_topic(topic))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import shutil
-import sys
 
 import click
 
@@ -16,6 +14,8 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.content_search import EmptyQueryError, Query
 from llm_kb.plain_text import one_line, shorten
 from llm_kb.searching import Hit, search_subjects
+
+WIDTH = 80
 
 
 @click.command()
@@ -78,10 +78,8 @@ def _as_dict(hit: Hit) -> dict[str, object]:
 
 
 def _render(hit: Hit) -> str:
-    """Return one line, as wide as the terminal at most."""
+    """Return one line that fits 80 columns, unless its slug is long."""
     place = f"{hit.topic}/{hit.subject.name}"
-    text = one_line(hit.found.text)
-    if sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns - len(place) - len(str(hit.found.line)) - 3
-        text = shorten(text, max(room, 20))
-    return f"{click.style(place, fg='cyan')}:{hit.found.line}: {text}"
+    line = f":{hit.found.line}: "
+    text = shorten(one_line(hit.found.text), max(WIDTH - len(place) - len(line), WIDTH // 2))
+    return click.style(place, fg="cyan") + line + text

@@ -49,6 +49,14 @@ def test_more_words_come_first_then_headings(run_llm: RunLlm) -> None:
     ]
 
 
+def test_lines_fit_a_terminal(run_llm: RunLlm, workspace: Path) -> None:
+    write_files(workspace, {"kb/skills/long.md": "Zebras " * 50})
+    (line,) = run_llm(["kb", "search", "zebra"]).output.splitlines()
+    assert len(line) == 80
+    assert line.startswith("skills/long:1: Zebras Zebras")
+    assert line.endswith("…")
+
+
 def test_as_json(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "write tests", "--json"])
     assert json.loads(result.output)[0] == {

@@ -1,0 +1,24 @@
+"""Inspecting topics that are no directories; the rest is in tests/commands/test_check.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_kb.findings import Finding, Rule
+from llm_kb.inspection import Inspection
+from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.topics import Config
+from tests.memory import MemoryCatalog, make_topic
+
+
+def test_what_cannot_be_read_is_found_and_the_rest_inspected() -> None:
+    files = {"a.md": None, "b.md": 'learn("t", "a") learn("t", "*")', ".c.md": None}
+    topic = make_topic("t", introduction="What it is.")
+    kb = KnowledgeBase(Config(), [(topic, MemoryCatalog(files))])
+    inspection = Inspection(kb, Path("/"))
+    assert list(inspection.run()) == [
+        Finding(rule=Rule.UNREADABLE, file="t/a.md", what="permission denied"),
+        Finding(rule=Rule.UNREADABLE, file="t/.c.md", what="permission denied"),
+        Finding(rule=Rule.UNMENTIONED, file="t/.c.md", what="no visible subject mentions 'c'"),
+    ]
+    assert inspection.subjects == 3
