@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from llm_kb.capture.catalog import repo_knowledge
@@ -35,7 +36,22 @@ def open_catalogs(
     pairs += reference_catalogs(config, user_dir)
     if builtin:
         pairs.append((SHIPPED, DirectoryCatalog(SHIPPED)))
+    adjustments = {topic.id: topic for topic in config.adjustments}
     first: dict[str, tuple[Topic, Catalog]] = {}
     for topic, catalog in pairs:
-        first.setdefault(topic.id, (topic, catalog))
+        first.setdefault(topic.id, (_adjust(topic, adjustments.get(topic.id)), catalog))
     return list(first.values())
+
+
+def _adjust(topic: Topic, adjustment: Topic | None) -> Topic:
+    """Return a topic with what the configuration says of it, where it says something."""
+    if adjustment is None:
+        return topic
+    return replace(
+        topic,
+        title=adjustment.title or topic.title,
+        introduction=adjustment.introduction or topic.introduction,
+        description=adjustment.description or topic.description,
+        enable=adjustment.enable,
+        learned=adjustment.learned,
+    )

@@ -28,7 +28,16 @@ from llm_kb.config_keys import (
     suggest,
 )
 from llm_kb.errors import ConfigError
-from llm_kb.topics import Config, Layer, Layout, Origin, References, Topic
+from llm_kb.topics import (
+    BUILT_IN_TOPICS,
+    REFERENCE_PREFIX,
+    Config,
+    Layer,
+    Layout,
+    Origin,
+    References,
+    Topic,
+)
 
 T = TypeVar("T", bound=Value)
 
@@ -253,6 +262,8 @@ def resolve(
     settings = merged.settings
     links = tuple(Path(place) for place in _get(settings, "kb.allow_links_to", tuple, ()))
     _require_subjects(merged)
+    resolved = {id_: _resolve_topic(settings, id_, links) for id_ in merged.topics}
+    adjusted = {id_ for id_ in resolved if _is_adjustment(merged, id_)}
     base = Config()
     return Config(
         auto=_get(settings, "kb.auto", bool, base.auto),
@@ -261,7 +272,8 @@ def resolve(
         max_result_chars=_get(settings, "kb.max_result_chars", int, base.max_result_chars),
         config_load_paths=tuple(root / place for place in load_path_values(merged)),
         allow_links_to=links,
-        topics=tuple(_resolve_topic(settings, id_, links) for id_ in merged.topics),
+        topics=tuple(topic for id_, topic in resolved.items() if id_ not in adjusted),
+        adjustments=tuple(topic for id_, topic in resolved.items() if id_ in adjusted),
         references=_resolve_references(settings),
         workspace=workspace,
         workspace_file=workspace_file,
@@ -276,11 +288,24 @@ def _get(settings: Mapping[str, Setting], key: str, kind: type[T], default: T) -
     return value if isinstance(value, kind) else default
 
 
+def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
+    """Tell whether a topic's table changes one that has its subjects elsewhere.
+
+    Those are the topics we bring, and to the user alone the references they fetched.
+    """
+    if topic_key(id_, "subjects") in merged.settings:
+        return False
+    if any(topic_key(id_, name) in merged.settings for name in ("disabled", "ignore", "layout")):
+        return False
+    by_user = all(origin.layer is not Layer.WORKSPACE for origin in merged.topics[id_])
+    return id_ in BUILT_IN_TOPICS or (by_user and id_.startswith(REFERENCE_PREFIX))
+
+
 def _require_subjects(merged: LayerConfig) -> None:
     missing: dict[str, list[str]] = {}
     for id_, origins in merged.topics.items():
         key = topic_key(id_, "subjects")
-        if key not in merged.settings:
+        if key not in merged.settings and not _is_adjustment(merged, id_):
             where = origins[0].place or origins[0].layer.value
             missing.setdefault(where, []).append(
                 f"{key}: missing; topic {id_!r} needs the directory of its subjects"

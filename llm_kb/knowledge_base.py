@@ -43,8 +43,8 @@ class OpenTopic:
         return (s for s in self.catalog.iter_listed() if s.path not in learned)
 
     def has_left(self) -> bool:
-        """Tell whether anything is left to learn; stops at the first such subject."""
-        return next(self.iter_left(), None) is not None
+        """Tell whether the menu has anything to offer; stops at the first such subject."""
+        return self.topic.in_menu and next(self.iter_left(), None) is not None
 
 
 class KnowledgeBase:

@@ -7,12 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NewType, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol
 
 if TYPE_CHECKING:
     from llm_kb.patterns import Pattern
 
 Slug = NewType("Slug", str)
+
+
+BUILT_IN_TOPICS = frozenset({"llm-kb", "repo-knowledge"})
+"""Topics whose subjects we bring: shipped, and captured in a repository."""
+
+REFERENCE_PREFIX = "topic-"
+"""What the ids of reference topics begin with."""
 
 
 class Visibility(Enum):
@@ -62,6 +69,8 @@ class Topic:
     layout: Layout = Layout.FILES
     allow_links_to: tuple[Path, ...] = ()
     """Directories outside `root` that links may lead to; the user layer's word."""
+    in_menu: bool = True
+    """Whether a menu offers it; one that does not is read by whoever names it."""
 
     @property
     def label(self) -> str:
@@ -69,8 +78,8 @@ class Topic:
         return self.title or self.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+# A named tuple, not a dataclass: a topic may have a hundred thousand, and these cost a third.
+class Subject(NamedTuple):
     """One subject of a topic.
 
     `name` is what listings call it: its slug, or more of its path where two
@@ -186,6 +195,8 @@ class Config:
     menu_budget: int = 1200
     max_result_chars: int = 200_000
     topics: tuple[Topic, ...] = ()
+    adjustments: tuple[Topic, ...] = ()
+    """Changes to topics whose subjects are not configured; `root` says nothing."""
     references: References = References()
     config_load_paths: tuple[Path, ...] = ()
     allow_links_to: tuple[Path, ...] = ()

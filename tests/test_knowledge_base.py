@@ -141,3 +141,10 @@ def test_section_is_the_same_each_time() -> None:
         return make_kb(project(b="B", a="A"), knowledge=[("project", "b")]).section()
 
     assert section() == section()
+
+
+def test_topic_out_of_the_menu_is_read_by_whoever_names_it() -> None:
+    kb = make_kb((make_topic("old", in_menu=False), MemoryCatalog({"a.md": "A\n"})))
+    assert (kb.section(), kb.has_left()) == (None, False)
+    assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
+    assert kb.learn("old", "a") == "A\n"
