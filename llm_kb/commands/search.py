@@ -15,7 +15,8 @@ from llm_kb.content_search import EmptyQueryError, Query
 from llm_kb.plain_text import one_line, shorten
 from llm_kb.searching import Hit, search_subjects
 
-WIDTH = 80
+LONGEST_LINE = 160
+"""Characters of a line that people are shown; JSON has all of it."""
 
 
 @click.command()
@@ -78,8 +79,5 @@ def _as_dict(hit: Hit) -> dict[str, object]:
 
 
 def _render(hit: Hit) -> str:
-    """Return one line that fits 80 columns, unless its slug is long."""
-    place = f"{hit.topic}/{hit.subject.name}"
-    line = f":{hit.found.line}: "
-    text = shorten(one_line(hit.found.text), max(WIDTH - len(place) - len(line), WIDTH // 2))
-    return click.style(place, fg="cyan") + line + text
+    place = click.style(f"{hit.topic}/{hit.subject.name}", fg="cyan")
+    return f"{place}:{hit.found.line}: {shorten(one_line(hit.found.text), LONGEST_LINE)}"
