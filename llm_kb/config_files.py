@@ -23,6 +23,7 @@ from llm_kb.config import (
 from llm_kb.config_fragments import FragmentPlaces, read_fragment
 from llm_kb.config_keys import Speaker
 from llm_kb.config_reading import read_toml
+from llm_kb.errors import ConfigError
 from llm_kb.topics import Config, Layer, Origin
 from llm_kb.trust import digest_workspace, is_trusted
 from llm_kb.workspace import WorkspaceFile, exists, find_workspace, user_config_path
@@ -131,8 +132,7 @@ def load_config(
             home=find_home(environ),
             load_paths=[root / place for place in load_path_values(merged)],
         )
-        merged, kept_back = _add_fragment(merged, text, places)
-        withheld = (*withheld, *kept_back)
+        merged = _add_fragment(merged, text, places)
     for text in knowledge:
         merged = merge([merged, parse_knowledge(text, list(merged.topics))])
     return resolve(
@@ -144,17 +144,22 @@ def load_config(
     )
 
 
-def _add_fragment(
-    merged: LayerConfig, text: str, places: FragmentPlaces
-) -> tuple[LayerConfig, tuple[str, ...]]:
-    """Merge a config fragment; return also the keys that were kept back."""
+def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> LayerConfig:
+    """Merge a config fragment. Raises ConfigError where it says what only the user may."""
     fragment = read_fragment(text, places)
-    kept_back: tuple[str, ...] = ()
     if fragment.is_workspace:
         # `auto` counts here: whoever names a fragment asks for what it says.
         withheld = find_withheld(fragment.layer, merged, _real(places.root))
-        kept_back = tuple(key for key in withheld if key != "kb.auto")
-    return merge([merged, fragment.layer.without(kept_back)]), kept_back
+        problems = [
+            f"{key}: the topic is your own, outside the workspace, and not this file's to change; "
+            "use -k or an assignment"
+            for key in withheld
+            if key != "kb.auto"
+        ]
+        if problems:
+            place = fragment.layer.settings[withheld[-1]].origins[0].place
+            raise ConfigError(place or text, problems)
+    return merge([merged, fragment.layer])
 
 
 def _real(path: Path) -> Path:

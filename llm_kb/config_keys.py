@@ -232,7 +232,10 @@ TOPIC_KEYS: Mapping[str, Key] = {
 REFERENCE_KEYS: Mapping[str, Key] = {
     "allow_hosts": Key(read=read_list(read_line), user_only=True, is_list=True, is_text=True),
     "allow_protocols": Key(
-        read=read_list(read_choice({"file"})), user_only=True, is_list=True, is_text=True
+        read=read_list(read_choice({"file", "git", "ssh"})),
+        user_only=True,
+        is_list=True,
+        is_text=True,
     ),
     "dir": Key(read=read_directory, user_only=True, is_text=True),
     "embedding_model": Key(read=read_line, user_only=True, is_text=True),

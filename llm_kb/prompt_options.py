@@ -103,7 +103,8 @@ def _discover(
 def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> set[str]:
     """Return which of our tools this request uses; offer or withdraw `learn`."""
     tools = set(asked)
-    if "learn" not in asked and _auto_applies(arguments, kb):
+    _say_withheld(kb, asked)
+    if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
         arguments.add_tool("learn")
     if "learn" in tools and not kb.has_left():
@@ -122,13 +123,14 @@ def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> s
     return tools
 
 
-def _auto_applies(arguments: Arguments, kb: KnowledgeBase) -> bool:
-    if "kb.auto" in kb.config.withheld:
+def _say_withheld(kb: KnowledgeBase, asked: set[str]) -> None:
+    """Name what an untrusted workspace asks for and does not get."""
+    keys = [key for key in kb.config.withheld if key != "kb.auto" or "learn" not in asked]
+    if keys:
         _say(
-            f"auto in {kb.config.workspace_file} is skipped: this workspace is not trusted."
-            " Look at it with 'llm kb config', then run 'llm kb trust'."
+            f"{', '.join(keys)} in {kb.config.workspace_file} is skipped: this workspace is not"
+            " trusted. Look at it with 'llm kb config', then run 'llm kb trust'."
         )
-    return kb.config.auto and arguments.supports_tools()
 
 
 def _iter_texts(

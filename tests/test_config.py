@@ -20,6 +20,7 @@ from llm_kb.config import (
 )
 from llm_kb.config_keys import Speaker
 from llm_kb.errors import ConfigError
+from llm_kb.references.sources import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.topics import Config, Layer, Layout, Origin, References, Topic
 
 USER = Speaker(
@@ -250,6 +251,15 @@ def test_what_only_the_user_may_say_is_refused_elsewhere(key: str, value: object
             f"kb.{key}: not allowed in the workspace layer; "
             "it belongs in the user layer's kb.toml (see `llm kb path --user`)"
         ),
+    )
+
+
+def test_the_protocols_are_those_that_fetching_knows() -> None:
+    protocols = sorted(OPTIONAL_GIT_PROTOCOLS)
+    layer = parse({"references": {"allow_protocols": protocols}}, USER)
+    assert layer.settings["kb.references.allow_protocols"].value == tuple(protocols)
+    assert problems_of({"kb": {"references": {"allow_protocols": ["ext"]}}}, USER) == (
+        f"kb.references.allow_protocols: found 'ext'; allowed: {', '.join(protocols)}",
     )
 
 

@@ -476,8 +476,15 @@ def test_a_fragment_of_the_workspace_speaks_as_the_workspace(
 ) -> None:
     (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
     fragment.write_text('[kb.topic.notes]\nlearned = ["**"]\n')
+    assert problems_of(workspace, user_dir, "kb/review") == (
+        (
+            "kb.topic.notes.learned: the topic is your own, outside the workspace, and not this "
+            "file's to change; use -k or an assignment"
+        ),
+    )
+    fragment.write_text("[kb]\nauto = true\n[kb.topic.notes]\nenable = false\n")
     config = load(workspace, user_dir, "kb/review")
-    assert (config.withheld, config.topics[0].learned) == (("kb.topic.notes.learned",), ())
+    assert (config.auto, config.topics[0].enable) == (True, False)
     fragment.write_text('[kb.topic.notes]\nsubjects = "/etc"\n')
     assert problems_of(workspace, user_dir, "kb/review")[0].startswith(
         "kb.topic.notes.subjects: found '/etc'; allowed: a relative path inside the workspace"
