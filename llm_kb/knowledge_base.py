@@ -239,9 +239,10 @@ def _slug(subject: Subject) -> str:
 
 def _summarize(opened: OpenTopic, subject: Subject) -> str:
     try:
-        return summarize(opened.catalog.read(subject, SUMMARY_BYTES).data)
+        data = opened.catalog.read(subject, SUMMARY_BYTES).data
     except UnreadableError:
         return ""  # the menu still names it; loading it says why it cannot be read
+    return summarize(data, subject.extension)
 
 
 class NoMatchesError(NoMatchError):
