@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RunLlm
+from tests.scripted import Script
 from tests.terminal import run_on_terminal
 
 
@@ -104,3 +105,21 @@ def test_a_file_that_is_gone_can_be_untrusted(file: Path, run_llm: RunLlm) -> No
     assert run_llm(["kb", "untrust"]).exit_code == 1
     assert run_llm(["kb", "untrust", "llm-kb.toml"]).stderr == f"{file} is no longer trusted\n"
     assert run_llm(["kb", "trust", "--list"]).stdout == ""
+
+
+def test_private_notes_stay_private_until_the_workspace_is_trusted(
+    file: Path, home: Path, run_llm: RunLlm, script: Script
+) -> None:
+    (home / "notes").mkdir()
+    (home / "notes" / "diary.md").write_text("Dear diary")
+    untrusted = run_llm(["-m", "scripted", "-T", "learn", "hi"])
+    assert (
+        f"llm-kb: kb.topic.notes.learned in {file} is skipped: this workspace is not trusted."
+        in untrusted.stderr
+    )
+    assert "- notes" in script.last.system
+    assert "Dear diary" not in script.last.system
+    run_llm(["kb", "trust", "-y"])
+    trusted = run_llm(["-m", "scripted", "-T", "learn", "hi"])
+    assert "skipped" not in trusted.stderr
+    assert "Dear diary" in script.last.system
