@@ -7,8 +7,10 @@ where they are, so that nothing is lost when the store is written back.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
+from operator import itemgetter, methodcaller
 from typing import NamedTuple, cast
 
 SCHEMA = "chronicle/knowledge-v1"
@@ -39,6 +41,13 @@ class Kind:
     rule: str
     """The field that makes two entries of one place the same."""
     provenance: str
+    origin: str
+    """How its provenance is spoken of."""
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """The fields that every entry of the kind has."""
+        return ("id", *self.settable)
 
     @property
     def settable(self) -> tuple[str, ...]:
@@ -56,6 +65,7 @@ CONVENTION = Kind(
     place="scope",
     rule="rule",
     provenance="decided_in",
+    origin="decided in",
 )
 BOUNDARY = Kind(
     name="boundary",
@@ -67,6 +77,7 @@ BOUNDARY = Kind(
     place="module",
     rule="boundary",
     provenance="decided_in",
+    origin="decided in",
 )
 ANTI_PATTERN = Kind(
     name="anti_pattern",
@@ -78,6 +89,7 @@ ANTI_PATTERN = Kind(
     place=None,
     rule="pattern",
     provenance="learned_from",
+    origin="learned from",
 )
 KINDS = (CONVENTION, BOUNDARY, ANTI_PATTERN)
 
@@ -180,43 +192,71 @@ def parse_store(data: bytes) -> KnowledgeStore:
         found = repr(raw["schema"]) if "schema" in raw else "nothing"
         raise StoreFormatError([f"schema: expected {SCHEMA!r}, found {found}"])
     problems: list[str] = []
-    entries = tuple(entry for kind in KINDS for entry in _parse_kind(kind, raw, problems))
+    entries: list[Entry] = []
+    for kind in KINDS:
+        entries += _parse_kind(kind, raw, problems)
     if problems:
         raise StoreFormatError(problems)
     known = {"schema", *(kind.key for kind in KINDS)}
     extra = {key: value for key, value in raw.items() if key not in known}
-    return KnowledgeStore(entries=entries, extra=extra)
+    return KnowledgeStore(entries=tuple(entries), extra=extra)
 
 
-def _parse_kind(kind: Kind, raw: Mapping[str, object], problems: list[str]) -> Iterator[Entry]:
+def _parse_kind(kind: Kind, raw: Mapping[str, object], problems: list[str]) -> Iterable[Entry]:
     listed = raw.get(kind.key, [])
     if not isinstance(listed, list):
         problems.append(f"{kind.key}: expected a list, found {describe(listed)}")
-        return
-    needed = ("id", *kind.required)
+        return ()
+    if _is_plain(kind, listed):
+        return map(Entry, repeat(kind), listed)
+    return list(_parse_entries(kind, listed, problems))
+
+
+def _parse_entries(kind: Kind, listed: list[object], problems: list[str]) -> Iterator[Entry]:
     for index, fields in enumerate(listed):
         if not isinstance(fields, dict):
             problems.append(f"{kind.key}[{index}]: expected an object, found {describe(fields)}")
             continue
-        wrong = [name for name in needed if type(fields.get(name)) is not str]
-        wrong += [
-            name
-            for name in kind.order
-            if name not in needed and not isinstance(fields.get(name), (str, type(None)))
-        ]
-        if wrong:
-            problems.extend(
-                f"{kind.key}[{index}].{name}: expected text, found "
-                + (describe(fields[name]) if name in fields else "nothing")
-                for name in wrong
-            )
-        elif "stability" in kind.order and fields.get("stability") not in STABILITIES:
-            problems.append(
-                f"{kind.key}[{index}].stability: expected one of "
-                f"{', '.join(STABILITIES)}, found {fields.get('stability')!r}"
-            )
-        else:
+        found = [f"{kind.key}[{index}].{problem}" for problem in _check_fields(kind, fields)]
+        problems.extend(found)
+        if not found:
             yield Entry(kind, fields)
+
+
+def _is_plain(kind: Kind, listed: Sequence[object]) -> bool:
+    """Tell whether all is well with a list, looking at all of its entries together.
+
+    A store has thousands of entries and hardly ever a problem: entry by entry, the
+    search for one takes longer than parsing the JSON.
+    """
+    if set(map(type, listed)) != {dict}:
+        return False
+    entries = cast("Sequence[dict[str, object]]", listed)
+    try:
+        texts = list(map(itemgetter(*kind.always), entries))
+    except KeyError:
+        return False
+    origins = set(map(type, map(methodcaller("get", kind.provenance), entries)))
+    return (
+        set(map(type, chain.from_iterable(texts))) == {str}
+        and origins <= {str, type(None)}
+        and ("stability" not in kind.order or {text[-1] for text in texts} <= set(STABILITIES))
+    )
+
+
+def _check_fields(kind: Kind, fields: Mapping[str, object]) -> Iterator[str]:
+    for name in kind.order:
+        value = fields.get(name)
+        if name == "stability":
+            if value not in STABILITIES:
+                allowed = ", ".join(STABILITIES)
+                yield f"stability: expected one of {allowed}, found {value!r}"
+        elif value is None and name == kind.provenance:
+            pass  # the one field that may be absent
+        elif not isinstance(value, str):
+            yield f"{name}: expected text, found " + (
+                describe(value) if name in fields else "nothing"
+            )
 
 
 def describe(value: object) -> str:
@@ -235,11 +275,12 @@ def describe(value: object) -> str:
 
 def store_json(store: KnowledgeStore) -> dict[str, object]:
     """Return the store as the JSON object it is written as."""
-    lists = {kind.key: [_entry_json(e) for e in store.of_kind(kind)] for kind in KINDS}
+    lists = {kind.key: [entry_json(e) for e in store.of_kind(kind)] for kind in KINDS}
     return {"schema": SCHEMA, **lists, **store.extra}
 
 
-def _entry_json(entry: Entry) -> dict[str, object]:
+def entry_json(entry: Entry) -> dict[str, object]:
+    """Return the JSON object of an entry, its known fields first and in order."""
     order = entry.kind.order
     known = {name: entry.fields[name] for name in order if entry.fields.get(name) is not None}
     return known | {key: value for key, value in entry.fields.items() if key not in order}
@@ -252,3 +293,36 @@ def dump_json(value: object) -> bytes:
     except UnicodeEncodeError:
         # Half a surrogate pair, which only an escape can carry.
         return json.dumps(value, indent=2).encode() + b"\n"
+
+
+def dump_store(store: KnowledgeStore) -> bytes:
+    """Return what `dump_json` makes of a store, in a fraction of the time."""
+    members = [f'"schema": "{SCHEMA}"']
+    for kind in KINDS:
+        entries = [entry_json(entry) for entry in store.of_kind(kind)]
+        members.append(f'"{kind.key}": {_dump_entries(entries)}')
+    for key, value in store.extra.items():
+        members.append(f"{_ENCODE(key)}: {_dump_nested(value)}")
+    try:
+        return ("{\n  " + ",\n  ".join(members) + "\n}\n").encode()
+    except UnicodeEncodeError:
+        return dump_json(store_json(store))
+
+
+# With an indent, Python encodes JSON in Python; without one, in C. Entries are flat as a
+# rule, and then the separators can bring the start of the next line along.
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",\n      ", ": ")).encode
+
+
+def _dump_entries(entries: Sequence[Mapping[str, object]]) -> str:
+    values = chain.from_iterable(entry.values() for entry in entries)
+    if not entries or any(isinstance(value, (dict, list)) for value in values):
+        return _dump_nested(entries)
+    # A line never ends inside a text, where a line break is an escape. So this can only
+    # be where one entry ends and the next begins.
+    items = _ENCODE(entries)[2:-2].replace("},\n      {", "\n    },\n    {\n      ")
+    return "[\n    {\n      " + items + "\n    }\n  ]"
+
+
+def _dump_nested(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from llm_kb.capture.entries import Entry, KnowledgeStore
 
@@ -22,8 +23,13 @@ def scope_matches(scope: str, file: str) -> bool:
 
 def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
     """Return the store with the entries that hold for a file; anti-patterns always do."""
-    return replace(store, entries=tuple(e for e in store.entries if _holds_for(e, file)))
 
+    @cache  # thousands of entries share a few scopes
+    def covers(scope: object) -> bool:
+        return scope_matches(str(scope), file)
 
-def _holds_for(entry: Entry, file: str) -> bool:
-    return entry.place is None or scope_matches(entry.place, file)
+    def holds(entry: Entry) -> bool:
+        place = entry.kind.place
+        return place is None or covers(entry.fields[place])
+
+    return replace(store, entries=tuple(filter(holds, store.entries)))

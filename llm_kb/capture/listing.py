@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, KINDS, Entry
+from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, KINDS, Entry, Kind
 from llm_kb.capture.rendering import shorten_commit
 from llm_kb.plain_text import one_line
 
@@ -38,44 +39,62 @@ def render_entries(entries: Sequence[Entry], facts: Sequence[Facts], now: int) -
     known = list(zip(entries, facts, strict=True))
     blocks = []
     for kind in KINDS:
+        render = _RENDERERS[kind]
         lines = [
-            line
+            render(_printable(entry), _render_remarks(entry, fact, now))
             for entry, fact in known
             if entry.kind is kind
-            for line in _render_entry(entry, fact, now)
         ]
         if lines:
             blocks.append("\n".join([f"{kind.title}:", *lines]))
     return "\n\n".join(blocks)
 
 
-def _render_entry(entry: Entry, facts: Facts, now: int) -> Iterator[str]:
-    place = f"  {one_line(entry.place)}" if entry.place else ""
-    stability = f" ({entry.text('stability')})" if entry.text("stability") else ""
-    yield f"  {one_line(entry.id)}{place}{stability}"
-    if entry.kind is BOUNDARY:
-        yield f"    owns: {one_line(entry.text('owns'))}"
-        yield f"    boundary: {one_line(entry.rule)}"
-    elif entry.kind is ANTI_PATTERN:
-        yield f"    avoid: {one_line(entry.rule)}"
-        yield f"    instead: {one_line(entry.text('instead'))}"
-    else:
-        yield f"    {one_line(entry.rule)}"
-    remarks = list(_iter_remarks(entry, facts, now))
-    if remarks:
-        yield f"    {'; '.join(remarks)}"
+def _printable(entry: Entry) -> Mapping[str, object]:
+    """Return an entry's texts as they may stand on a terminal, each on its line."""
+    fields = entry.fields
+    texts = [fields[name] for name in entry.kind.always]
+    if "".join(cast("list[str]", texts)).isprintable():
+        return fields
+    return {name: one_line(entry.text(name)) for name in entry.kind.order}
 
 
-def _iter_remarks(entry: Entry, facts: Facts, now: int) -> Iterator[str]:
-    if entry.provenance:
-        verb = "learned from" if entry.kind is ANTI_PATTERN else "decided in"
-        age = "" if facts.recorded_at is None else f", {render_age(now - facts.recorded_at)}"
-        yield f"{verb} {shorten_commit(entry.provenance)}{age}"
+def _render_convention(fields: Mapping[str, object], remarks: str) -> str:
+    head = f"  {fields['id']}  {fields['scope']} ({fields['stability']})"
+    return f"{head}\n    {fields['rule']}{remarks}"
+
+
+def _render_boundary(fields: Mapping[str, object], remarks: str) -> str:
+    head = f"  {fields['id']}  {fields['module']}\n    owns: {fields['owns']}"
+    return f"{head}\n    boundary: {fields['boundary']}{remarks}"
+
+
+def _render_anti_pattern(fields: Mapping[str, object], remarks: str) -> str:
+    head = f"  {fields['id']}\n    avoid: {fields['pattern']}"
+    return f"{head}\n    instead: {fields['instead']}{remarks}"
+
+
+_RENDERERS: dict[Kind, Callable[[Mapping[str, object], str], str]] = {
+    CONVENTION: _render_convention,
+    BOUNDARY: _render_boundary,
+    ANTI_PATTERN: _render_anti_pattern,
+}
+
+
+def _render_remarks(entry: Entry, facts: Facts, now: int) -> str:
+    remarks = []
+    provenance = entry.fields.get(entry.kind.provenance)
+    if provenance:
+        remarks.append(f"{entry.kind.origin} {shorten_commit(cast(str, provenance))}")
+        if facts.recorded_at is not None:
+            remarks[0] += f", {render_age(now - facts.recorded_at)}"
     if facts.place_exists is False:
-        yield "its place no longer exists"
+        remarks.append("its place no longer exists")
     if facts.touched is not None:
         count = f"{MAX_COMMITS}+" if facts.touched >= MAX_COMMITS else str(facts.touched)
-        yield f"touched by {count} {'commit' if facts.touched == 1 else 'commits'} since"
+        commits = "commit" if facts.touched == 1 else "commits"
+        remarks.append(f"touched by {count} {commits} since")
+    return "\n    " + "; ".join(remarks) if remarks else ""
 
 
 def render_age(seconds: int) -> str:

@@ -6,6 +6,7 @@ none can pass for a heading or for another entry.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, Kind
@@ -21,6 +22,7 @@ _INTRODUCTIONS = {
 }
 
 _SHORT_ID = 12
+_FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def render_kind(kind: Kind, entries: Sequence[Entry]) -> str:
@@ -58,15 +60,16 @@ _ITEMS: dict[Kind, Callable[[Entry], str]] = {
 
 
 def _render_origin(entry: Entry) -> str:
-    verb = "learned from" if entry.kind is ANTI_PATTERN else "decided in"
-    origin = f"; {verb} {shorten_commit(entry.provenance)}" if entry.provenance else ""
+    provenance = entry.provenance
+    origin = f"; {entry.kind.origin} {shorten_commit(provenance)}" if provenance else ""
     return f" ({one_line(entry.id)}{origin})"
 
 
 def shorten_commit(provenance: str) -> str:
     """Return a full commit id cut to a readable length, anything else as a line."""
-    is_id = len(provenance) in {40, 64} and all(c in "0123456789abcdef" for c in provenance)
-    return provenance[:_SHORT_ID] if is_id else one_line(provenance)
+    if _FULL_ID.fullmatch(provenance):
+        return provenance[:_SHORT_ID]
+    return one_line(provenance)
 
 
 def _code(text: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from llm_kb.capture.entries import KnowledgeStore, dump_json, store_json
+from llm_kb.capture.entries import KnowledgeStore, dump_store
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.merging import Merge, merge
 from llm_kb.capture.notes import KNOWLEDGE_REF, Note, commit_note, flatten_notes, read_note
@@ -147,7 +147,7 @@ def _merged_commit(
         return None
     if plan.outcome is Outcome.TAKEN_OVER:
         return fetched
-    data = dump_json(store_json(plan.merge.store))
+    data = dump_store(plan.merge.store)
     note = _with_notes_of(directory, snapshot.note, fetched)
     return commit_note(directory, note, data, f"Merge knowledge of {remote}", merged=[fetched])
 

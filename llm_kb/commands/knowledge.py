@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from llm_kb.capture.emission import parse_emission, render_short, with_provenance
-from llm_kb.capture.entries import CONVENTION, STABILITIES, dump_json, store_json
+from llm_kb.capture.entries import CONVENTION, STABILITIES, dump_json, dump_store
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.facts import gather_facts
 from llm_kb.capture.filtering import filter_by_file
@@ -55,7 +55,7 @@ def list_(file: str | None, json_: bool) -> None:
     if file is not None:
         store = filter_by_file(store, find_place(file))
     if json_:
-        click.echo(dump_json(store_json(store)), nl=False)
+        click.echo(dump_store(store), nl=False)
     elif store.entries:
         facts = gather_facts(Path.cwd(), store.entries)
         click.echo(render_entries(store.entries, facts, int(time.time())))

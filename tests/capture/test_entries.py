@@ -6,15 +6,20 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llm_kb.capture.entries import (
     ANTI_PATTERN,
     BOUNDARY,
     CONVENTION,
+    KINDS,
     Entry,
     KnowledgeStore,
     StoreFormatError,
+    arrange,
     dump_json,
+    dump_store,
     parse_store,
     store_json,
 )
@@ -95,6 +100,28 @@ def test_text_is_written_as_it_is_read() -> None:
 
 def test_half_a_surrogate_pair_is_kept_as_its_escape() -> None:
     assert dump_json({"rule": "\ud83d"}) == b'{\n  "rule": "\\ud83d"\n}\n'
+
+
+texts = st.text(st.sampled_from('ab,:{}[]"\\\n\ud83d é'), max_size=12)
+values = st.recursive(
+    texts | st.none() | st.booleans() | st.integers(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+stored = st.builds(
+    lambda kind, known, extra: Entry(kind, {**extra, **dict(zip(kind.order, known, strict=False))}),
+    st.sampled_from(KINDS),
+    st.lists(texts, min_size=5, max_size=5),
+    st.dictionaries(texts, values, max_size=2),
+)
+
+
+@given(st.lists(stored, max_size=4), st.dictionaries(texts, values, max_size=2))
+def test_the_quick_way_to_write_a_store_writes_the_same(
+    entries: list[Entry], extra: dict[str, object]
+) -> None:
+    store = KnowledgeStore(entries=arrange(entries), extra=extra)
+    assert dump_store(store) == dump_json(store_json(store))
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ def test_entries_are_listed_kind_by_kind_with_what_is_known() -> None:
 
 
 def test_an_entry_cannot_draw_on_the_terminal() -> None:
-    fields = {"id": "c\x1b[2J", "scope": "a\nb", "rule": "x\x1b]0;y\x07\nz"}
-    assert render_entries([Entry(CONVENTION, fields)], [Facts()], 0) == (
-        "Conventions:\n  c[2J  a b\n    x]0;y z"
+    fields = {"id": "c\x1b[2J", "pattern": "a\nb", "instead": "x\x1b]0;y\x07\nz"}
+    fields["learned_from"] = "\x1b[31m\n"
+    assert render_entries([Entry(ANTI_PATTERN, fields)], [Facts()], 0) == (
+        "Anti-patterns:\n  c[2J\n    avoid: a b\n    instead: x]0;y z\n    learned from [31m"
     )
