@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from llm_kb.config import topic_key
 from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
-from llm_kb.topics import Config, Layer, Origin
+from llm_kb.topics import Config, Layer, Origin, Topic
 
 Plain: TypeAlias = "bool | int | str | list[str] | None"
 
@@ -56,12 +56,18 @@ def list_values(config: Config) -> list[ConfigValue]:
         for name in REFERENCE_KEYS
     ]
     for topic in config.topics:
-        table = topic_key(topic.id, "").rstrip(".")
-        values += [
-            _value(config, table, name, getattr(topic, "root" if name == "subjects" else name))
-            for name in TOPIC_KEYS
-        ]
+        values += _list_topic(config, topic, TOPIC_KEYS)
+    for topic in config.adjustments:
+        said = [name for name in TOPIC_KEYS if topic_key(topic.id, name) in config.origins]
+        values += _list_topic(config, topic, said)
     return values
+
+
+def _list_topic(config: Config, topic: Topic, names: Iterable[str]) -> Iterator[ConfigValue]:
+    table = topic_key(topic.id, "").rstrip(".")
+    for name in names:
+        value = getattr(topic, "root" if name == "subjects" else name)
+        yield _value(config, table, name, value)
 
 
 def render_values(values: Sequence[ConfigValue], workspace: Path | None) -> str:
@@ -108,7 +114,7 @@ def _plain(value: object) -> Plain:
 def _render_value(value: ConfigValue, workspace: Path | None) -> Iterator[str]:
     if value.value is None:
         return
-    shown = value.value
+    shown: Plain = value.value
     if value.name in _DIRECTORIES and workspace is not None:
         shown = _shorten(shown, workspace)
     said_by = value.origins if isinstance(shown, list) else value.origins[-1:]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from llm_kb.commands._config import user_dir
+from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.config import LayerConfig
+from llm_kb.config_changes import Change
+from llm_kb.config_editing import edit_config
 from llm_kb.config_files import read_layer, user_speaker, workspace_speaker
 from llm_kb.config_keys import Speaker
-from llm_kb.errors import UnknownTopicError
+from llm_kb.errors import ConfigError, UnknownTopicError
+from llm_kb.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
 from llm_kb.workspace import find_cwd, find_workspace, user_config_path
 
 
@@ -53,10 +58,30 @@ def nearest_file(*, user: bool) -> ConfigFile:
 
 
 def file_of_topic(topic: str) -> ConfigFile:
-    """Return the nearest file that speaks of a topic. Raises UnknownTopicError."""
-    files = [file for file in (workspace_file(), user_file()) if file is not None]
+    """Return the nearest file that speaks of a topic, or may speak of one we bring.
+
+    Raises UnknownTopicError.
+    """
+    workspace, user = workspace_file(), user_file()
+    files = [file for file in (workspace, user) if file is not None]
     layers = [file.layer for file in files]
     for file, layer in zip(files, layers, strict=True):
         if topic in layer.topics:
             return file
+    if topic in BUILT_IN_TOPICS:
+        return files[0]
+    if topic.startswith(REFERENCE_PREFIX):
+        return user
     raise UnknownTopicError(topic, sorted({id_ for layer in layers for id_ in layer.topics}))
+
+
+def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> None:
+    """Make one change to a file, and say when the layers no longer fit together.
+
+    Raises KbError when the change cannot be made.
+    """
+    edit_config(file.path, file.speaker, decide)
+    try:
+        current_config()
+    except ConfigError as error:
+        say(f"llm-kb: as a whole the configuration is not valid: {error}")

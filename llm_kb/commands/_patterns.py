@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from llm_kb.commands._config import say
-from llm_kb.commands._editing import file_of_topic
+from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.config_changes import extend_patterns, reduce_patterns
-from llm_kb.config_editing import edit_config
 from llm_kb.patterns import parse_pattern
 
 
@@ -16,7 +15,7 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
     wanted = [parse_pattern(pattern).text for pattern in patterns]
     file = file_of_topic(topic)
     decide = reduce_patterns if remove else extend_patterns
-    edit_config(file.path, file.speaker, lambda document: decide(document, topic, name, wanted))
+    edit_file(file, lambda document: decide(document, topic, name, wanted))
     key = f"kb.topic.{topic}.{name}"
     now = file.layer.settings[key].value
     held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"

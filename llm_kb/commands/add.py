@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from llm_kb.commands._config import say
-from llm_kb.commands._editing import nearest_file
+from llm_kb.commands._editing import edit_file, nearest_file
 from llm_kb.commands._errors import kb_errors
 from llm_kb.config_changes import define_topic
-from llm_kb.config_editing import edit_config
 from llm_kb.topics import Layout
 from llm_kb.workspace import find_cwd
 
@@ -61,7 +60,7 @@ def add(
         "layout": layout,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    edit_config(file.path, file.speaker, lambda document: define_topic(document, topic, given))
+    edit_file(file, lambda document: define_topic(document, topic, given))
     say(f"added topic {topic} to {file.path}")
     if not place.is_dir():
         say(f"{place} is not there yet; 'llm kb new {topic}/SLUG' makes it")

@@ -7,10 +7,9 @@ import click
 from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._config import say
 from llm_kb.commands._confirm import confirm
-from llm_kb.commands._editing import file_of_topic
+from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.config_changes import drop_topic
-from llm_kb.config_editing import edit_config
 
 
 @click.command()
@@ -27,5 +26,5 @@ def remove(topic: str, yes: bool) -> None:
     """
     file = file_of_topic(topic)
     confirm(f"Remove topic {topic} from {file.path}?", yes=yes)
-    edit_config(file.path, file.speaker, lambda document: drop_topic(document, topic))
+    edit_file(file, lambda document: drop_topic(document, topic))
     say(f"removed topic {topic} from {file.path}; its files are where they were")

@@ -206,3 +206,34 @@ def test_what_is_pre_loaded_reaches_the_section(file: Path, run_llm: RunLlm) -> 
     (file.parent / "kb" / "project" / "style.md").write_text("Be brief.\n")
     run_llm(["kb", "learned", "project", "style"])
     assert '<subject "style">\nBe brief.\n</subject>' in run_llm(["kb", "prompt"]).stdout
+
+
+def test_a_topic_we_bring_is_tuned_in_the_nearest_file(file: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "learned", "repo-knowledge", "conventions"])
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"kb.topic.repo-knowledge.learned in {file} now holds: conventions\n",
+    )
+    shown = run_llm(["kb", "config"]).stdout
+    line = 'learned = ["conventions"]'
+    table = f"[kb.topic.repo-knowledge]\n{line:<40}  # workspace\n"
+    assert table in shown
+
+
+def test_references_are_tuned_in_the_users_file(
+    file: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    assert run_llm(["kb", "learned", "topic-x", "README"]).exit_code == 0
+    assert (user_dir / "kb.toml").read_text() == '[kb.topic.topic-x]\nlearned = ["README"]\n'
+    assert file.read_text() == WRITTEN
+
+
+def test_layers_that_no_longer_fit_are_told(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
+    (user_dir / "kb.toml").write_text('[kb.topic.project]\nlearned = ["x"]\n')
+    result = run_llm(["kb", "remove", "project", "-y"])
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"llm-kb: as a whole the configuration is not valid: {user_dir}/kb.toml: "
+        "kb.topic.project.subjects: missing; topic 'project' needs the directory of its "
+        f"subjects\nremoved topic project from {file}; its files are where they were\n",
+    )
