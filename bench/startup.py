@@ -68,8 +68,8 @@ def measure(site: Path) -> tuple[float, int]:
 def load(site: Path) -> tuple[float, int]:
     """Load the plugin below `site` into this process, as `llm.plugins` does."""
     # Imported here: the process that compares needs none of it.
-    import llm.cli  # noqa: PLC0415
-    from llm.plugins import pm  # noqa: PLC0415
+    import llm.cli
+    from llm.plugins import pm
 
     # What is known of other places, this plugin's editable installation first, is not ours to pay.
     for name in [name for name in sys.modules if name.partition(".")[0] == "llm_kb"]:
