@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
-from llm_kb.learn_text import render_listing, render_load
+from llm_kb.learn_text import BYTES_A_CHARACTER, Answer, render_listing
 from llm_kb.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
 from llm_kb.presentation import Presented, present, present_unreadable, truncate
 from llm_kb.section import PreloadedTopic, render_section
@@ -17,9 +17,6 @@ from llm_kb.topics import Catalog, Config, Subject, Topic
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""
-
-BYTES_A_CHARACTER = 4
-"""How many bytes a character takes at most in UTF-8."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
@@ -192,24 +189,12 @@ class KnowledgeBase:
         if not selection.subjects:
             raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
         learned = opened.learned_paths
-        return render_load(
-            self._present_all(opened, [s for s in selection.subjects if s.path not in learned]),
-            wrap=not selection.is_single,
-            already=[s.name for s in selection.subjects if s.path in learned],
-            missing=missing,
-            max_chars=self.config.max_result_chars,
-        )
-
-    def _present_all(self, opened: OpenTopic, subjects: Sequence[Subject]) -> Iterator[Presented]:
-        """Yield subjects for one answer; those that find no room are measured, not read."""
-        most = self.config.max_result_chars
-        room = most
-        for subject in subjects:
-            # A character takes four bytes at most, so nothing that could be shown is missed.
-            limit = None if not most else most * BYTES_A_CHARACTER if room > 0 else 0
-            presented = self.present(opened, subject, limit)
-            room -= len(presented.body)
-            yield presented
+        answer = Answer(wrap=not selection.is_single, max_chars=self.config.max_result_chars)
+        for subject in selection.subjects:
+            if subject.path not in learned:
+                answer.add(self.present(opened, subject, answer.read_limit))
+        already = [s.name for s in selection.subjects if s.path in learned]
+        return answer.render(already=already, missing=missing)
 
     def _preload(self, opened: OpenTopic, subject: Subject) -> Presented:
         """Present a subject of the section: cut, with a notice, like a single load of it."""

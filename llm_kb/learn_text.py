@@ -10,6 +10,9 @@ from llm_kb.plain_text import one_line
 from llm_kb.presentation import Presented, truncate, wrap_subject
 from llm_kb.topics import Topic
 
+BYTES_A_CHARACTER = 4
+"""How many bytes a character takes at most in UTF-8."""
+
 MOST_LISTED = 500
 """A longer list is told by directories and patterns."""
 
@@ -35,66 +38,73 @@ def render_listing(topic: Topic, available: Sequence[str], learned: Sequence[str
     if description:
         parts.append(description)
     if len(available) > MOST_LISTED:
-        parts += [f"## Available subjects:\n\n{_narrowed(available)}", _HOW_TO_LOAD]
+        parts += [f"## Available subjects:\n\n{_render_narrowed(available)}", _HOW_TO_LOAD]
     elif available:
         parts += [f"## Available subjects:\n\n{_bullets(available)}", _HOW_TO_LOAD]
     elif not learned:
         parts.append("This topic lists no subjects.")
     if learned:
-        parts.append(_already(learned))
+        parts.append(_render_already(learned))
     return "\n\n".join(parts)
 
 
-def render_load(
-    items: Iterable[Presented],
-    *,
-    wrap: bool,
-    already: Sequence[str] = (),
-    missing: Sequence[NoMatchError] = (),
-    max_chars: int = 0,
-) -> str:
-    """Return the text of subjects, then what of the request it does not hold.
+class Answer:
+    """The text of subjects within a limit, and what of the request it does not hold.
 
-    `wrap` puts each between its tags; without it `items` holds one at most. The
-    limit (0 is none) counts the characters of subjects, in their order: one that no longer
-    fits is left out whole and listed with its size. Only when not even one fits
-    the first is cut, at a line, with a notice of how much is not shown. Notices
-    come on top of the limit. Items are consumed one by one, so that those left
-    out need never be in memory together.
+    `wrap` puts each between its tags; without it there is one at most. The limit
+    (0 is none) counts the characters of subjects, in their order: one that no
+    longer fits is left out whole and listed with its size. Only when not even one
+    fits the first is cut, at a line, with a notice of how much is not shown.
+    Notices come on top of the limit.
     """
-    texts: list[str] = []
-    left_out: list[tuple[str, int]] = []
-    first: Presented | None = None
-    room = max_chars
-    for item in items:
-        first = first or item
-        text = wrap_subject(item) if wrap else item.text
-        if max_chars and (item.is_cut or len(text) > room):
-            left_out.append((item.name, item.size))
+
+    def __init__(self, *, wrap: bool, max_chars: int = 0) -> None:
+        self._wrap = wrap
+        self._max_chars = max_chars
+        self._room = max_chars
+        self._texts: list[str] = []
+        self._first: Presented | None = None
+        self._left_out: list[tuple[str, int]] = []
+
+    @property
+    def read_limit(self) -> int | None:
+        """How many bytes of the next subject could be shown; None for any number."""
+        return self._room * BYTES_A_CHARACTER if self._max_chars else None
+
+    def add(self, item: Presented) -> None:
+        """Take in the next subject, or what of it `read_limit` left to be read."""
+        self._first = self._first or item
+        text = self._render(item)
+        if self._max_chars and (item.is_cut or len(text) > self._room):
+            self._left_out.append((item.name, item.size))
         else:
-            texts.append(text)
-            room -= len(text)
-    if first and not texts:
-        texts.append(_cut(first, max_chars, wrap=wrap))
-        left_out = left_out[1:]
-    if left_out:
-        texts.append(_left_out(left_out, max_chars))
-    if already:
-        texts.append(_already(already))
-    if missing:
-        texts.append("## Not found:\n\n" + _bullets([str(error) for error in missing]))
-    return "\n\n".join(texts)
+            self._texts.append(text)
+            self._room -= len(text)
+
+    def render(self, *, already: Sequence[str] = (), missing: Sequence[NoMatchError] = ()) -> str:
+        """Return the whole answer, with what was learned already and what was not found."""
+        parts, left_out = list(self._texts), self._left_out
+        if self._first and not parts:
+            parts.append(self._cut(self._first))
+            left_out = left_out[1:]
+        if left_out:
+            parts.append(_render_left_out(left_out, self._max_chars))
+        if already:
+            parts.append(_render_already(already))
+        if missing:
+            parts.append("## Not found:\n\n" + _bullets([str(error) for error in missing]))
+        return "\n\n".join(parts)
+
+    def _render(self, item: Presented) -> str:
+        return wrap_subject(item) if self._wrap else item.text
+
+    def _cut(self, item: Presented) -> str:
+        """Return the start of a subject, within the limit where that is not tiny."""
+        frame = len(self._render(item)) - len(item.body) + _CUT_NOTICE
+        return self._render(truncate(item, max(0, self._max_chars - frame)))
 
 
-def _cut(item: Presented, max_chars: int, *, wrap: bool) -> str:
-    """Return the start of a subject, within the limit where that is not tiny."""
-    text = wrap_subject(item) if wrap else item.text
-    frame = len(text) - len(item.body) + _CUT_NOTICE
-    cut = truncate(item, max(0, max_chars - frame))
-    return wrap_subject(cut) if wrap else cut.text
-
-
-def _left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
+def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
     """Return the notice of whole subjects that found no room, with every byte of them."""
     sizes: dict[str, int] = {}
     for name, size in left_out:
@@ -113,14 +123,14 @@ def _left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
     return f"{heading}\n\n{_bullets(lines)}\n\n{total}; {_HOW_TO_CONTINUE}"
 
 
-def _narrowed(names: Sequence[str]) -> str:
+def _render_narrowed(names: Sequence[str]) -> str:
     """Return the patterns that narrow down a list too long to read."""
     groups = narrow(names, few=FEW, most=MOST_GROUPS)
     lines = [f"`{group.pattern}`: {len(group.names):,} subjects" for group in groups]
     return f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n{_bullets(lines)}"
 
 
-def _already(learned: Sequence[str]) -> str:
+def _render_already(learned: Sequence[str]) -> str:
     return f"## Already learned (in system prompt):\n\n{_bullets(learned)}"
 
 

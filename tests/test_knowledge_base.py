@@ -103,13 +103,15 @@ def test_malformed_pattern_is_an_error(pattern: str) -> None:
         make_kb(project(a="A")).learn("project", pattern)
 
 
-def test_subjects_without_room_are_measured_not_read() -> None:
-    files = {f"s{n}.md": "x" * 100 for n in range(5)}
+def test_no_more_of_a_subject_is_read_than_there_is_room_for() -> None:
+    files = {f"s{n}.md": "x" * 100 for n in range(4)} | {"s4.md": "x"}
     catalog = MemoryCatalog(files)
-    kb = make_kb((PROJECT, catalog), config=Config(max_result_chars=150))
+    kb = make_kb((PROJECT, catalog), config=Config(max_result_chars=160))
     answer = kb.learn("project", "**")
-    assert [limit for _, limit in catalog.reads] == [600, 600, 0, 0, 0]
-    assert "4 left out, 400 bytes" in answer
+    room = 160 - len(f'<subject "s0">\n{"x" * 100}\n</subject>')
+    assert [limit for _, limit in catalog.reads] == [640, *[room * 4] * 4]
+    assert '<subject "s4">\nx\n</subject>' in answer
+    assert "3 left out, 300 bytes" in answer
 
 
 def test_preloaded_subject_is_cut_like_a_single_load() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import NoMatchError, UnreadableError
-from llm_kb.learn_text import render_listing, render_load
-from llm_kb.presentation import present_unreadable
+from llm_kb.learn_text import Answer, render_listing
+from llm_kb.presentation import Presented, present_unreadable
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS, make_presented, make_subject
+
+
+def render_load(
+    items: Sequence[Presented],
+    *,
+    wrap: bool,
+    max_chars: int = 0,
+    already: Sequence[str] = (),
+    missing: Sequence[NoMatchError] = (),
+) -> str:
+    """Return the answer that holds these subjects, as far as they fit."""
+    answer = Answer(wrap=wrap, max_chars=max_chars)
+    for item in items:
+        answer.add(item)
+    return answer.render(already=already, missing=missing)
+
 
 TOPIC = replace(SKILLS, description="[[optional topic description]]")
 
@@ -133,6 +150,16 @@ def test_a_subject_that_was_not_read_whole_is_cut_or_left_out() -> None:
     text = render_load([make_presented("b.md", "b"), part], wrap=True, max_chars=500)
     assert "- a (1,000 bytes)" in text
     assert "abc" not in text
+
+
+def test_no_more_is_to_be_read_than_finds_room() -> None:
+    answer = Answer(wrap=False, max_chars=10)
+    assert answer.read_limit == 40
+    answer.add(make_presented("a.md", "é" * 4))
+    assert answer.read_limit == 24
+    answer.add(make_presented("b.md", "too long"))
+    assert answer.read_limit == 24
+    assert Answer(wrap=False).read_limit is None
 
 
 def test_many_left_out_are_told_by_patterns() -> None:
