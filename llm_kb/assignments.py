@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from llm_kb.config import LayerConfig, Setting, parse_layer, topic_key
 from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker
+from llm_kb.config_layers import LayerConfig, Setting, parse_layer, topic_key
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.patterns import parse_pattern
 from llm_kb.topics import Layer, Origin

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.atomic import locked, replace_file
-from llm_kb.config import parse_layer
 from llm_kb.config_changes import Change
 from llm_kb.config_keys import Speaker
+from llm_kb.config_layers import parse_layer
 from llm_kb.config_reading import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.toml_text import TomlError, decode_toml

@@ -11,17 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.assignments import parse_knowledge
-from llm_kb.config import (
-    LayerConfig,
-    default_layer,
-    find_withheld,
-    load_path_values,
-    merge,
-    parse_layer,
-    resolve,
-)
+from llm_kb.config import find_withheld, load_path_values, resolve
 from llm_kb.config_fragments import FragmentPlaces, read_fragment
 from llm_kb.config_keys import Speaker
+from llm_kb.config_layers import LayerConfig, default_layer, merge, parse_layer
 from llm_kb.config_reading import read_toml
 from llm_kb.errors import ConfigError
 from llm_kb.topics import Config, Layer, Origin

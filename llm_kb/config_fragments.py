@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.assignments import is_assignment, parse_assignment
-from llm_kb.config import LayerConfig, parse_layer
 from llm_kb.config_keys import Speaker, suggest
+from llm_kb.config_layers import LayerConfig, parse_layer
 from llm_kb.config_reading import read_toml
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.topics import Layer, Origin

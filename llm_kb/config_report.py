@@ -10,8 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
-from llm_kb.config import topic_key
 from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
+from llm_kb.config_layers import topic_key
 from llm_kb.topics import Config, Layer, Origin, Topic
 
 Plain: TypeAlias = "bool | int | str | list[str] | None"

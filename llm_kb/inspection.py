@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_kb import checks
-from llm_kb.config import topic_key
+from llm_kb.config_layers import topic_key
 from llm_kb.directory import DirectoryCatalog
 from llm_kb.errors import (
     ConfigError,

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from llm_kb.atomic import locked, replace_file
-from llm_kb.config import LayerConfig
+from llm_kb.config_layers import LayerConfig
 
 TRUST_FILE = "kb-trust.json"
 

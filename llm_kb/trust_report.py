@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from llm_kb.config import LayerConfig, topic_key
+from llm_kb.config_layers import LayerConfig, topic_key
 
 
 def render_request(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.assignments import is_assignment, parse_assignment, parse_knowledge, split_knowledge
-from llm_kb.config import LayerConfig, Setting
 from llm_kb.config_keys import Speaker, Value
+from llm_kb.config_layers import LayerConfig, Setting
 from llm_kb.errors import ConfigError, PatternError, UnknownTopicError
 from llm_kb.topics import Layer, Origin
 

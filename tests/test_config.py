@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.config import (
-    LayerConfig,
-    Setting,
-    default_layer,
-    find_withheld,
-    merge,
-    parse_layer,
-    resolve,
-)
+from llm_kb.config import find_withheld, resolve
 from llm_kb.config_keys import Speaker
+from llm_kb.config_layers import LayerConfig, Setting, default_layer, merge, parse_layer
 from llm_kb.errors import ConfigError
 from llm_kb.references.sources import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.topics import Config, Layer, Layout, Origin, References, Topic

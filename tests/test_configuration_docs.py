@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config import default_layer
 from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key
+from llm_kb.config_layers import default_layer
 from llm_kb.toml_text import decode_toml
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config import LayerConfig, Setting
+from llm_kb.config_layers import LayerConfig, Setting
 from llm_kb.topics import Layer, Origin
 from llm_kb.trust import (
     TrustRecords,
