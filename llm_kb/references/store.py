@@ -57,13 +57,18 @@ class Store:
         return self.root / topic_id
 
     def ids(self) -> list[str]:
-        """Return the ids of the topics that are there, sorted; costs one listing."""
-        try:
-            with os.scandir(self.root) as entries:
-                names = [entry.name for entry in entries if _ID.fullmatch(entry.name)]
-        except OSError:
-            return []
-        return sorted(name for name in names if (self.root / name / TOPIC_FILE).is_file())
+        """Return the ids of the topics that are there, sorted.
+
+        Those that are being swapped at this moment are there as well.
+        """
+        swapped = self.root / ".old"
+        found = {
+            name
+            for place in (self.root, swapped)
+            for name in _list_names(place)
+            if _ID.fullmatch(name) and (place / name / TOPIC_FILE).is_file()
+        }
+        return sorted(found)
 
     def exists(self, topic_id: str) -> bool:
         """Tell whether a topic is there."""
@@ -73,12 +78,12 @@ class Store:
         """Return the text of a topic's `topic.md`; raise UnknownReferenceError without one."""
         path = self.directory(topic_id) / TOPIC_FILE
         try:
-            try:
-                return path.read_text("utf-8")
-            except FileNotFoundError:
-                # Perhaps between the two renames of a swap, or after a kill there.
-                with self.lock(topic_id, create=False):
-                    return path.read_text("utf-8")
+            while not path.exists() and (self.root / ".old" / topic_id).exists():
+                # Between the two renames of a swap: over at once, unless it was killed there.
+                with suppress(_BusyError), _locked(self.root / ".locks" / topic_id, wait=False):
+                    self._recover(topic_id)
+                time.sleep(0.01)
+            return path.read_text("utf-8")
         except FileNotFoundError as error:
             raise UnknownReferenceError(topic_id, self.ids()) from error
         except (OSError, UnicodeDecodeError) as error:
@@ -159,8 +164,10 @@ class Store:
         if current.exists():
             old.parent.mkdir(exist_ok=True)
             current.rename(old)
-        staged.rename(current)
-        self._trash(old)
+        try:
+            staged.rename(current)
+        finally:
+            self._recover(topic_id)
 
     def delete(self, topic_id: str) -> None:
         """Delete a topic at once. The caller holds the lock."""
@@ -170,18 +177,14 @@ class Store:
         """Put right what killed processes left; costs a look for three directories."""
         leftovers = set()
         for place in (".staging", ".old"):
-            with suppress(OSError):
-                leftovers |= {
-                    entry.name.rpartition(".")[0] if place == ".staging" else entry.name
-                    for entry in os.scandir(self.root / place)
-                }
+            names = _list_names(self.root / place)
+            leftovers |= {n.rpartition(".")[0] if place == ".staging" else n for n in names}
         for topic_id in sorted(leftovers):
             # Who holds the lock is at work, and cleans up himself.
             with suppress(_BusyError), _locked(self.root / ".locks" / topic_id, wait=False):
                 self._recover(topic_id)
-        with suppress(OSError):
-            for entry in list(os.scandir(self.root / ".trash")):
-                shutil.rmtree(entry.path, ignore_errors=True)
+        for name in _list_names(self.root / ".trash"):
+            shutil.rmtree(self.root / ".trash" / name, ignore_errors=True)
 
     def _recover(self, topic_id: str) -> None:
         """Finish or undo a swap that was cut short, and drop what was in the making."""
@@ -201,6 +204,13 @@ class Store:
         with suppress(FileNotFoundError):
             directory.rename(target)
             shutil.rmtree(target, ignore_errors=True)
+
+
+def _list_names(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - names are all we need
+    except OSError:
+        return []
 
 
 class _BusyError(Exception):

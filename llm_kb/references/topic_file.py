@@ -175,7 +175,7 @@ def with_heading(title: str, body: str) -> str:
 
 def without_heading(title: str, body: str) -> str:
     """Return a description without a heading that only repeats the title."""
-    return body.strip().removeprefix(f"# {title}\n").strip()
+    return f"{body.strip()}\n".removeprefix(f"# {title}\n").strip()
 
 
 def change_topic_file(

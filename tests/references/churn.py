@@ -1,0 +1,61 @@
+"""A process that creates or refreshes one topic over and over, to be killed at it.
+
+python -m tests.references.churn refresh|create ROOT SOURCE [TIMES]
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+
+from llm_kb.references.library import Library
+from llm_kb.references.plan import TopicRequest
+from llm_kb.references.sources import LocalSource
+from llm_kb.topics import References
+
+FILES = 25
+TOPIC = "topic-churn"
+
+
+def request(source: Path) -> TopicRequest:
+    """The topic this is about."""
+    return TopicRequest(
+        topic_id=TOPIC, title="Churn", body="", sources=(LocalSource(url=str(source)),)
+    )
+
+
+def write_version(source: Path, number: str) -> None:
+    """Put a new version of the source in the place of the old one, at once."""
+    version = source.with_name(f"{source.name}-{number}")
+    for n in range(FILES):
+        path = version / f"d{n % 3}" / f"{n}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Version {number}\n" * 20)
+    link = source.with_name(f"{source.name}-link-{number}")
+    link.symlink_to(version)
+    link.replace(source)
+
+
+def churn(action: str, root: Path, source: Path, times: int | None) -> None:
+    """Do it until killed, or so many times."""
+    library = Library(root=root, settings=References())
+    print("ready", flush=True)  # noqa: T201 - the parent waits for it
+    for turn in itertools.count() if times is None else range(times):
+        write_version(source, f"{os.getpid()}.{turn}")
+        if action == "create":
+            if library.store.exists(TOPIC):
+                library.delete(TOPIC)
+            library.create(request(source), lambda plan: True)
+        else:
+            library.refresh(TOPIC, lambda plan, reason: True)
+
+
+if __name__ == "__main__":
+    churn(
+        sys.argv[1],
+        Path(sys.argv[2]),
+        Path(sys.argv[3]),
+        int(sys.argv[4]) if len(sys.argv) > 4 else None,
+    )

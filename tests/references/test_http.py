@@ -1,0 +1,249 @@
+"""What a server may do to us: each attack, and that it fails."""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from llm_kb.references.errors import (
+    BlockedAddressError,
+    FetchError,
+    PlanChangedError,
+    TooLargeError,
+)
+from llm_kb.references.http import HttpPolicy, Response, request
+from tests.references.sites import Answer, Site
+
+TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5, max_bytes=100_000)
+STRICT = HttpPolicy(timeout=5)
+
+
+def resolve_to(*addresses: str) -> Callable[[str, int], Sequence[str]]:
+    return lambda host, port: addresses
+
+
+def test_a_page_is_read(site: Site) -> None:
+    response = request(site.put("/a?b=c d", "hello"), TRUSTING)
+    assert (response.status, response.body, response.content_type, response.charset) == (
+        404,
+        b"",
+        "text/html",
+        "utf-8",
+    )
+    site.put("/a?b=c%20d", "hello")
+    assert request(f"{site.url}/a?b=c d", TRUSTING).body == b"hello"
+
+
+def test_loopback_is_refused_unless_the_user_allows_it(site: Site) -> None:
+    with pytest.raises(BlockedAddressError, match="allow_hosts"):
+        request(site.put("/", "secret"), STRICT)
+    assert site.requests == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "2130706433", "0x7f.1", "[::1]", "127.1", "0"])
+def test_other_names_of_loopback_are_refused(site: Site, host: str) -> None:
+    port = site.url.rpartition(":")[2]
+    with pytest.raises(FetchError) as caught:
+        request(f"http://{host}:{port}/", TRUSTING)
+    assert "private or reserved" in str(caught.value) or "cannot resolve" in str(caught.value)
+    assert site.requests == []
+
+
+def test_a_name_that_resolves_to_loopback_is_refused(site: Site) -> None:
+    policy = HttpPolicy(timeout=5, resolver=resolve_to("127.0.0.1"))
+    with pytest.raises(BlockedAddressError):
+        request(site.url.replace("127.0.0.1", "evil.example"), policy)
+    assert site.requests == []
+
+
+def test_one_private_address_among_public_ones_is_refused() -> None:
+    policy = HttpPolicy(timeout=5, resolver=resolve_to("93.184.216.34", "10.0.0.1"))
+    with pytest.raises(BlockedAddressError, match=r"10\.0\.0\.1"):
+        request("http://evil.example/", policy)
+
+
+def test_what_was_checked_is_what_is_connected_to(site: Site) -> None:
+    """A second answer of the name server (rebinding) is never asked for."""
+    asked: list[str] = []
+
+    def rebinding(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
+
+    site.put("/", "hello")
+    policy = HttpPolicy(timeout=5, allow_hosts=("wiki.corp",), resolver=rebinding)
+    assert request(site.url.replace("127.0.0.1", "wiki.corp") + "/", policy).body == b"hello"
+    assert asked == ["wiki.corp"]
+    assert site.received[0]["host"].startswith("wiki.corp:")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://localhost/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "//10.0.0.1/",
+    ],
+)
+def test_a_redirect_into_a_private_network_is_refused(site: Site, target: str) -> None:
+    with pytest.raises(BlockedAddressError):
+        request(site.redirect("/a", target), TRUSTING)
+
+
+@pytest.mark.parametrize(
+    "target", ["file:///etc/passwd", "ftp://e.org/", "gopher://e.org/", "data:,x"]
+)
+def test_a_redirect_to_another_protocol_is_refused(site: Site, target: str) -> None:
+    with pytest.raises(FetchError, match="no web page"):
+        request(site.redirect("/a", target), TRUSTING)
+
+
+def test_redirects_are_followed_so_far_and_no_further(site: Site) -> None:
+    for n in range(8):
+        site.redirect(f"/{n}", f"/{n + 1}")
+    site.put("/8", "end")
+    assert request(f"{site.url}/3", TRUSTING).body == b"end"
+    with pytest.raises(FetchError, match="more than 5 redirects"):
+        request(f"{site.url}/0", TRUSTING)
+
+
+def test_a_redirect_to_a_host_that_was_not_planned_is_refused(site: Site) -> None:
+    site.put("/b", "b")
+    url = site.redirect("/a", site.url.replace("127.0.0.1", "localhost") + "/b")
+    policy = HttpPolicy(timeout=5, allow_hosts=("127.0.0.1", "localhost"))
+    assert request(url, policy).body == b"b"
+    with pytest.raises(PlanChangedError, match="another host, localhost"):
+        request(url, policy, hosts={"127.0.0.1"})
+
+
+def test_ten_declared_gigabytes_are_not_waited_for(site: Site) -> None:
+    url = site.answer("/big", Answer(b"x", headers={"Content-Length": "10000000000"}))
+    started = time.monotonic()
+    with pytest.raises(TooLargeError, match="10,000,000,000 bytes"):
+        request(url, TRUSTING)
+    assert time.monotonic() - started < 4
+
+
+def test_an_endless_body_is_cut_off(site: Site) -> None:
+    sent = 0
+
+    def pour(handler: BaseHTTPRequestHandler) -> None:
+        nonlocal sent
+        handler.send_response(200)
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.close_connection = True
+        for _ in range(10_000):
+            handler.wfile.write(b"x" * 100_000)
+            sent += 100_000
+
+    with pytest.raises(TooLargeError, match="over the limit of 100,000"):
+        request(site.answer("/pour", pour), TRUSTING)
+    assert sent < 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        pytest.param("gzip", gzip.compress, id="gzip"),
+        pytest.param("deflate", zlib.compress, id="deflate"),
+    ],
+)
+def test_a_decompression_bomb_is_not_unpacked(
+    site: Site, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    bomb = pack(b"\0" * 50_000_000)
+    assert len(bomb) < 100_000
+    url = site.answer("/bomb", Answer(bomb, headers={"Content-Encoding": encoding}))
+    with pytest.raises(TooLargeError, match="over the limit"):
+        request(url, TRUSTING)
+
+
+def test_compressed_pages_are_read(site: Site) -> None:
+    headers = {"Content-Encoding": "gzip"}
+    url = site.answer("/z", Answer(gzip.compress(b"hello" * 1000), headers=headers))
+    assert request(url, TRUSTING).body == b"hello" * 1000
+    assert site.received[0]["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(
+            Answer(gzip.compress(b"hello" * 1000)[:-20], headers={"Content-Encoding": "gzip"}),
+            "ended early",
+            id="truncated gzip",
+        ),
+        pytest.param(
+            Answer(b"no gzip", headers={"Content-Encoding": "gzip"}),
+            "incorrect header",
+            id="no gzip",
+        ),
+        pytest.param(
+            Answer(b"x", headers={"Content-Encoding": "br"}), "'br' was not asked for", id="brotli"
+        ),
+    ],
+)
+def test_broken_encodings_are_errors(site: Site, answer: Answer, message: str) -> None:
+    with pytest.raises(FetchError, match=message):
+        request(site.answer("/x", answer), TRUSTING)
+
+
+def test_a_body_shorter_than_declared_is_an_error(site: Site) -> None:
+    def hang_up(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b"x" * 10)
+        handler.close_connection = True
+
+    with pytest.raises(FetchError):
+        request(site.answer("/short", hang_up), TRUSTING)
+
+
+@pytest.mark.parametrize("part", ["head", "body"])
+def test_a_server_that_drips_is_given_up_at_the_deadline(site: Site, part: str) -> None:
+    """Each byte comes in time; only the whole does not."""
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        if part == "body":
+            handler.send_response(200)
+            handler.send_header("Content-Length", "1000")
+            handler.end_headers()
+        else:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        for _ in range(100):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+            time.sleep(0.1)
+
+    started = time.monotonic()
+    with pytest.raises(FetchError, match="no complete answer within 1 s"):
+        request(site.answer("/drip", drip), HttpPolicy(allow_hosts=("127.0.0.1",), timeout=1))
+    assert time.monotonic() - started < 5
+
+
+def test_a_refused_connection_is_an_error() -> None:
+    with pytest.raises(FetchError, match="refused"):
+        request("http://127.0.0.1:9/", TRUSTING)
+
+
+@pytest.mark.parametrize(
+    ("headers", "length"),
+    [
+        ({"content-length": "12"}, 12),
+        ({"content-range": "bytes 0-0/345", "content-length": "1"}, 345),
+        ({"content-range": "bytes 0-0/*", "content-length": "1"}, None),
+        ({"content-length": "-5"}, None),
+        ({}, None),
+    ],
+)
+def test_length_is_that_of_the_whole(headers: dict[str, str], length: int | None) -> None:
+    assert Response(url="", status=200, headers=headers).length == length

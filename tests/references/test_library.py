@@ -1,0 +1,516 @@
+"""Creating, refreshing, changing, verifying and deleting topics, from real sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from llm_kb.references.errors import (
+    DeniedError,
+    NothingFetchedError,
+    PlanChangedError,
+    TooLargeError,
+    TopicExistsError,
+    UnknownPlanError,
+    UnknownReferenceError,
+)
+from llm_kb.references.index import index_path
+from llm_kb.references.library import Created, Library, Refreshed
+from llm_kb.references.plan import Plan, TopicRequest
+from llm_kb.references.provenance import Differences
+from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Source, WebSource
+from tests.references.conftest import Clock
+from tests.references.remotes import Remote
+from tests.references.sites import Answer, Site
+
+PAGE = "<title>Hooks</title><main><h1>Hooks</h1><p>Call them <b>first</b>.</p></main>"
+
+
+def request(*sources: Source, title: str = "Frob") -> TopicRequest:
+    return TopicRequest(
+        topic_id="topic-frob", title=title, body="Frobnicates.", tags=("x",), sources=sources
+    )
+
+
+def yes(*_: object) -> bool:
+    return True
+
+
+def never(*_: object) -> bool:
+    raise AssertionError("nobody should be asked")
+
+
+def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
+    root = library.store.directory(topic_id)
+    return {
+        path.relative_to(root).as_posix(): path.read_text()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.name not in {"topic.md", ".provenance.json"}
+    }
+
+
+def test_a_repository_is_fetched_whole_and_its_commit_recorded(
+    library: Library, remote: Remote
+) -> None:
+    created = library.create(request(GitSource(url=remote.url, ref="main")), yes)
+
+    assert created == Created(topic_id="topic-frob", file_count=3, chunk_count=3)
+    assert files_of(library) == {
+        "README.md": "# Frob\n\nFrobnicates widgets.\n",
+        "docs/guide.md": "# Guide\n\n## Lifecycle hooks\n\nCall `on_mount` first.\n",
+        "src/frob.py": "def frobnicate(widget):\n    return widget\n",
+    }
+    topic = library.store.read("topic-frob")
+    assert topic.sources == (GitSource(url=remote.url, ref="main", commit=remote.commit),)
+    assert topic.files == ("README.md", "docs/guide.md", "src/frob.py")
+    record = library.store.read_provenance("topic-frob").files["README.md"]
+    assert (record.url, record.revision, record.commit) == (remote.url, "main", remote.commit)
+    assert record.fetched_at == "2025-06-15T10:00:00Z"
+    assert library.verify("topic-frob") == Differences()
+
+
+@pytest.mark.parametrize(
+    ("paths", "files"),
+    [
+        pytest.param(("docs/",), ["docs/guide.md"], id="directory"),
+        pytest.param(("docs",), ["docs/guide.md"], id="directory without slash"),
+        pytest.param(("README.md", "src/"), ["README.md", "src/frob.py"], id="file and directory"),
+        pytest.param(("README",), None, id="no prefix of a name"),
+    ],
+)
+def test_paths_choose_what_is_planned_and_fetched(
+    library: Library, remote: Remote, paths: tuple[str, ...], files: list[str] | None
+) -> None:
+    wanted = request(GitSource(url=remote.url, paths=paths))
+    if files is None:
+        with pytest.raises(NothingFetchedError, match="no file matches the path 'README'"):
+            library.create(wanted, never)
+        return
+    plan = library.plan(wanted)
+    library.create(wanted, yes)
+    assert list(files_of(library)) == files
+    assert plan.files == len(files)
+    assert plan.size == sum(len(text) for text in files_of(library).values())
+
+
+def test_a_page_becomes_markdown_under_a_name_made_of_its_url(library: Library, site: Site) -> None:
+    url = site.put("/learn/0.6/", PAGE)
+    library.create(request(WebSource(url=url)), yes)
+    name = f"127-0-0-1-{site.url.rpartition(':')[2]}-learn-0-6.md"
+    assert files_of(library) == {name: "# Hooks\n\nCall them **first**.\n"}
+
+
+def test_several_repositories_get_a_folder_each_and_pages_none(
+    library: Library, remote: Remote, site: Site, tmp_path: Path
+) -> None:
+    other = Remote(tmp_path / "elsewhere" / "frob")
+    other.write({"README.md": "other"})
+    sources = (
+        GitSource(url=remote.url, paths=("README.md",)),
+        GitSource(url=other.url),
+        WebSource(url=site.put("/a", PAGE)),
+    )
+    library.create(request(*sources), yes)
+    assert [name.partition("127")[0] for name in files_of(library)] == [
+        "",
+        "frob/README.md",
+        "frob-2/README.md",
+    ]
+
+
+@pytest.mark.parametrize("name", ["topic.md", ".provenance.json", "TOPIC.MD"])
+def test_files_that_would_replace_ours_get_a_folder(
+    library: Library, tmp_path: Path, name: str
+) -> None:
+    remote = Remote(tmp_path / "hostile")
+    remote.write({name: "+++\nid = 'x'\n+++\n", "a.md": "a"})
+    library.create(request(GitSource(url=remote.url)), yes)
+    assert library.store.read("topic-frob").title == "Frob"
+    assert set(library.store.hash_files("topic-frob")) == {f"hostile/{name}", "hostile/a.md"}
+
+
+def test_a_crawl_stays_on_the_host_below_the_page_and_keeps_to_robots(
+    library: Library, site: Site
+) -> None:
+    site.put("/robots.txt", "User-agent: *\nDisallow: /docs/secret")
+    start = site.put(
+        "/docs/",
+        "<p>start <a href='a.html'>a</a> <a href='secret.html'>s</a> <a href='/other'>o</a>"
+        "<a href='https://example.com/docs/x'>e</a> <a href='logo.png'>l</a></p>",
+    )
+    site.put("/docs/a.html", "<p>a <a href='b.html#part'>b</a></p>")
+    site.put("/docs/b.html", "<p>b <a href='c.html'>c</a></p>")
+    site.put("/docs/c.html", "<p>too deep</p>")
+    site.put("/docs/secret.html", "<p>secret</p>")
+    created = library.create(request(CrawlSource(url=start, depth=2)), yes)
+    assert created.file_count == 3
+    folder = f"127-0-0-1-{site.url.rpartition(':')[2]}"
+    assert list(files_of(library)) == [f"{folder}/docs/{x}.md" for x in ("a", "b", "index")]
+    asked = {line.split()[1] for line in site.requests}
+    assert not asked & {"/docs/secret.html", "/other", "/docs/c.html", "/docs/logo.png"}
+
+
+def test_a_crawl_takes_the_pages_that_llms_txt_lists(library: Library, site: Site) -> None:
+    start = site.put("/docs/", "<p>start</p>")
+    site.put("/docs/llms.txt", "# Docs\n\n- [One](one.md): first\n- [Far](https://e.org/x.md)\n")
+    site.answer("/docs/one.md", Answer(b"# One\n\nas *Markdown*", kind="text/markdown"))
+    plan = library.plan(request(CrawlSource(url=start, depth=0)))
+    assert [page.url for page in plan.sources[0].pages] == [start, f"{site.url}/docs/one.md"]
+    assert plan.sources[0].notes == ("pages as listed in llms.txt",)
+
+
+def test_a_crawl_stops_at_max_pages_and_says_so(library: Library, site: Site) -> None:
+    start = site.put("/d/", "".join(f"<a href='{n}.html'>{n}</a>" for n in range(9)))
+    for n in range(9):
+        site.put(f"/d/{n}.html", "<p>x</p>")
+    plan = library.plan(request(CrawlSource(url=start, max_pages=4)))
+    assert (plan.files, plan.sources[0].notes) == (
+        4,
+        ("stopped at 4 pages; max_pages allows more",),
+    )
+
+
+def test_a_page_that_names_its_markdown_is_kept_as_that(library: Library, site: Site) -> None:
+    site.answer("/p.md", Answer(b"# From *Markdown*\n", kind="text/markdown"))
+    url = site.put(
+        "/p", "<head><link rel=alternate type=text/markdown href=/p.md></head><p>" + "html" * 20
+    )
+    library.create(request(WebSource(url=url)), yes)
+    assert list(files_of(library).values()) == ["# From *Markdown*\n"]
+
+
+def test_a_local_directory_is_copied_without_links(library: Library, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "sub").mkdir(parents=True)
+    (notes / "sub" / "a.md").write_text("a")
+    (notes / "out").symlink_to("/etc/passwd")
+    library.create(request(LocalSource(url=str(notes))), yes)
+    assert files_of(library) == {"sub/a.md": "a"}
+
+
+# What goes wrong
+
+
+def test_one_failing_source_is_a_warning(library: Library, remote: Remote, site: Site) -> None:
+    missing = WebSource(url=f"{site.url}/missing")
+    created = library.create(request(GitSource(url=remote.url), missing), yes)
+    assert created.file_count == 3
+    assert created.warnings == (f"cannot fetch {site.url}/missing: the server answered 404",)
+
+
+def test_all_sources_failing_is_an_error_and_nobody_is_asked(library: Library, site: Site) -> None:
+    sources = (WebSource(url=f"{site.url}/a"), WebSource(url=f"{site.url}/b"))
+    with pytest.raises(NothingFetchedError) as caught:
+        library.create(request(*sources), never)
+    assert caught.value.reasons == tuple(
+        f"{source.url}: the server answered 404" for source in sources
+    )
+    assert library.store.ids() == []
+
+
+def test_an_empty_repository_is_an_error(library: Library, tmp_path: Path) -> None:
+    remote = Remote(tmp_path / "empty")
+    remote.write({})
+    with pytest.raises(NothingFetchedError, match="it holds no file to fetch"):
+        library.create(request(GitSource(url=remote.url)), never)
+
+
+def test_denial_fetches_nothing_and_suggests_paths(library: Library, remote: Remote) -> None:
+    with pytest.raises(DeniedError, match="`paths` filter"):
+        library.create(request(GitSource(url=remote.url)), lambda plan: False)
+    assert library.store.ids() == []
+    assert not (library.root / ".staging").exists()
+
+
+def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
+    wanted = request(GitSource(url=remote.url))
+    first = library.create(wanted, yes)
+    assert library.create(wanted, never) == first
+    with pytest.raises(TopicExistsError, match="topic-frob"):
+        library.create(replace(wanted, body="Another."), never)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        pytest.param({"max_files": 2}, "3 files, over max_files", id="files"),
+        pytest.param({"max_bytes": 100}, "over max_bytes", id="bytes"),
+    ],
+)
+def test_limits_hold_before_anybody_is_asked(
+    library: Library, remote: Remote, limits: dict[str, int], message: str
+) -> None:
+    limited = replace(library, settings=replace(library.settings, **limits))
+    with pytest.raises((TooLargeError, NothingFetchedError), match=message):
+        limited.create(request(GitSource(url=remote.url)), never)
+
+
+# Plans and approval
+
+
+def test_a_plan_has_exact_figures_and_keeps_nothing(library: Library, remote: Remote) -> None:
+    plan = library.plan(request(GitSource(url=remote.url)))
+    assert (plan.files, plan.size) == (3, 123)
+    assert plan.summary == f"{remote.url} (3 files, 123 B)"
+    assert not library.root.exists()
+
+
+def test_a_pending_plan_is_carried_out_once(library: Library, remote: Remote) -> None:
+    plan = library.plan(request(GitSource(url=remote.url)))
+    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    remote.write({"later.md": "not approved"})
+    library.carry_out(plan.id)
+    assert list(files_of(library)) == ["README.md", "docs/guide.md", "src/frob.py"]
+    with pytest.raises(UnknownPlanError, match="it was used or dropped"):
+        library.carry_out(plan.id)
+
+
+def test_a_plan_whose_execution_failed_still_waits(library: Library, site: Site) -> None:
+    plan = library.plan(request(WebSource(url=site.put("/a", PAGE))))
+    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    site.answers.clear()
+    with pytest.raises(NothingFetchedError):
+        library.carry_out(plan.id)
+    assert [pending.plan for pending in library.pending.list()] == [plan]
+
+
+def test_a_plan_changed_on_disk_is_refused(library: Library, remote: Remote) -> None:
+    plan = library.plan(request(GitSource(url=remote.url, paths=("docs/",))))
+    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    path = library.root / ".pending" / f"{plan.id}.json"
+    path.write_text(path.read_text().replace('"docs/"', '"src/"'))
+    with pytest.raises(UnknownPlanError, match="changed since it was planned"):
+        library.carry_out(plan.id)
+
+
+def test_an_approval_counts_for_this_plan_alone_and_once(library: Library, remote: Remote) -> None:
+    wanted = request(GitSource(url=remote.url))
+    plan = library.plan(wanted)
+    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    library.pending.approve(plan.id)
+    remote.write({"more.md": "more"})  # what was approved is no longer what is there
+    with pytest.raises(AssertionError, match="nobody should be asked"):
+        library.create(wanted, never)
+    remote.git("reset", "--quiet", "--hard", "HEAD~1")
+    assert library.create(wanted, never).file_count == 3
+    library.delete("topic-frob")
+    with pytest.raises(AssertionError, match="nobody should be asked"):
+        library.create(wanted, never)
+
+
+def test_a_page_that_outgrows_its_plan_is_asked_about_again(library: Library, site: Site) -> None:
+    url = site.put("/a", PAGE)
+    asked: list[Plan] = []
+
+    def approve(plan: Plan) -> bool:
+        asked.append(plan)
+        if len(asked) == 1:
+            site.put("/a", PAGE + "<p>" + "more " * 50_000)
+        return True
+
+    library.create(request(WebSource(url=url)), approve)
+    assert [plan.size for plan in asked] == [len(PAGE), len(PAGE) + 250_003]
+
+
+def test_a_redirect_to_another_host_after_the_plan_is_refused_in_the_end(
+    library: Library, site: Site
+) -> None:
+    url = site.put("/a", PAGE)
+    elsewhere = site.url.replace("127.0.0.1", "localhost") + "/b"
+    site.put("/b", PAGE)
+
+    def approve(plan: Plan) -> bool:
+        # Every plan is made while the page is honest, and fetched when it no longer is.
+        site.redirect("/a", elsewhere)
+        return True
+
+    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    trusting = replace(library, settings=allowed)
+    asked: list[str] = []
+
+    def ask(plan: Plan) -> bool:
+        asked.append(plan.describe())
+        return approve(plan)
+
+    trusting.create(request(WebSource(url=url)), ask)
+    assert len(asked) == 2
+    assert f"redirects to another host: {elsewhere}" in asked[1]
+
+
+def test_a_source_that_changes_at_every_look_is_given_up(library: Library, site: Site) -> None:
+    url = site.put("/a", PAGE)
+
+    def approve(plan: Plan) -> bool:
+        site.put("/a", PAGE * (2 * len(site.requests)) + "x" * 200_000 * len(site.requests))
+        return True
+
+    with pytest.raises(PlanChangedError, match="approve the new plan"):
+        library.create(request(WebSource(url=url)), approve)
+    assert library.store.ids() == []
+
+
+# Refresh
+
+
+def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
+    library: Library, remote: Remote, clock: Clock
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    root = library.store.directory("topic-frob")
+    before = (root / "src/frob.py").stat()
+    remote.git("rm", "--quiet", "README.md")
+    commit = remote.write({"docs/guide.md": "# New guide\n", "docs/more.md": "more"})
+    clock.now += timedelta(days=40)
+
+    refreshed = library.refresh("topic-frob", never)
+
+    assert refreshed == Refreshed(
+        topic_id="topic-frob", changed=True, added=1, modified=1, removed=1, file_count=3
+    )
+    assert files_of(library) == {
+        "docs/guide.md": "# New guide\n",
+        "docs/more.md": "more",
+        "src/frob.py": "def frobnicate(widget):\n    return widget\n",
+    }
+    after = (root / "src/frob.py").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    topic = library.store.read("topic-frob")
+    assert topic.sources == (GitSource(url=remote.url, commit=commit),)
+    assert topic.fetched_at == clock.now
+    assert topic.files == ("docs/guide.md", "docs/more.md", "src/frob.py")
+    assert library.verify("topic-frob") == Differences()
+
+
+def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
+    library: Library, site: Site, clock: Clock
+) -> None:
+    library.create(request(WebSource(url=site.put("/a", PAGE))), yes)
+    index = index_path(library.store.directory("topic-frob"))
+    before = index.stat().st_mtime_ns
+    site.requests.clear()
+    clock.now += timedelta(days=40)
+    assert library.store.read("topic-frob").is_stale(clock.now)
+
+    refreshed = library.refresh("topic-frob", never)
+
+    assert refreshed == Refreshed(topic_id="topic-frob", changed=False, file_count=1)
+    assert site.requests == ["GET /a"]
+    assert site.received[-1]["if-none-match"]
+    assert index.stat().st_mtime_ns == before
+    assert not library.store.read("topic-frob").is_stale(clock.now)
+
+
+def test_refresh_of_an_unchanged_repository_runs_git_once(
+    library: Library, remote: Remote, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    log = tmp_path / "trace"
+    monkeypatch.setenv("GIT_TRACE", "")
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    real = remote.git("--exec-path") + "/git"
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
+    assert library.refresh("topic-frob", never).changed is False
+    runs = log.read_text().splitlines()
+    assert len(runs) == 1
+    assert " ls-remote " in runs[0]
+
+
+def test_a_failed_refresh_leaves_the_topic_as_it_was(
+    library: Library, remote: Remote, clock: Clock
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    before = (library.store.read_text("topic-frob"), files_of(library))
+    remote.directory.rename(remote.directory.with_name("gone"))
+    clock.now += timedelta(days=1)
+    with pytest.raises(NothingFetchedError):
+        library.refresh("topic-frob", never)
+    assert (library.store.read_text("topic-frob"), files_of(library)) == before
+
+
+def test_a_refresh_keeps_the_files_of_a_source_that_failed(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    url = site.put("/a", PAGE)
+    library.create(
+        request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
+    )
+    before = files_of(library)
+    site.answers.clear()
+    remote.write({"README.md": "# Changed\n"})
+    refreshed = library.refresh("topic-frob", never)
+    assert files_of(library) == before | {"README.md": "# Changed\n"}
+    assert refreshed.warnings == (f"cannot fetch {url}: the server answered 404",)
+
+
+def test_refresh_brings_back_files_that_were_lost_or_edited(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    before = files_of(library)
+    root = library.store.directory("topic-frob")
+    (root / "README.md").unlink()
+    (root / "docs/guide.md").write_text("mine")
+    assert library.verify("topic-frob") == Differences(
+        missing=("README.md",), modified=("docs/guide.md",)
+    )
+    library.refresh("topic-frob", never)
+    assert files_of(library) == before
+
+
+def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Remote) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    remote.write({"huge.txt": "x" * 2_000_000})
+    reasons: list[str] = []
+    with pytest.raises(DeniedError):
+        library.refresh("topic-frob", lambda plan, reason: bool(reasons.append(reason)))
+    assert reasons == ["it grew from 123 B to ~2.0 MB"]
+    assert "huge.txt" not in files_of(library)
+
+
+def test_a_hand_edited_topic_file_keeps_its_comments_through_a_refresh(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    path = library.store.directory("topic-frob") / "topic.md"
+    edited = path.read_text().replace("tags =", "# mine\nowner = 'me'\ntags =")
+    path.write_text(edited)
+    commit = remote.write({"a.md": "a"})
+    library.refresh("topic-frob", never)
+    assert path.read_text() == edited.replace(
+        library.store.read_provenance("topic-frob").files["a.md"].commit or "", commit
+    ).replace(edited.split('commit = "')[1][:40], commit).replace(
+        'files = ["README.md"', 'files = ["README.md", "a.md"'
+    )
+
+
+# Change and deletion
+
+
+def test_update_changes_what_is_said_and_nothing_else(library: Library, remote: Remote) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    before = library.store.read("topic-frob")
+    after = library.update("topic-frob", {"status": "obsolete", "tags": ("y",)}, "New words.")
+    assert after == replace(before, status=after.status, tags=("y",), body="# Frob\n\nNew words.\n")
+    assert after.status.value == "obsolete"
+
+
+def test_delete_removes_files_and_index(library: Library, remote: Remote) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    library.delete("topic-frob")
+    assert library.store.ids() == []
+    assert [p.name for p in library.root.rglob("*") if p.is_file()] == ["topic-frob"]  # its lock
+    with pytest.raises(UnknownReferenceError, match="there are: none"):
+        library.delete("topic-frob")
+
+
+@pytest.mark.parametrize("topic_id", ["../x", "a/b", "..", ".index", "", "a\0b", "/etc"])
+def test_an_id_that_leads_outside_names_nothing(library: Library, topic_id: str) -> None:
+    for act in (library.delete, library.verify, library.store.read):
+        with pytest.raises(UnknownReferenceError):
+            act(topic_id)
