@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, unique
 from itertools import groupby
 
 
@@ -15,6 +15,7 @@ class Level(Enum):
     WARNING = "warning"
 
 
+@unique
 class Rule(Enum):
     """Everything that is checked, in the order of a report."""
 

@@ -12,7 +12,7 @@ from tests.memory import MemoryCatalog, make_topic
 
 
 def test_what_cannot_be_read_is_found_and_the_rest_inspected() -> None:
-    files = {"a.md": None, "b.md": 'learn("t", "a") learn("t", "*")', ".c.md": None}
+    files = {"a.md": None, "b.md": 'learn("t") learn("t", "a") learn("t", "*")', ".c.md": None}
     topic = make_topic("t", introduction="What it is.")
     kb = KnowledgeBase(Config(), [(topic, MemoryCatalog(files))])
     inspection = Inspection(kb, Path("/"))
