@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -11,9 +12,13 @@ import pytest
 from cogapp import Cog
 
 from llm_kb.entry import make_options
+from llm_kb.plugin import register_commands
 from tests.console import PROJECT, find_prompts, find_transcripts, iter_commands, transcript
 
 DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+
+HOST = click.Group("llm")
+register_commands(HOST)
 
 COMMANDS = dict(iter_commands())
 
@@ -51,6 +56,38 @@ def test_every_command_and_option_is_documented() -> None:
     }
     assert [name for name in COMMANDS if name not in text] == []
     assert sorted((name, option) for name, option in options if option not in text) == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_of_examples_parse(path: Path) -> None:
+    """Each `llm kb` line of a shell block, up to a pipe, names what there is."""
+    for line in find_shell_lines(path.read_text(encoding="utf-8")):
+        if line.startswith("llm kb"):
+            words = shlex.split(re.split(r"[|<>]", line)[0], comments=True)
+            parse("llm", HOST, words[1:])
+
+
+def find_shell_lines(markdown: str) -> list[str]:
+    """Return the lines of the shell blocks, those that go on joined."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", markdown, re.MULTILINE | re.DOTALL)
+    return "".join(blocks).replace("\\\n", " ").splitlines()
+
+
+def parse(name: str, command: click.Command, words: list[str]) -> None:
+    """Parse words as a command would; files that an example names need not exist."""
+    try:
+        with command.make_context(name, list(words)) as context:
+            if isinstance(command, click.Group):
+                member, found, rest = command.resolve_command(
+                    context,
+                    [*context._protected_args, *context.args],  # noqa: SLF001
+                )
+                assert member is not None
+                assert found is not None
+                parse(member, found, rest)
+    except click.UsageError as error:
+        if not (isinstance(error, click.BadParameter) and "does not exist" in error.message):
+            pytest.fail(f"{name} {words}: {error.message}")
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
