@@ -15,9 +15,10 @@ from llm_kb.capture.emission import (
     parse_emission,
     render_reply,
 )
-from llm_kb.capture.errors import TooManyEntriesError
+from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
 from llm_kb.capture.repository import find_repository
 from llm_kb.capture.store import add_to_store
+from llm_kb.workspace import find_cwd
 
 
 def make_emit_knowledge() -> Tool | None:
@@ -25,7 +26,8 @@ def make_emit_knowledge() -> Tool | None:
 
     Reads directory entries alone: this runs whenever llm collects its tools.
     """
-    return make_emit_tool() if find_repository(Path.cwd()) else None
+    cwd = find_cwd()
+    return make_emit_tool() if cwd and find_repository(cwd, bare=False) else None
 
 
 def make_emit_tool(
@@ -37,7 +39,7 @@ def make_emit_tool(
 ) -> Tool:
     """Return `emit_knowledge`, whose entries come from `commit`.
 
-    The directory is that of the moment of the call unless one is named. `watch` is
+    The repository is that of the moment of the call unless one is named. `watch` is
     told of every entry, new or not, before the model is. After `max_entries` calls
     that reached the store the tool refuses.
     """
@@ -49,7 +51,7 @@ def make_emit_tool(
         if max_entries is not None and count >= max_entries:
             raise TooManyEntriesError(max_entries)
         count += 1
-        addition = add_to_store(directory or Path.cwd(), entry, commit=commit)
+        addition = add_to_store(directory or _find_root(), entry, commit=commit)
         if watch:
             watch(addition)
         return render_reply(addition)
@@ -60,3 +62,11 @@ def make_emit_tool(
         input_schema=EMIT_SCHEMA,
         implementation=emit_knowledge,
     )
+
+
+def _find_root() -> Path:
+    cwd = find_cwd() or Path("/")
+    repository = find_repository(cwd, bare=False)
+    if repository is None:
+        raise NotARepositoryError(cwd)
+    return repository.root

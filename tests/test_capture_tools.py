@@ -84,3 +84,31 @@ def test_a_repository_without_a_commit_is_a_tool_error(
     (output,) = script.last.outputs
     assert output.startswith("Error: the repository of ")
     assert "has no commit yet" in output
+
+
+def test_a_repository_among_the_files_of_a_clone_is_never_written_to(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its configuration, which anyone could have committed, would run programs."""
+    inner = repo.path / "evil.git"
+    repo.git("clone", "--quiet", "--bare", ".", str(inner))
+    hook = inner / "hooks" / "reference-transaction"
+    hook.write_text("#!/bin/sh\ntouch ran\n")
+    hook.chmod(0o755)
+    monkeypatch.chdir(inner)
+    tool = make_emit_knowledge()
+    assert tool is not None
+    assert tool.implementation is not None
+    tool.implementation(entry_type="anti_pattern", pattern="p", instead="i")
+    assert len(repo.note_json()["anti_patterns"]) == 1
+    assert list(repo.path.rglob("ran")) == []
+
+
+def test_a_directory_that_was_deleted_has_no_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert make_emit_knowledge() is None

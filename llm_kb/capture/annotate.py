@@ -13,6 +13,8 @@ from llm_kb.capture.repository import read_config
 from llm_kb.capture.store import Change, Snapshot, change_store
 from llm_kb.git import ObjectReader, run_git
 
+_LOG = ("log", "-1", "--no-show-signature")
+
 
 def annotate(directory: Path, live: LiveInput) -> LiveResult:
     """Write an annotation on its commit and its entries to the store, all at once.
@@ -55,7 +57,7 @@ def _add_all(snapshot: Snapshot, live: LiveInput) -> tuple[KnowledgeStore, int]:
 def _report(
     directory: Path, live: LiveInput, commit: str, written: int, overwrites: bool
 ) -> LiveResult:
-    message = run_git("log", "-1", "--format=%B", commit, cwd=directory).decode(errors="replace")
+    message = run_git(*_LOG, "--format=%B", commit, cwd=directory).decode(errors="replace")
     changed = run_git(
         "diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", commit, cwd=directory
     )

@@ -24,7 +24,7 @@ def repo_knowledge(directory: Path) -> tuple[Topic, Catalog] | None:
     None where there is no repository, or nothing was ever captured in it: that is
     found out without starting a process, and the store itself is read when needed.
     """
-    repository = find_repository(directory)
+    repository = find_repository(directory, bare=False)
     if repository is None or not has_ref(repository, KNOWLEDGE_REF):
         return None
     topic = Topic(

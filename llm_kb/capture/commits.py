@@ -14,6 +14,9 @@ MAX_MESSAGE_BYTES = 10_000
 MAX_DIFF_BYTES = 60_000
 _MAX_NUMSTAT_BYTES = 1_000_000
 
+_LOG = ("log", "-1", "--no-show-signature")
+# Whatever `log.showSignature` says: checking one runs a program that the repository names.
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRange:
@@ -43,14 +46,14 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
 
 def read_subject(directory: Path, commit: str) -> str:
     """Return the first line of a commit's message."""
-    done = run_git("log", "-1", "--format=%s", "--end-of-options", commit, "--", cwd=directory)
+    done = run_git(*_LOG, "--format=%s", "--end-of-options", commit, "--", cwd=directory)
     return done.decode(errors="replace").strip()
 
 
 def read_briefing(directory: Path, commit: str) -> Briefing:
     """Return what a model is told of a commit, never more than fits."""
     message, _ = read_git(
-        "log", "-1", "--format=%B", commit, "--", cwd=directory, limit=MAX_MESSAGE_BYTES
+        *_LOG, "--format=%B", commit, "--", cwd=directory, limit=MAX_MESSAGE_BYTES
     )
     files, too_many = _read_files(directory, commit)
     choice = choose_files(files)

@@ -94,7 +94,14 @@ def read_touches(directory: Path, places: Iterable[str], since: int) -> dict[str
     """Return the times of the commits that touched each place, oldest first."""
     touches: dict[str, list[int]] = {place: [] for place in places}
     command = (
-        *("log", "-z", "--name-only", "--no-renames", "--format=tformat:%x01%ct"),
+        *(
+            "log",
+            "--no-show-signature",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--format=tformat:%x01%ct",
+        ),
         *(f"--max-age={since}", f"--max-count={MAX_COMMITS}", "HEAD", "--"),
     )
     try:

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from llm_kb.capture.repository import Repository
+from llm_kb.errors import KbError
+
+
+class JournalError(KbError):
+    """A record that cannot be read or written."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.path = path
+        self.error = error
+        super().__init__(
+            f"the record of captured commits, {str(path)!r}, cannot be used: {error.strerror}"
+        )
 
 
 class Journal:
@@ -19,15 +32,20 @@ class Journal:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return frozenset()
+        except OSError as error:
+            raise JournalError(self.path, error) from error
         return frozenset(commit for line in lines if (commit := _commit_of(line)))
 
     def append(self, commit: str, *, model: str, written: int, duplicates: int) -> None:
         """Record a commit; it is on disk as far as the system promises when this returns."""
         record = {"commit": commit, "model": model, "written": written, "duplicates": duplicates}
-        self.path.parent.mkdir(exist_ok=True)
-        # Opened to append, a line this short is written in one piece.
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        try:
+            self.path.parent.mkdir(exist_ok=True)
+            # Opened to append, a line this short is written in one piece.
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:
+            raise JournalError(self.path, error) from error
 
 
 def _commit_of(line: str) -> str | None:

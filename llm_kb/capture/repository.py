@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.git import GitError, run_git
+
+_LONGEST_PATH = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,32 +24,35 @@ class Repository:
     """What all work trees share: the refs and the objects."""
 
 
-def find_repository(directory: Path) -> Repository | None:
+def find_repository(directory: Path, *, bare: bool = True) -> Repository | None:
     """Return the repository that git would find from a directory; None without one.
 
     Reads the `.git` entries of the directory and its parents, and starts nothing.
+    Without `bare`, a directory that is a repository itself is passed over: a clone
+    can carry one among its files, with a configuration that runs programs, while a
+    `.git` is never cloned. So whatever happens unasked looks for a `.git` alone.
     """
     directory = directory.absolute()
     for parent in (directory, *directory.parents):
-        git_dir = _git_dir_of(parent)
+        git_dir = _git_dir_of(parent, bare=bare)
         if git_dir:
             return Repository(root=parent, git_dir=git_dir, common_dir=_common_dir_of(git_dir))
     return None
 
 
-def _git_dir_of(directory: Path) -> Path | None:
+def _git_dir_of(directory: Path, *, bare: bool) -> Path | None:
     dot_git = directory / ".git"
     try:
         if dot_git.is_dir():
             return dot_git if _is_git_dir(dot_git) else None
         if dot_git.is_file():
             # A linked work tree or a submodule: one line that says where.
-            said = dot_git.read_text(encoding="utf-8", errors="surrogateescape")
+            said = _read_start(dot_git)
             named = directory / said.removeprefix("gitdir:").strip()
             return named if said.startswith("gitdir:") and named.is_dir() else None
     except OSError:
         return None  # not ours to read, so not ours to use
-    return directory if _is_git_dir(directory) else None
+    return directory if bare and _is_git_dir(directory) else None
 
 
 def _is_git_dir(directory: Path) -> bool:
@@ -58,11 +64,14 @@ def _is_git_dir(directory: Path) -> bool:
 
 
 def _common_dir_of(git_dir: Path) -> Path:
-    try:
-        said = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return git_dir  # the main work tree, or a submodule: it shares with nobody
-    return git_dir / said.strip()
+    named = git_dir / "commondir"
+    # Without it, the main work tree, or a submodule: it shares with nobody.
+    return git_dir / _read_start(named).strip() if named.is_file() else git_dir
+
+
+def _read_start(path: Path) -> str:
+    with path.open("rb") as file:
+        return os.fsdecode(file.read(_LONGEST_PATH))
 
 
 def has_ref(repository: Repository, ref: str) -> bool:
@@ -72,11 +81,12 @@ def has_ref(repository: Repository, ref: str) -> bool:
         return True
     if (common / "reftable").is_dir():
         return _git_has_ref(repository, ref)
+    packed = common / "packed-refs"
     try:
-        packed = (common / "packed-refs").read_bytes()
+        # Only a file: a pipe of that name would be waited for without end.
+        return packed.is_file() and f" {ref}\n".encode() in packed.read_bytes()
     except OSError:
         return False
-    return f" {ref}\n".encode() in packed
 
 
 def _git_has_ref(repository: Repository, ref: str) -> bool:

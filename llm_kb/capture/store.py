@@ -203,7 +203,11 @@ def _queue_of_writers(common_dir: Path) -> Iterator[None]:
     deadline = time.monotonic() + _QUEUE_PATIENCE
     # The directory itself is locked: git does not look at such locks, no file is
     # left behind, and the lock ends with the process however that ends.
-    descriptor = os.open(common_dir, os.O_RDONLY)
+    try:
+        descriptor = os.open(common_dir, os.O_RDONLY)
+    except OSError:
+        yield  # git says what is wrong with the directory
+        return
     try:
         while time.monotonic() < deadline:
             try:

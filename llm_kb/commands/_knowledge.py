@@ -8,17 +8,27 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from llm_kb.capture.emission import clean
 from llm_kb.capture.entries import ANTI_PATTERN, Kind, KnowledgeStore
 from llm_kb.capture.likeness import dedup_key
 from llm_kb.capture.older import load_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.errors import KbError
+from llm_kb.workspace import find_cwd
+
+
+def find_here() -> Path:
+    """Return the current directory, or say that it was deleted."""
+    here = find_cwd()
+    if here is None:
+        raise click.ClickException("the current directory does not exist any more")
+    return here
 
 
 def find_place(file: str) -> str:
     """Return a path, given relative to the current directory, below the repository's root."""
-    root = require_repository(Path.cwd()).root
-    place = os.path.relpath(Path.cwd() / file, root)
+    root = require_repository(find_here()).root
+    place = os.path.relpath(find_here() / file, root)
     # `dir/` covers only what is beneath, so the slash is part of the question.
     return place + "/" if file.endswith("/") and place != "." else place
 
@@ -41,15 +51,15 @@ def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | 
         raise click.UsageError(f"{other}: an entry of this type takes {name}")
     if right is not None and right.startswith(("HEAD", "@")):
         # It would name another commit tomorrow.
-        return read_snapshot(Path.cwd(), right).commit
-    return right
+        return read_snapshot(find_here(), right).commit
+    return None if right is None else clean(right)
 
 
 def remind_of_older(store: KnowledgeStore) -> None:
     """Say on stderr what git-chronicle keeps elsewhere and this store lacks."""
     known = {dedup_key(entry) for entry in store.entries}
     try:
-        older = load_older_stores(Path.cwd())
+        older = load_older_stores(find_here())
     except KbError as error:
         click.echo(f"Warning: {error}", err=True)
         return
@@ -68,8 +78,8 @@ def complete_id(
 ) -> list[CompletionItem]:
     """Complete the ids of this repository's entries, with what they say as help."""
     try:
-        entries = load_store(Path.cwd()).entries
-    except KbError:
+        entries = load_store(find_here()).entries
+    except (KbError, click.ClickException):
         return []
     return [
         CompletionItem(entry.id, help=entry.rule)

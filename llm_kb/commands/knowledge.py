@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import click
 
@@ -19,6 +18,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._groups import ListGroup
 from llm_kb.commands._knowledge import (
     complete_id,
+    find_here,
     find_place,
     parse_id,
     parse_provenance,
@@ -50,14 +50,14 @@ def list_(file: str | None, json_: bool) -> None:
         llm kb knowledge list --scope src/git/ops.py
         llm kb knowledge list --json
     """
-    store = load_store(Path.cwd())
+    store = load_store(find_here())
     remind_of_older(store)
     if file is not None:
         store = filter_by_file(store, find_place(file))
     if json_:
         click.echo(dump_store(store), nl=False)
     elif store.entries:
-        facts = gather_facts(Path.cwd(), store.entries)
+        facts = gather_facts(find_here(), store.entries)
         click.echo(render_entries(store.entries, facts, int(time.time())))
     else:
         click.echo("No entries.", err=True)
@@ -127,7 +127,7 @@ def add(
     provenance = parse_provenance(entry.kind, decided_in=decided_in, learned_from=learned_from)
     if provenance:
         entry = with_provenance(entry, provenance)
-    addition = add_to_store(Path.cwd(), entry, id_=id_, provenance=False)
+    addition = add_to_store(find_here(), entry, id_=id_, provenance=False)
     if addition.is_new:
         click.echo(f"Added {type_}: {addition.entry.id}")
     else:
@@ -148,7 +148,7 @@ def remove(id_: str) -> None:
     \b
         llm kb knowledge remove conv-3
     """
-    for entry in remove_from_store(Path.cwd(), id_):
+    for entry in remove_from_store(find_here(), id_):
         click.echo(f"Removed: {render_short(entry)}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import BinaryIO
 
 import click
@@ -11,6 +10,7 @@ from llm_kb.capture.annotate import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
 from llm_kb.capture.entries import dump_json
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._knowledge import find_here
 
 
 @click.command()
@@ -32,4 +32,4 @@ def annotate(file: BinaryIO) -> None:
         EOF
     """
     live = parse_live_input(file.read())
-    click.echo(dump_json(write_annotation(Path.cwd(), live).to_json()), nl=False)
+    click.echo(dump_json(write_annotation(find_here(), live).to_json()), nl=False)

@@ -14,6 +14,7 @@ from llm_kb.capture.journal import Journal
 from llm_kb.capture.store import require_repository
 from llm_kb.capture_agent import Captured, capture_commits
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._knowledge import find_here
 from llm_kb.menu import estimate_tokens
 from llm_kb.plain_text import one_line, shorten
 
@@ -39,7 +40,7 @@ def capture(revisions: tuple[str, ...], model_id: str | None, again: bool, dry_r
         llm kb knowledge capture main..HEAD -m gpt-4o-mini
         llm kb knowledge capture HEAD~20..HEAD --dry-run
     """
-    repository = require_repository(Path.cwd())
+    repository = require_repository(find_here())
     journal = Journal(repository)
     found = resolve_commits(repository.root, revisions or ("HEAD",))
     seen = frozenset() if again else journal.read()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from llm_kb.capture.emission import render_short
@@ -12,6 +10,7 @@ from llm_kb.capture.sync import Outcome, Pull, has_store
 from llm_kb.capture.sync import pull as pull_store
 from llm_kb.capture.sync import push as push_store
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._knowledge import find_here
 
 
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -39,7 +38,7 @@ def pull(remote: str) -> None:
         llm kb knowledge pull
         llm kb knowledge pull upstream
     """
-    echo_pull(pull_store(Path.cwd(), remote), remote)
+    echo_pull(pull_store(find_here(), remote), remote)
 
 
 @click.command()
@@ -55,9 +54,9 @@ def push(remote: str) -> None:
     \b
         llm kb knowledge push
     """
-    if not has_store(Path.cwd()):
+    if not has_store(find_here()):
         raise click.ClickException("there is nothing to push: no entry was ever captured here")
-    for pulled in push_store(Path.cwd(), remote):
+    for pulled in push_store(find_here(), remote):
         echo_pull(pulled, remote)
     click.echo(f"Pushed to {remote}.")
 
@@ -73,7 +72,7 @@ def import_() -> None:
     \b
         llm kb knowledge import
     """
-    additions = import_older(Path.cwd())
+    additions = import_older(find_here())
     for addition in additions:
         if addition.is_new:
             click.echo(f"Added {addition.entry.kind.name}: {render_short(addition.entry)}")

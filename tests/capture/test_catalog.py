@@ -138,10 +138,13 @@ def test_a_store_emptied_again_has_no_subjects(repo: Repo) -> None:
     assert open_catalog(repo.path).list_subjects() == Listing(subjects=())
 
 
-def test_a_bare_repository_has_the_topic_too(filled: Repo, tmp_path: Path) -> None:
-    filled.git("clone", "--quiet", "--mirror", ".", str(tmp_path / "bare.git"))
-    catalog = open_catalog(tmp_path / "bare.git")
-    assert len(catalog.list_subjects().subjects) == 2
+def test_a_repository_among_the_files_of_a_clone_is_not_looked_at(filled: Repo) -> None:
+    """Anyone could have committed it, with a configuration that runs programs."""
+    inner = filled.path / "vendor" / "evil.git"
+    filled.git("clone", "--quiet", "--mirror", ".", str(inner))
+    found = repo_knowledge(inner)
+    assert found is not None
+    assert found[0].root == filled.path
 
 
 def test_sha256(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from llm_kb.capture.journal import Journal
+import pytest
+
+from llm_kb.capture.journal import Journal, JournalError
 from llm_kb.capture.repository import find_repository
 from tests.capture.repositories import Repo
 
@@ -32,3 +34,12 @@ def test_a_line_cut_short_is_passed_over(repo: Repo) -> None:
 def test_it_is_no_part_of_the_work_tree(repo: Repo) -> None:
     journal_of(repo).append("aaa", model="m", written=0, duplicates=0)
     assert repo.git("status", "--porcelain") == ""
+
+
+def test_a_record_that_cannot_be_kept_is_an_error(repo: Repo) -> None:
+    journal = journal_of(repo)
+    journal.path.parent.write_text("a file where the directory goes")
+    with pytest.raises(JournalError, match="cannot be used"):
+        journal.append("aaa", model="m", written=0, duplicates=0)
+    with pytest.raises(JournalError, match=r"captured\.jsonl"):
+        journal.read()

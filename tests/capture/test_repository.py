@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,24 @@ def test_a_bare_repository(repo: Repo, tmp_path: Path) -> None:
     repo.git("clone", "--quiet", "--bare", ".", str(bare))
     expected = Repository(root=bare, git_dir=bare, common_dir=bare)
     assert find_repository(bare) == find_repository(bare / "refs") == expected
+
+
+def test_a_bare_repository_can_be_passed_over(repo: Repo) -> None:
+    bare = repo.path / "bare.git"
+    repo.git("clone", "--quiet", "--bare", ".", str(bare))
+    found = find_repository(bare, bare=False)
+    assert found is not None
+    assert found.root == repo.path
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_pipes_in_the_place_of_files_are_not_waited_for(repo: Repo) -> None:
+    git_dir = repo.path / ".git"
+    for name in ("commondir", "packed-refs"):
+        os.mkfifo(git_dir / name)
+    found = find_repository(repo.path)
+    assert found == Repository(root=repo.path, git_dir=git_dir, common_dir=git_dir)
+    assert not has_ref(found, KNOWLEDGE_REF)
 
 
 @pytest.mark.parametrize(
