@@ -64,14 +64,17 @@ class Key:
 
 def describe_found(value: object) -> str:
     """Name a TOML value for an error, short and on one line."""
-    names = {bool: "", int: "the number ", float: "the number ", str: "", list: "a list"}
-    shown = repr(value).lower() if isinstance(value, bool) else repr(value)
     if isinstance(value, dict):
         return "a table"
+    shown = repr(value).lower() if isinstance(value, bool) else repr(value)
     if isinstance(value, list):
         return f"the list {shown}" if len(shown) <= 60 else "a list"
-    prefix = names.get(type(value), f"the {type(value).__name__} ")
-    return prefix + (shown if len(shown) <= 60 else f"{shown[:57]}...")
+    if len(shown) > 60:
+        shown = f"{shown[:57]}..."
+    if isinstance(value, bool | str):
+        return shown
+    kind = "number" if isinstance(value, int | float) else type(value).__name__
+    return f"the {kind} {shown}"
 
 
 def read_flag(value: object, _speaker: Speaker) -> bool:

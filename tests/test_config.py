@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,31 @@ ELSEWHERE = (
             {"kb": {"config_load_paths": ".llm"}},
             "kb.config_load_paths: found '.llm'; allowed: a list of strings, as in ['.llm']",
             id="string for a list",
+        ),
+        pytest.param(
+            {"kb": {"config_load_paths": [""]}},
+            "kb.config_load_paths: found ''; allowed: a list of directories, each a string",
+            id="empty load path",
+        ),
+        pytest.param(
+            {"kb": {"config_load_paths": {"a": 1}}},
+            "kb.config_load_paths: found a table; allowed: a list of strings",
+            id="table for a list",
+        ),
+        pytest.param(
+            {"kb": {"menu_budget": [100] * 50}},
+            "kb.menu_budget: found a list; allowed: a whole number, 0 or more",
+            id="a long list",
+        ),
+        pytest.param(
+            {"kb": {"menu": "x" * 100}},
+            f"kb.menu: found '{'x' * 56}...; allowed: subjects, topics",
+            id="a long string",
+        ),
+        pytest.param(
+            {"kb": {"menu": date(2026, 1, 1)}},
+            "kb.menu: found the date datetime.date(2026, 1, 1); allowed: subjects, topics",
+            id="a date",
         ),
         pytest.param(
             {"kb": {"config_load_paths": ["../x"]}},
@@ -476,6 +502,23 @@ def test_topics_without_a_directory_are_told_together() -> None:
             "kb.topic.q.subjects: missing; topic 'q' needs the directory of its subjects",
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_adjusted"),
+    [({"learned": ["a"]}, True), ({"enable": False}, True), ({"disabled": ["a"]}, False)],
+)
+def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjusted: bool) -> None:
+    layer = parse({"topic": {"repo-knowledge": fields}})
+    if is_adjusted:
+        config = resolve(layer, root=Path("/w"))
+        assert ([topic.id for topic in config.adjustments], config.topics) == (
+            ["repo-knowledge"],
+            (),
+        )
+    else:
+        with pytest.raises(ConfigError, match="subjects: missing"):
+            resolve(layer, root=Path("/w"))
 
 
 BELOW = merge(

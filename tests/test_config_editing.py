@@ -155,6 +155,12 @@ def test_one_place_changes(path: Path, change: Change, old: str, new: str) -> No
             id="inline table",
         ),
         pytest.param(
+            '[kb]\ntopic = {p = {subjects = "a"}}\n',
+            add_topic("q", {"subjects": "b"}),
+            '[kb]\ntopic = {p = {subjects = "a"},q = {subjects = "b"}}\n',
+            id="one more in an inline table",
+        ),
+        pytest.param(
             'kb.topic.p.subjects = "a"\nkb.topic.q.subjects = "b"\n',
             remove_topic("p"),
             'kb.topic.q.subjects = "b"\n',

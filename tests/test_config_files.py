@@ -438,6 +438,13 @@ def test_a_fragment_is_found_by_name_and_by_path(
     )
 
 
+@pytest.mark.parametrize("text", ["own.toml", "./own.toml", "~/own.toml", "own"])
+def test_a_path_is_taken_where_no_name_is_found(workspace: Path, user_dir: Path, text: str) -> None:
+    for path in (workspace / "own.toml", workspace / "own", user_dir.parent / "own.toml"):
+        path.write_text("[kb]\nmenu_budget = 3\n")
+    assert load(workspace, user_dir, text).menu_budget == 3
+
+
 def test_an_unknown_fragment_is_told_with_what_there_is(
     workspace: Path, user_dir: Path, fragment: Path
 ) -> None:

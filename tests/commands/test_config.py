@@ -76,6 +76,16 @@ def test_json_has_every_value_with_all_its_origins(
     assert len(rows) == 6 + 7 + 9
 
 
+def test_a_long_list_takes_several_lines(tmp_path: Path, run_llm: RunLlm) -> None:
+    patterns = ["maintainers/" + "x" * 30, "style/" + "y" * 30]
+    (tmp_path / "llm-kb.toml").write_text(
+        f"[kb.topic.p]\nsubjects = 'kb'\nlearned = {json.dumps(patterns)}\n"
+    )
+    assert (
+        f'learned = [  # workspace\n    "{patterns[0]}",\n    "{patterns[1]}",\n]\n'
+    ) in run_llm(["kb", "config"]).stdout
+
+
 def test_all_mistakes_are_one_message_and_no_traceback(tmp_path: Path, run_llm: RunLlm) -> None:
     (tmp_path / "llm-kb.toml").write_text("[kb]\nauto = 1\nmneu = 2\n")
     result = run_llm(["kb", "config"])
