@@ -107,13 +107,17 @@ class Inspection:
                 yield Finding(rule=Rule.UNREADABLE, file=file, what=error.reason)
                 continue
             presented = present(subject, content)
+            is_visible = is_listed(subject) or subject.path in learned
+            if presented.binary and not is_visible:
+                mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
+                continue
             yield from checks.check_content(file, presented, self._kb.config.max_result_chars)
             if presented.binary:
                 continue
             text = content.data.decode("utf-8-sig", "replace")
             yield from checks.check_characters(file, text)
             yield from self._inspect_references(file, text)
-            if is_listed(subject) or subject.path in learned:
+            if is_visible:
                 mentions.look_at(text)
         for subject in mentions.unmentioned.values():
             what = f"no visible subject mentions {subject.name!r}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from llm_kb.topics import Subject
 
+_LONGEST_END = 8
 _TOKEN = re.compile(r"[\w./@+-]+")
 _QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 _LEARN = re.compile(
@@ -33,35 +34,63 @@ class Mentions:
     """Which of a topic's hidden subjects are named by the texts looked at so far."""
 
     def __init__(self, hidden: Iterable[Subject]) -> None:
-        self._names: dict[str, list[Subject]] = {}
+        self._named: dict[str, list[Subject]] = {}
+        self._in_directory: dict[str, list[Subject]] = {}
+        self.unmentioned: dict[str, Subject] = {}
         for subject in hidden:
+            self.unmentioned[subject.path] = subject
             for name in _names(subject):
-                self._names.setdefault(name, []).append(subject)
+                self._named.setdefault(name, []).append(subject)
+            for directory in _directories(subject):
+                self._in_directory.setdefault(directory, []).append(subject)
         # What no token can equal has to be looked for letter by letter.
-        self._odd = [name for name in self._names if not _TOKEN.fullmatch(name)]
-        self.unmentioned = {s.path: s for subjects in self._names.values() for s in subjects}
+        self._odd = [name for name in self._named if not _TOKEN.fullmatch(name)]
 
     def look_at(self, text: str) -> None:
         """Take the subjects that a text names off the unmentioned ones."""
         if not self.unmentioned:
             return
-        tokens = {token.removeprefix("./").rstrip(".") for token in _TOKEN.findall(text)}
-        named = [*(tokens & self._names.keys()), *(name for name in self._odd if name in text)]
-        for name in named:
-            for subject in self._names[name]:
-                self.unmentioned.pop(subject.path, None)
+        tokens = {token.rstrip(".") for token in _TOKEN.findall(text)}
+        names = {token.removeprefix("./") for token in tokens} & self._named.keys()
+        names.update(name for name in self._odd if name in text)
+        # A directory's bare name may be any word; with a slash it is a place.
+        places = {token.removeprefix("./").rstrip("/") for token in tokens if "/" in token}
+        named = [self._named[name] for name in names]
+        named += [self._in_directory[place] for place in places & self._in_directory.keys()]
+        for subjects in named:
+            for subject in subjects:
+                self.ignore(subject)
+
+    def ignore(self, subject: Subject) -> None:
+        """Take a subject off the unmentioned ones."""
+        self.unmentioned.pop(subject.path, None)
 
 
 def _names(subject: Subject) -> Iterator[str]:
     """Yield what a text may call a subject: its slug, its path, or the end of its path."""
     yield subject.slug
     yield subject.name
-    parts = subject.path.split("/")
-    for start in range(len(parts)):
-        end = "/".join(parts[start:])
+    for end in _ends(subject.path):
         # One bare word without an extension says too little to be a name.
         if "/" in end or "." in end.lstrip("."):
             yield end
+
+
+def _directories(subject: Subject) -> Iterator[str]:
+    """Yield what a text may call the directories a subject lies in."""
+    for path in dict.fromkeys((subject.path, subject.slug)):
+        directory = path.rpartition("/")[0]
+        while directory:
+            yield from _ends(directory)
+            directory = directory.rpartition("/")[0]
+
+
+def _ends(path: str) -> Iterator[str]:
+    """Yield a path and its ends, of which the long ones are never written."""
+    parts = path.split("/")
+    yield path
+    for count in range(1, min(len(parts), _LONGEST_END)):
+        yield "/".join(parts[-count:])
 
 
 def find_references(text: str, topics: Sequence[str]) -> Iterator[Reference]:

@@ -219,6 +219,13 @@ def test_hidden_subjects_that_are_pre_loaded_need_no_mention(
     assert check(run_llm, 0) == []
 
 
+def test_pictures_of_a_skill_need_no_mention(run_llm: RunLlm, tmp_path: Path) -> None:
+    config = f'{CONFIG}layout = "skills"\n'
+    write_files(tmp_path, {"llm-kb.toml": config, "kb/draw/SKILL.md": "Use `./fonts`.\n"})
+    write_files(tmp_path, {"kb/draw/logo.png": b"\0", "kb/draw/fonts/licence.txt": "Free.\n"})
+    assert check(run_llm, 0) == []
+
+
 def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {**GOOD, "kb/two.md": b"\xff", "kb/one.md": 'learn("a", "x")'})
     result = run_llm(["kb", "check"])
