@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from llm_kb.references.chunking_code import CODE_SUFFIXES, outline_code
 from llm_kb.references.chunking_markup import outline_markdown, outline_rst
+from llm_kb.references.chunking_syntax import outline_syntax
 from llm_kb.references.documents import MAX_TITLE, Chunk, Outline
 
 CAP = 1200
@@ -39,6 +40,8 @@ class _Section(NamedTuple):
     start: int
     end: int
     labels: tuple[str, ...]
+    heading: str
+    """The label of what begins here; empty in later parts of a section."""
 
 
 def outline_document(path: str, text: str) -> Outline:
@@ -47,7 +50,7 @@ def outline_document(path: str, text: str) -> Outline:
     stem, dot, extension = name.rpartition(".")
     suffix = f".{extension.lower()}" if dot and stem else ""
     if suffix in CODE_SUFFIXES:
-        return outline_code(suffix, text)
+        return outline_syntax(suffix, text) or outline_code(suffix, text)
     outliner = _OUTLINERS.get(suffix)
     return outliner(text) if outliner else Outline()
 
@@ -63,7 +66,8 @@ def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) 
         ends_line = text[end - 1] == "\n"
         last = max(line, line + newlines - ends_line)
         title = _title([section.labels for section in sections], outline.separator)
-        chunks.append(Chunk(title, text[start:end], line, last))
+        heading = " ".join(filter(None, (section.heading for section in sections)))
+        chunks.append(Chunk(title, heading[:MAX_TITLE], text[start:end], line, last))
         line += newlines
     return chunks
 
@@ -72,28 +76,31 @@ def _sections(text: str, outline: Outline) -> Iterator[_Section]:
     """Yield the spans between the marks, each with the labels above it."""
     stack: list[tuple[int, str]] = []
     start = 0
+    heading = ""
     for mark in outline.marks:
         if mark.offset > start:
-            yield _Section(start, mark.offset, tuple(label for _, label in stack))
+            yield _Section(start, mark.offset, tuple(label for _, label in stack), heading)
             start = mark.offset
+            heading = ""
+        heading = f"{heading} {mark.label}".strip()
         while stack and stack[-1][0] >= mark.depth:
             stack.pop()
         if mark.label:
             stack.append((mark.depth, mark.label))
     if start < len(text):
-        yield _Section(start, len(text), tuple(label for _, label in stack))
+        yield _Section(start, len(text), tuple(label for _, label in stack), heading)
 
 
 def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     """Yield the sections, those over the cap in parts."""
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
     for section in _sections(text, outline):
-        position = section.start
-        while section.end - position > cap:
-            cut = _cut_point(text, position, position + cap, wholes)
-            yield _Section(position, cut, section.labels)
-            position = cut
-        yield _Section(position, section.end, section.labels)
+        start, end, labels, heading = section
+        while end - start > cap:
+            cut = _cut_point(text, start, start + cap, wholes)
+            yield _Section(start, cut, labels, heading)
+            start, heading = cut, ""
+        yield _Section(start, end, labels, heading)
 
 
 def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]]) -> int:

@@ -7,7 +7,7 @@ is lost with it. Several processes may read and update an index at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,9 @@ from llm_kb.references.index_files import File, read_file, walk_files
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-WEIGHTS = (8.0, 3.0, 1.0, 1.0)
-"""What a match counts in a chunk's title, path, text, and parts of identifiers."""
+WEIGHTS = (2.0, 1.0, 1.0, 0.5)
+"""What a match counts in a chunk's heading, its path and title, its text, and the
+parts of its identifiers. Tuned together with the reranking."""
 
 BATCH_CHUNKS = 5000
 """A transaction ends after this many chunks: what an interruption can cost."""
@@ -49,6 +50,7 @@ class StoredChunk(NamedTuple):
     first_line: int
     last_line: int
     title: str
+    heading: str
     text: str
 
 
@@ -218,18 +220,30 @@ class Index:
             else:
                 new.append((hash_, chunk))
         self._delete_chunks(path, [id_ for same in old.values() for id_, _ in same])
+        if not new:
+            return
+        self._note_change()
         first = execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[0]
         executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (id_, document, chunk.first_line, chunk.last_line, hash_, chunk.title, chunk.text)
+                (
+                    id_,
+                    document,
+                    chunk.first_line,
+                    chunk.last_line,
+                    hash_,
+                    chunk.title,
+                    chunk.heading,
+                    chunk.text,
+                )
                 for id_, (hash_, chunk) in enumerate(new, first)
             ),
         )
         executemany(
-            "INSERT INTO chunks_fts (rowid, title, path, text, parts) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO chunks_fts (rowid, heading, context, text, parts) VALUES (?, ?, ?, ?, ?)",
             (
-                (id_, *_indexed_fields(chunk.title, path, chunk.text))
+                (id_, *_indexed_fields(path, chunk.title, chunk.heading, chunk.text))
                 for id_, (_, chunk) in enumerate(new, first)
             ),
         )
@@ -245,16 +259,93 @@ class Index:
 
     def _delete_chunks(self, path: str, ids: Iterable[int]) -> None:
         """Delete chunks; the full-text index has to be told what they held."""
+        self._note_change()
         for id_ in ids:
-            title, text = self._connection.execute(
-                "SELECT title, text FROM chunks WHERE id = ?", (id_,)
+            held = self._connection.execute(
+                "SELECT title, heading, text FROM chunks WHERE id = ?", (id_,)
             ).fetchone()
             self._connection.execute(
-                "INSERT INTO chunks_fts (chunks_fts, rowid, title, path, text, parts)"
+                "INSERT INTO chunks_fts (chunks_fts, rowid, heading, context, text, parts)"
                 " VALUES ('delete', ?, ?, ?, ?, ?)",
-                (id_, *_indexed_fields(title, path, text)),
+                (id_, *_indexed_fields(path, *held)),
             )
             self._connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
+
+    def _note_change(self) -> None:
+        """Make what was derived from the chunks and vectors out of date."""
+        self._connection.execute("UPDATE state SET changes = changes + 1")
+
+    # Vectors
+
+    def state(self) -> tuple[bytes, int]:
+        """Return what identifies the chunks and vectors there are now."""
+        with translated(self.database):
+            id_, changes = self._connection.execute("SELECT id, changes FROM state").fetchone()
+        return id_, changes
+
+    def chunks_without_vector(self, model: str) -> list[int]:
+        """Return the ids of chunks a model has yet to embed; of equal ones, one."""
+        with translated(self.database):
+            rows = self._connection.execute(
+                "SELECT min(id) FROM chunks WHERE hash NOT IN"
+                " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1",
+                (model,),
+            ).fetchall()
+        return [id_ for (id_,) in rows]
+
+    def read_embedding_texts(self, ids: Sequence[int]) -> dict[bytes, str]:
+        """Return, by hash, what is embedded of chunks: title and text."""
+        texts = {}
+        with translated(self.database):
+            for id_ in ids:
+                row = self._connection.execute(
+                    "SELECT hash, title, text FROM chunks WHERE id = ?", (id_,)
+                ).fetchone()
+                if row:
+                    texts[row[0]] = f"{row[1]}\n\n{row[2]}"
+        return texts
+
+    def vector_size(self, model: str) -> int | None:
+        """Return how many bytes a vector of a model takes; None when there is none."""
+        with translated(self.database):
+            row = self._connection.execute(
+                "SELECT length(vector) FROM vectors WHERE model = ? AND vector != x'' LIMIT 1",
+                (model,),
+            ).fetchone()
+        return row[0] if row else None
+
+    def store_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        """Store vectors by the hash of their chunk; an empty one says it has none."""
+        with translated(self.database), transaction(self._connection):
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                ((model, hash_, vector) for hash_, vector in vectors.items()),
+            )
+            self._note_change()
+
+    def prune_vectors(self, model: str) -> None:
+        """Delete the vectors of chunks that are gone."""
+        with translated(self.database), transaction(self._connection):
+            self._connection.execute(
+                "DELETE FROM vectors WHERE model = ? AND hash NOT IN (SELECT hash FROM chunks)",
+                (model,),
+            )
+
+    @contextmanager
+    def reading_vectors(
+        self, model: str
+    ) -> Iterator[tuple[tuple[bytes, int], int, Iterator[tuple[int, bytes]]]]:
+        """Give one consistent view: the state, how many chunks have a vector, and these."""
+        execute = self._connection.execute
+        having = "FROM chunks JOIN vectors USING (hash) WHERE model = ? AND vector != x''"
+        with translated(self.database):
+            execute("BEGIN")
+            try:
+                count = execute(f"SELECT count(*) {having}", (model,)).fetchone()[0]
+                rows = execute(f"SELECT chunks.id, vector {having} ORDER BY chunks.id", (model,))
+                yield self.state(), count, rows
+            finally:
+                execute("COMMIT")
 
     # Answering
 
@@ -281,18 +372,18 @@ class Index:
                 frequencies[words[row]] = count
         return frequencies
 
-    def match(self, expression: str, limit: int) -> list[int]:
-        """Return the ids of the chunks that match an FTS5 expression, best first."""
+    def match(self, expression: str, limit: int) -> dict[int, float]:
+        """Return the chunks that match an FTS5 expression and their scores, best first."""
         weights = ", ".join(map(str, WEIGHTS))
         with translated(self.database):
             # Ordered by the function and not by the `rank` column: so SQLite keeps
             # the best few, and does not sort everything that matches.
             rows = self._connection.execute(
-                f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"  # noqa: S608 - our numbers
-                f" ORDER BY bm25(chunks_fts, {weights}), rowid LIMIT ?",
+                f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
+                " FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY score, rowid LIMIT ?",
                 (expression, limit),
             ).fetchall()
-        return [id_ for (id_,) in rows]
+        return {id_: -score for id_, score in rows}
 
     def read_chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return chunks by id; those deleted meanwhile are missing."""
@@ -300,7 +391,7 @@ class Index:
             found = {}
             for id_ in ids:
                 row = self._connection.execute(
-                    "SELECT path, first_line, last_line, title, text FROM chunks"
+                    "SELECT path, first_line, last_line, title, heading, text FROM chunks"
                     " JOIN documents ON documents.id = document WHERE chunks.id = ?",
                     (id_,),
                 ).fetchone()
@@ -309,6 +400,11 @@ class Index:
         return found
 
 
-def _indexed_fields(title: str, path: str, text: str) -> tuple[str, str, str, str]:
+def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
     """Return what the full-text index holds of a chunk, column by column."""
-    return f"{title} {split_identifiers(title)}", path, text, split_identifiers(text)
+    return (
+        f"{heading} {split_identifiers(heading)}",
+        f"{path} {title}",
+        text,
+        split_identifiers(text),
+    )

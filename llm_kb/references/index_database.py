@@ -31,13 +31,19 @@ CREATE TABLE chunks (
     last_line INTEGER NOT NULL,
     hash BLOB NOT NULL,
     title TEXT NOT NULL,
+    heading TEXT NOT NULL,
     text TEXT NOT NULL
 );
 CREATE INDEX chunks_document ON chunks (document);
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-    title, path, text, parts, content = '', tokenize = 'porter unicode61'
+    heading, context, text, parts, content = '', tokenize = 'porter unicode61'
 );
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 33554432);
+CREATE TABLE state (
+    id BLOB NOT NULL,
+    changes INTEGER NOT NULL
+);
+INSERT INTO state VALUES (randomblob(16), 0);
 CREATE TABLE vectors (
     model TEXT NOT NULL,
     hash BLOB NOT NULL,

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.references.documents import decode_document
+from llm_kb.references.store import RESERVED
 
 MAX_FILE_BYTES = 20_000_000
 """A larger file is data, and only its name is kept."""
-
-DESCRIPTION = "topic.md"
-"""The topic's own file, which is no document of it."""
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 
@@ -43,9 +41,9 @@ class Reading(NamedTuple):
 def walk_files(root: Path) -> Iterator[File]:
     """Yield every document of a topic, in no order.
 
-    Links are not followed. Left out are the topic's description, whatever the
-    topic's root keeps under a dot, and names that are no UTF-8. Raises OSError
-    when the root cannot be read; a directory below it that cannot is left out.
+    Links are not followed. Left out are the topic's own files and names that are
+    no UTF-8. Raises OSError when the root cannot be read; a directory below it
+    that cannot is left out.
     """
     pending = [("", os.fspath(root))]
     while pending:
@@ -59,9 +57,7 @@ def walk_files(root: Path) -> Iterator[File]:
         with entries:
             for entry in entries:
                 name = entry.name
-                if name in _VERSION_CONTROL or (
-                    not prefix and (name[0] == "." or name == DESCRIPTION)
-                ):
+                if name in _VERSION_CONTROL or (not prefix and name in RESERVED):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((f"{prefix}{name}/", entry.path))

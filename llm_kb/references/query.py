@@ -13,158 +13,22 @@ MAX_WORDS = 48
 CANDIDATES = 0.1
 """Share of all chunks that may be scored: what a query costs is what it scores."""
 
-MIN_CANDIDATES = 2000
+MIN_CANDIDATES = 10_000
 """Below this many chunks nothing is saved by scoring fewer."""
 
 STOP_WORDS = frozenset(
-    # fmt: off
-    {
-        "a",
-        "about",
-        "after",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "done",
-        "during",
-        "each",
-        "either",
-        "every",
-        "few",
-        "for",
-        "from",
-        "further",
-        "get",
-        "gets",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "just",
-        "let",
-        "like",
-        "may",
-        "me",
-        "might",
-        "more",
-        "most",
-        "much",
-        "must",
-        "my",
-        "no",
-        "nor",
-        "not",
-        "of",
-        "off",
-        "on",
-        "once",
-        "one",
-        "only",
-        "or",
-        "other",
-        "our",
-        "ours",
-        "out",
-        "over",
-        "own",
-        "please",
-        "same",
-        "shall",
-        "she",
-        "should",
-        "show",
-        "so",
-        "some",
-        "such",
-        "tell",
-        "than",
-        "that",
-        "the",
-        "their",
-        "theirs",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "thing",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "upon",
-        "us",
-        "use",
-        "used",
-        "uses",
-        "using",
-        "very",
-        "via",
-        "want",
-        "was",
-        "way",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "within",
-        "without",
-        "would",
-        "you",
-        "your",
-        "yours",
-    }
-    # fmt: on
+    """
+    a about after all also am an and any are as at be because been before being both but by
+    can could did do does doing done during each either every few for from further get gets
+    had has have having he her here hers him his how i if in into is it its itself just let
+    like may me might more most much must my no nor not of off on once one only or other our
+    ours out over own please same shall she should show so some such tell than that the their
+    theirs them then there these they thing this those through to too under until up upon us
+    use used uses using very via want was way we were what when where whether which while who
+    whom whose why will with within without would you your yours
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
+
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _COMPOUND = re.compile(r"[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
 
@@ -214,9 +78,10 @@ def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int
     chosen = _any_of([*choosing, *phrases])
     if not helping:
         return chosen
-    # FTS5 scores every phrase of the expression that a chunk has, so the second
-    # operand, which all candidates match, adds the frequent words to the score.
-    return f"({chosen}) AND ({_any_of(choosing)} OR {_any_of(helping)})"
+    # FTS5 scores every phrase of the expression that a chunk has. The second
+    # operand, which all candidates match, adds the frequent words: twice, because
+    # the rare ones count twice too.
+    return f"({chosen}) AND ({chosen} OR {_any_of([*helping, *helping])})"
 
 
 def _any_of(terms: Sequence[str]) -> str:

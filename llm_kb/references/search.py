@@ -1,4 +1,4 @@
-"""Search the indexes of topics: keywords always, vectors where there are any."""
+"""Search topics: by keywords always, by vectors where there is an embedding model."""
 
 from __future__ import annotations
 
@@ -6,15 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.references.index import Index, open_index
+from llm_kb.references.index import Index, StoredChunk, open_index
 from llm_kb.references.query import build_match, parse_question
 from llm_kb.references.ranking import fuse, spread
+from llm_kb.references.reranking import Candidate, rerank
+from llm_kb.references.vectors import Embed, rank_by_vector, update_vectors
 
-POOL = 50
-"""How many chunks a leg contributes."""
+POOL = 60
+"""How many chunks each leg contributes."""
 
-PER_FILE = 3
+PER_FILE = 4
 """How many chunks of one file come before those of other files."""
+
+KEYWORD_WEIGHT, DENSE_WEIGHT = 1.0, 0.5
+"""What the legs count. A weak dense leg must not spoil what the words have found."""
+
+EMBED_AT_ONCE = 256
+"""How many chunks without a vector a search embeds itself; more are for an update."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedder:
+    """An embedding model: its id, and what turns texts into vectors."""
+
+    model: str
+    embed: Embed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,45 +44,96 @@ class Hit:
     title: str
     text: str
     score: float
-    """Between 0 and 1: only the order of one result's hits says anything."""
+    """At most 1; only the order within one result says anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """The hits, best first, and the legs that ran: `keyword`, `dense`."""
+    """The hits, best first, and the legs that ran: `keyword`, `dense`.
+
+    A dense leg that could not see everything says so: `dense (120 of 400 chunks)`.
+    """
 
     hits: tuple[Hit, ...]
     legs: tuple[str, ...]
 
 
-def search(directories: Sequence[Path], question: str, *, limit: int = 10) -> SearchResult:
+def search(
+    directories: Sequence[Path],
+    question: str,
+    *,
+    limit: int = 10,
+    embedder: Embedder | None = None,
+) -> SearchResult:
     """Search the topics in these directories; a topic's id is its directory's name.
 
     Every index is brought up to date with its files first. The caller leaves out
-    obsolete topics. Raises IndexUnusableError.
+    obsolete topics. Raises IndexUnusableError and EmbeddingError.
     """
     hits: list[Hit] = []
+    total = missing = 0
+    vector = next(iter(embedder.embed([question])), None) if embedder and question.strip() else None
     for directory in directories:
         with open_index(directory) as index:
-            index.update()
-            hits += search_index(index, question, limit=limit)
+            total += index.update().chunks
+            dense: list[int] = []
+            if embedder and vector is not None:
+                missing += update_vectors(
+                    index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE
+                )
+                dense = rank_by_vector(index, embedder.model, vector, POOL)
+            hits += search_index(index, question, limit=limit, dense=dense)
     hits.sort(key=lambda hit: -hit.score)
-    return SearchResult(hits=tuple(hits[:limit]), legs=("keyword",))
+    legs = ["keyword"]
+    if vector is not None and missing < total:
+        legs.append(f"dense ({total - missing} of {total} chunks)" if missing else "dense")
+    return SearchResult(hits=tuple(hits[:limit]), legs=tuple(legs))
 
 
-def search_index(index: Index, question: str, *, limit: int) -> list[Hit]:
-    """Search one index as it is."""
-    ranking = rank_by_keywords(index, question, POOL)
-    scores = fuse([(1.0, ranking)])
-    chunks = index.read_chunks(list(scores))
-    order = spread(list(chunks), lambda id_: chunks[id_].path, per_group=PER_FILE, limit=limit)
-    topic = index.directory.name
-    return [Hit(topic=topic, **chunks[id_]._asdict(), score=round(scores[id_], 4)) for id_ in order]
+def search_index(
+    index: Index, question: str, *, limit: int, dense: Sequence[int] = ()
+) -> list[Hit]:
+    """Search one index as it is, fusing what the dense leg found, if it ran."""
+    chunks: dict[int, StoredChunk] = {}
+    keyword = rank_by_keywords(index, question, chunks)
+    chunks |= index.read_chunks([id_ for id_ in dense if id_ not in chunks])
+    scores = fuse([(KEYWORD_WEIGHT, keyword), (DENSE_WEIGHT if dense else 0.0, dense)])
+    found = [id_ for id_ in scores if id_ in chunks]
+    order = spread(found, lambda id_: chunks[id_].path, per_group=PER_FILE, limit=limit)
+    return [_hit(index.directory.name, chunks[id_], scores[id_]) for id_ in order]
 
 
-def rank_by_keywords(index: Index, question: str, limit: int) -> list[int]:
-    """Return the chunks that hold words of the question, best first."""
+def _hit(topic: str, chunk: StoredChunk, score: float) -> Hit:
+    return Hit(
+        topic=topic,
+        path=chunk.path,
+        first_line=chunk.first_line,
+        last_line=chunk.last_line,
+        title=chunk.title,
+        text=chunk.text,
+        score=round(score, 4),
+    )
+
+
+def rank_by_keywords(
+    index: Index, question: str, chunks: dict[int, StoredChunk] | None = None
+) -> list[int]:
+    """Return the chunks that hold words of the question, best first.
+
+    What was read of them is added to `chunks`.
+    """
     terms = parse_question(question)
     words = [term for term in terms if " " not in term]
-    match = build_match(terms, index.count_frequencies(words), index.count_chunks())
-    return index.match(match, limit) if match else []
+    frequencies = index.count_frequencies(words)
+    total = index.count_chunks()
+    match = build_match(terms, frequencies, total)
+    scores = index.match(match, POOL) if match else {}
+    read = index.read_chunks(list(scores))
+    if chunks is not None:
+        chunks |= read
+    candidates = [
+        Candidate(scores[id_], chunk.path, chunk.title, chunk.heading, chunk.text)
+        for id_, chunk in read.items()
+    ]
+    new = dict(zip(read, rerank(candidates, words, frequencies, total), strict=True))
+    return sorted(new, key=lambda id_: -new[id_])
