@@ -157,8 +157,8 @@ def read_directory(value: object, speaker: Speaker) -> str:
 
     A file of the workspace may name directories inside the workspace only.
     """
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise BadValueError(describe_found(value), "a directory, as a string")
+    if not isinstance(value, str) or not value or _CONTROL.search(value) or "\n" in value:
+        raise BadValueError(describe_found(value), "a directory, as a string of one line")
     if speaker.bounds is None:
         return str(speaker.resolve_links(_place(value, speaker)))
     _require_relative(value)
@@ -173,8 +173,9 @@ def read_directory(value: object, speaker: Speaker) -> str:
 
 def read_load_path(value: object, speaker: Speaker) -> str:
     """Read a directory of config fragments; a relative one belongs to the workspace."""
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise BadValueError(describe_found(value), "a list of directories, each a string")
+    if not isinstance(value, str) or not value or _CONTROL.search(value) or "\n" in value:
+        allowed = "a list of directories, each a string of one line"
+        raise BadValueError(describe_found(value), allowed)
     if speaker.bounds is not None:
         _require_relative(value)
     return str(_place(value, speaker)) if value.startswith("~") else value

@@ -119,10 +119,10 @@ def _render_value(value: ConfigValue, workspace: Path | None) -> Iterator[str]:
         shown = _shorten(shown, workspace)
     said_by = value.origins if isinstance(shown, list) else value.origins[-1:]
     comment = "# " + ", ".join(dict.fromkeys(origin.layer.value for origin in said_by))
-    line = f"{value.name} = {_render_plain(shown)}"
+    line = f"{value.name} = {render_plain(shown)}"
     if len(line) > WIDTH and isinstance(shown, list):
         yield f"{value.name} = [  {comment}"
-        yield from (f"    {_render_plain(item)}," for item in shown)
+        yield from (f"    {render_plain(item)}," for item in shown)
         yield "]"
     elif len(line) + 2 + len(comment) <= WIDTH:
         yield f"{line:<40}  {comment}"
@@ -138,5 +138,8 @@ def _shorten(value: Plain, workspace: Path) -> Plain:
     return path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else value
 
 
-def _render_plain(value: Plain) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def render_plain(value: Plain) -> str:
+    """Render a value as TOML has it, on one line that a terminal can show."""
+    shown = json.dumps(value, ensure_ascii=False)
+    # What could move a cursor or turn a line around is shown as its code.
+    return shown if shown.isprintable() else json.dumps(value)

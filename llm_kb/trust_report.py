@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
+from llm_kb.config_keys import Value
 from llm_kb.config_layers import LayerConfig, topic_key
+from llm_kb.config_report import render_plain
 
 
 def render_request(
@@ -14,7 +15,7 @@ def render_request(
     """Render what a workspace layer asks for and gets only once it is trusted."""
     lines = [f"{place} asks for:", ""]
     for key in withheld:
-        lines.append(f"  {key} = {json.dumps(workspace.settings[key].value, ensure_ascii=False)}")
+        lines.append(f"  {key} = {_show(workspace.settings[key].value)}")
         lines.append(f"      {_meaning(key, below)}")
     topics = list(_iter_topics(workspace)) if "kb.auto" in withheld else []
     if topics:
@@ -26,7 +27,7 @@ def _meaning(key: str, below: LayerConfig) -> str:
     if key == "kb.auto":
         return "send its section, and offer learn, on every prompt and chat here"
     directory = below.settings[f"{key.rpartition('.')[0]}.subjects"].value
-    return f"change what a model sees of your own topic in {directory}"
+    return f"change what a model sees of your own topic in {_show(directory)}"
 
 
 def _iter_topics(workspace: LayerConfig) -> Iterator[str]:
@@ -35,5 +36,9 @@ def _iter_topics(workspace: LayerConfig) -> Iterator[str]:
         if directory is None:
             continue
         learned = workspace.settings.get(topic_key(id_, "learned"))
-        patterns = ", ".join(learned.value) if learned and isinstance(learned.value, tuple) else ""
-        yield f"  {id_}: {directory.value}" + (f" (pre-loads {patterns})" if patterns else "")
+        patterns = f" (pre-loads {_show(learned.value)})" if learned and learned.value else ""
+        yield f"  {id_}: {_show(directory.value)}{patterns}"
+
+
+def _show(value: Value) -> str:
+    return render_plain(list(value) if isinstance(value, tuple) else value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llm_kb.assignments import is_assignment, parse_assignment, parse_knowledge, split_knowledge
 from llm_kb.config_keys import Speaker, Value
@@ -118,6 +120,24 @@ def test_a_bad_assignment_says_why(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_assignment(text, SPEAKER)
     assert caught.value.problems == (problem,)
+
+
+KEY = st.sampled_from(
+    ["kb", "topic", "p", "learned", "title", "auto", "references", "dir", "'", '"']
+)
+
+
+@given(st.lists(KEY, max_size=6).map(".".join), st.sampled_from(["=", "+="]), st.text())
+def test_any_assignment_is_read_or_refused(key: str, operator: str, value: str) -> None:
+    outcome: LayerConfig | ConfigError
+    try:
+        outcome = parse_assignment(f"{key}{operator}{value}", SPEAKER)
+    except ConfigError as error:
+        outcome = error
+    if isinstance(outcome, ConfigError):
+        assert all(problem.isprintable() for problem in outcome.problems)
+    else:
+        assert all(setting.origins == SAID for setting in outcome.settings.values())
 
 
 @pytest.mark.parametrize(

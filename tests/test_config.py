@@ -116,7 +116,8 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"config_load_paths": [""]}},
-            "kb.config_load_paths: found ''; allowed: a list of directories, each a string",
+            "kb.config_load_paths: found ''; "
+            "allowed: a list of directories, each a string of one line",
             id="empty load path",
         ),
         pytest.param(
@@ -204,12 +205,12 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"topic": {"p": {"subjects": ""}}}},
-            "kb.topic.p.subjects: found ''; allowed: a directory, as a string",
+            "kb.topic.p.subjects: found ''; allowed: a directory, as a string of one line",
             id="empty directory",
         ),
         pytest.param(
             {"kb": {"topic": {"p": {"subjects": "a\0b"}}}},
-            "kb.topic.p.subjects: found 'a\\x00b'; allowed: a directory, as a string",
+            "kb.topic.p.subjects: found 'a\\x00b'; allowed: a directory, as a string of one line",
             id="NUL in a directory",
         ),
         *[
@@ -391,6 +392,28 @@ def test_the_higher_layer_wins(low: LayerConfig, high: LayerConfig) -> None:
 @given(layers())
 def test_an_empty_layer_changes_nothing(layer: LayerConfig) -> None:
     assert merge([layer]) == merge([LayerConfig(), layer]) == merge([layer, LayerConfig()]) == layer
+
+
+KEYS = st.sampled_from(
+    ["kb", "topic", "references", "auto", "menu", "subjects", "learned", "p", "", "a.b", "\0", "é"]
+)
+VALUES: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4), st.sampled_from([USER, WORKSPACE]))
+def test_any_document_is_read_or_refused(document: dict[str, object], speaker: Speaker) -> None:
+    outcome: LayerConfig | ConfigError
+    try:
+        outcome = parse_layer(document, speaker)
+    except ConfigError as error:
+        outcome = error
+    if isinstance(outcome, ConfigError):
+        assert all(problem.isprintable() for problem in outcome.problems)
+    else:
+        assert all(s.origins == (speaker.origin,) for s in outcome.settings.values())
 
 
 def test_the_defaults_resolve_to_the_records_defaults() -> None:

@@ -41,11 +41,11 @@ def test_what_is_asked_for_is_shown_and_recorded(
         "  kb.auto = true\n"
         "      send its section, and offer learn, on every prompt and chat here\n"
         '  kb.topic.notes.learned = ["**"]\n'
-        f"      change what a model sees of your own topic in {home}/notes\n"
+        f'      change what a model sees of your own topic in "{home}/notes"\n'
         "\n"
         "Its topics:\n"
         "\n"
-        f"  p: {file.parent}/kb (pre-loads a, b)\n"
+        f'  p: "{file.parent}/kb" (pre-loads ["a", "b"])\n'
         "\n"
         f"trusted {file}\n"
     )
@@ -123,3 +123,11 @@ def test_private_notes_stay_private_until_the_workspace_is_trusted(
     trusted = run_llm(["-m", "scripted", "-T", "learn", "hi"])
     assert "skipped" not in trusted.stderr
     assert "Dear diary" in script.last.system
+
+
+def test_what_could_deceive_is_shown_as_its_code(
+    file: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    file.write_text('[kb.topic.notes]\ntitle = "ok \\u202E\\u2066evil"\n')
+    shown = run_llm(["kb", "trust", "-y"]).stderr
+    assert '  kb.topic.notes.title = "ok \\u202e\\u2066evil"\n' in shown
