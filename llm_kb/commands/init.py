@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from llm_kb.atomic import create_file
 from llm_kb.commands._config import say, user_dir
 from llm_kb.commands._errors import kb_errors
 from llm_kb.proposals import propose_topics, render_user, render_workspace
-from llm_kb.workspace import WORKSPACE_FILES, find_cwd, user_config_path
+from llm_kb.workspace import VARIABLE, WORKSPACE_FILES, find_cwd, user_config_path
 
 
 @click.command()
@@ -41,6 +42,8 @@ def init(user: bool) -> None:
         say(f"  {proposal.id}: {proposal.subjects}")
     if not proposals:
         say("nothing here is a topic yet; try: llm kb add project kb/project")
+    if VARIABLE in os.environ:
+        say(f"{VARIABLE} is set, so this file is not the one that counts; see 'llm kb path'")
 
 
 def _refuse_existing(path: Path) -> None:

@@ -142,3 +142,12 @@ def test_a_current_directory_that_is_gone(
         1,
         "Error: the current directory is gone; change to another one\n",
     )
+
+
+def test_a_variable_that_names_another_file_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm
+) -> None:
+    monkeypatch.setenv("LLM_KB_CONFIG", "")
+    assert run_llm(["kb", "init"]).stderr.endswith(
+        "LLM_KB_CONFIG is set, so this file is not the one that counts; see 'llm kb path'\n"
+    )
