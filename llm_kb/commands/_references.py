@@ -41,6 +41,11 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool, question: str | Non
     raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
 
 
+def count(number: int, what: str) -> str:
+    """Return a number of things in words: `1 file`, `1,247 files`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Draw progress bars on a terminal; elsewhere say nothing."""

@@ -12,7 +12,7 @@ from llm_kb.commands._config import say
 from llm_kb.commands._confirm import confirm
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._groups import ListGroup
-from llm_kb.commands._references import complete_reference, current_library
+from llm_kb.commands._references import complete_reference, count, current_library
 from llm_kb.commands.references_fetch import approve, create, pending, refresh
 from llm_kb.plain_text import one_line
 from llm_kb.references.answers import topic_details, topic_entry
@@ -61,7 +61,7 @@ def list_(include_obsolete: bool, json_: bool) -> None:
         fetched = (entry["fetched_at"] or "never")[:10]
         click.echo(
             f"{entry['topic_id']}: {one_line(entry['title'])}\n"
-            f"  {entry['status']}, {entry['file_count']:,} files, fetched {fetched}"
+            f"  {entry['status']}, {count(entry['file_count'], 'file')}, fetched {fetched}"
         )
     for problem in problems:
         say(f"left out: {problem}")
@@ -105,25 +105,33 @@ def show(topic: str, json_: bool) -> None:
     shell_complete=complete_reference,
 )
 @click.option(
-    "-n", "--count", default=8, show_default=True, type=click.IntRange(1), help="Most results"
+    "limit",
+    "-n",
+    "--count",
+    default=8,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most results",
 )
 @json_option
 @kb_errors
-def search(query: tuple[str, ...], topic: str | None, count: int, json_: bool) -> None:
+def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -> None:
     """
     Search the files of reference topics
 
     \b
         llm kb references search "component lifecycle hooks" -t dioxus
     """
-    answer = ask(current_library(), " ".join(query), topic, count)
+    answer = ask(current_library(), " ".join(query), topic, limit)
     if json_:
         click.echo(json_module.dumps(answer, indent=2, ensure_ascii=False))
         return
     for hit in answer["results"]:
         click.echo(_render_hit(hit))
     found = len(answer["results"])
-    say(f"{found or 'No'} results ({' and '.join(answer['legs'])} search)")
+    say(
+        f"{count(found, 'result') if found else 'No results'} ({' and '.join(answer['legs'])} search)"
+    )
 
 
 @references.command()

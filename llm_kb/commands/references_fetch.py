@@ -14,6 +14,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._references import (
     approve_plan,
     complete_reference,
+    count,
     current_library,
     show_progress,
 )
@@ -241,6 +242,5 @@ def _tell_created(created: Created, *, json_: bool) -> None:
     if json_:
         click.echo(json_module.dumps(created_answer(created), indent=2, ensure_ascii=False))
     else:
-        click.echo(
-            f"{created.topic_id}: {created.file_count:,} files, {created.chunk_count:,} chunks"
-        )
+        files, chunks = count(created.file_count, "file"), count(created.chunk_count, "chunk")
+        click.echo(f"{created.topic_id}: {files}, {chunks}")

@@ -92,7 +92,9 @@ def test_two_processes_that_refresh_one_topic_do_no_harm(tmp_path: Path) -> None
         assert library.store.ids() == [TOPIC]
         assert library.store.read(TOPIC).title == "Churn"
         reads += 1
-    assert [process.wait() for process in processes] == [0, 0]
+    for process in processes:
+        process.communicate()
+    assert [process.returncode for process in processes] == [0, 0]
     assert reads > 10
     check_whole(library)
 

@@ -1,0 +1,292 @@
+"""The `References` toolbox through the real `llm`: five tools, and nobody but the operator approves."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import llm
+import pytest
+
+from llm_kb.reference_tools import approve_plan, current_library, make_references
+from llm_kb.references.plan import Plan
+from llm_kb.references.tool_texts import ALL
+from tests.conftest import RunLlm
+from tests.references.remotes import Remote
+from tests.references.sites import Site, serve_site
+from tests.scripted import Script
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web site on loopback."""
+    with serve_site() as site:
+        yield site
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    """A repository with one document."""
+    remote = Remote(tmp_path / "remotes" / "frob")
+    remote.write({"docs/guide.md": "# Guide\n\n## Hooks\n\nCall `on_mount` to frobnicate.\n"})
+    return remote
+
+
+@pytest.fixture(autouse=True)
+def trusting(user_dir: Path) -> None:
+    """A user who lets git read this disk and pages come from loopback."""
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text(
+        '[kb.references]\nallow_hosts = ["127.0.0.1"]\nallow_protocols = ["file"]\n'
+    )
+
+
+def fields(remote: Remote, **more: Any) -> dict[str, Any]:
+    return {
+        "title": "Frob - Widgets",
+        "body": "Frob frobnicates widgets.",
+        "sources": [{"type": "git", "url": remote.url, "ref": "main"}],
+        "tags": ["widgets"],
+        **more,
+    }
+
+
+def call(toolbox: llm.Toolbox, name: str, **arguments: Any) -> Any:
+    tool = next(tool for tool in toolbox.tools() if tool.name == name)
+    assert tool.implementation is not None
+    return tool.implementation(**arguments)
+
+
+def test_the_toolbox_yields_the_five_tools_with_their_schemas() -> None:
+    tools = list(make_references().tools())
+    assert [tool.name for tool in tools] == [
+        "reference_topic_create",
+        "reference_topic_search",
+        "reference_topic_list",
+        "reference_topic_update",
+        "reference_search",
+    ]
+    properties = {tool.name: sorted(tool.input_schema["properties"]) for tool in tools}
+    assert properties == {
+        "reference_topic_create": [
+            "body",
+            "max_age_days",
+            "sources",
+            "tags",
+            "title",
+            "trust_score",
+        ],
+        "reference_topic_search": ["query"],
+        "reference_topic_list": ["include_obsolete"],
+        "reference_topic_update": ["body", "max_age_days", "status", "tags", "topic_id"],
+        "reference_search": ["question", "topic"],
+    }
+    assert [tool.description for tool in tools] == [text.description for text in ALL]
+
+
+def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote: Remote) -> None:
+    toolbox = make_references(approve=lambda plan: True, ghost="ghost-a", model="m-1")
+    created = call(toolbox, "reference_topic_create", **fields(remote))
+    assert created == {"topic_id": "topic-frob-widgets", "file_count": 1, "chunk_count": 1}
+
+    (entry,) = call(toolbox, "reference_topic_list")
+    fetched_at = entry["fetched_at"]
+    assert entry == {
+        "topic_id": "topic-frob-widgets",
+        "title": "Frob - Widgets",
+        "status": "active",
+        "is_stale": False,
+        "fetched_at": fetched_at,
+        "max_age_days": 30,
+        "created_by_ghost": "ghost-a",
+        "source_count": 1,
+        "file_count": 1,
+        "tags": ["widgets"],
+    }
+    (hit,) = call(toolbox, "reference_topic_search", query="widget frobnication")
+    assert hit == {
+        "topic_id": "topic-frob-widgets",
+        "title": "Frob - Widgets",
+        "status": "active",
+        "is_stale": False,
+        "fetched_at": fetched_at,
+        "tags": ["widgets"],
+        "score": hit["score"],
+        "snippet": "Frob frobnicates widgets.",
+    }
+    assert 0 < hit["score"] <= 1
+    assert call(toolbox, "reference_topic_search", query="quantum chromodynamics") == []
+
+    answer = call(toolbox, "reference_search", topic="frob", question="how to frobnicate")
+    assert "keyword" in answer["legs"]
+    (result,) = answer["results"]
+    assert result == {
+        "topic_id": "topic-frob-widgets",
+        "file": "docs/guide.md",
+        "lines": "1-5",
+        "origin": f"{remote.url} @ {remote.commit}, fetched {fetched_at}",
+        "title": result["title"],
+        "score": result["score"],
+        "text": "# Guide\n\n## Hooks\n\nCall `on_mount` to frobnicate.\n",
+    }
+    updated = call(
+        toolbox, "reference_topic_update", topic_id="topic-frob-widgets", status="obsolete"
+    )
+    assert updated["status"] == "obsolete"
+    assert call(toolbox, "reference_topic_list") == []
+    assert len(call(toolbox, "reference_topic_list", include_obsolete=True)) == 1
+
+
+def test_obsolete_topics_are_not_searched_and_stale_hits_say_since_when(remote: Remote) -> None:
+    toolbox = make_references(approve=lambda plan: True)
+    call(toolbox, "reference_topic_create", **fields(remote))
+    library = current_library()
+    library.update("topic-frob-widgets", {"fetched_at": "2025-01-01T00:00:00Z"})
+    (result,) = call(toolbox, "reference_search", question="frobnicate")["results"]
+    assert result["stale_since"] == "2025-02-01T00:00:00Z"
+    assert result["origin"].endswith(
+        "fetched 2025-01-01T00:00:00Z, STALE since 2025-02-01T00:00:00Z"
+    )
+    assert call(toolbox, "reference_topic_list")[0]["status"] == "stale"
+
+    library.update("topic-frob-widgets", {"status": "obsolete"})
+    assert call(toolbox, "reference_search", question="frobnicate")["results"] == []
+    with pytest.raises(Exception, match="marked obsolete"):
+        call(toolbox, "reference_search", topic="Frob - Widgets", question="frobnicate")
+
+
+def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
+    run_llm: RunLlm, script: Script, remote: Remote
+) -> None:
+    script.call("reference_topic_create", **fields(remote)).say("I wait.")
+    result = run_llm(["-m", "scripted", "-T", "References", "Learn frob"])
+    assert result.exit_code == 0, result.output
+    (output,) = script.requests[1].outputs
+    (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
+    assert output == (
+        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) needs the operator's "
+        f"approval: llm kb references approve {pending['id']}"
+    )
+    assert f"llm kb references approve {pending['id']}" in result.stderr
+    assert current_library().store.ids() == []
+
+    approved = run_llm(["kb", "references", "approve", pending["id"]])
+    assert approved.stdout == "topic-frob-widgets: 1 file, 1 chunk\n"
+    again = run_llm(["kb", "references", "approve", pending["id"]])
+    assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(("answer", "created"), [("y\n", True), ("n\n", False)])
+def test_on_a_terminal_the_operator_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    remote: Remote,
+    answer: str,
+    created: bool,
+) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda prompt: answer.strip())
+    if created:
+        call(make_references(), "reference_topic_create", **fields(remote))
+    else:
+        with pytest.raises(Exception, match="operator denied .* suggest a smaller scope"):
+            call(make_references(), "reference_topic_create", **fields(remote))
+    shown = capsys.readouterr().err
+    assert "Create reference topic 'Frob - Widgets'?" in shown
+    assert f"git {remote.url}: 1 file, 50 B" in shown
+    assert bool(current_library().store.ids()) is created
+
+
+def test_a_callback_is_handed_the_plan(remote: Remote) -> None:
+    plans: list[Plan] = []
+    toolbox = make_references(approve=lambda plan: bool(plans.append(plan)))
+    with pytest.raises(Exception, match="denied"):
+        call(toolbox, "reference_topic_create", **fields(remote))
+    assert [(plan.files, plan.size) for plan in plans] == [(1, 50)]
+
+
+def test_a_paused_chain_goes_on_once_the_plan_is_approved(script: Script, remote: Remote) -> None:
+    model = llm.get_model("scripted")
+    toolbox = make_references(pause=True)
+    script.call("reference_topic_create", **fields(remote))
+    with pytest.raises(llm.PauseChain) as paused:
+        model.chain("Learn frob", tools=[toolbox]).text()
+    error = paused.value.args[0]
+    assert paused.value.tool_call is not None
+    with pytest.raises(llm.PauseChain):  # not yet approved: it pauses again
+        call(toolbox, "reference_topic_create", **paused.value.tool_call.arguments)
+    approve_plan(error.plan_id)
+    created = call(toolbox, "reference_topic_create", **paused.value.tool_call.arguments)
+    assert created["file_count"] == 1
+    assert current_library().pending.list() == []
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        pytest.param(
+            {"type": "local", "url": "/etc"}, "must be one of git, web, crawl", id="local"
+        ),
+        pytest.param({"type": "git", "url": "ext::sh -c id"}, "never run", id="ext"),
+        pytest.param({"type": "git", "url": "/etc"}, "must be file or http", id="path"),
+        pytest.param({"type": "web", "url": "file:///etc/passwd"}, "must be http", id="file"),
+        pytest.param(
+            {"type": "git", "url": "https://e.org/x", "ref": "--upload-pack=id"},
+            "no name of a branch",
+            id="ref",
+        ),
+        pytest.param(
+            {"type": "git", "url": "https://e.org/x", "paths": ["../x"]}, "inside", id="paths"
+        ),
+        pytest.param({"type": "web", "url": "https://u:p@e.org/"}, "password", id="password"),
+    ],
+)
+def test_a_model_cannot_name_what_it_may_not_have(source: dict[str, str], message: str) -> None:
+    toolbox = make_references(approve=lambda plan: True)
+    with pytest.raises(Exception, match=message):
+        call(toolbox, "reference_topic_create", title="T", body="b", sources=[source])
+
+
+@pytest.mark.parametrize("name", ["approve", "refresh", "delete", "_approve", "verify"])
+def test_models_have_no_tool_to_approve_refresh_or_delete(name: str) -> None:
+    assert not [tool for tool in make_references().tools() if name in tool.name]
+
+
+def test_nothing_but_the_five_tools_is_listed(run_llm: RunLlm) -> None:
+    listed = json.loads(run_llm(["tools", "list", "--json"]).stdout)
+    (toolbox,) = (box for box in listed["toolboxes"] if box["name"] == "References")
+    assert toolbox["tools"] == []  # they are made when the toolbox is
+    named = json.loads(run_llm(["tools", "list", "References", "--json"]).stdout)
+    (toolbox,) = named["toolboxes"]
+    assert [tool["name"] for tool in toolbox["tools"]] == [text.name for text in ALL]
+
+
+def test_recent_topics_are_in_the_prompt_beside_the_toolbox(
+    run_llm: RunLlm, script: Script, remote: Remote
+) -> None:
+    call(make_references(approve=lambda plan: True), "reference_topic_create", **fields(remote))
+    script.say("ok").say("ok")
+    run_llm(["-m", "scripted", "-T", "References", "hi"])
+    run_llm(["-m", "scripted", "hi"])
+    listed = "## Available Reference Topics\n\n- Frob - Widgets (`topic-frob-widgets`) — widgets"
+    assert listed in script.requests[0].system
+    assert script.requests[1].system == ""
+
+
+def test_a_reference_is_learned_like_any_topic_with_its_origin(
+    run_llm: RunLlm, remote: Remote
+) -> None:
+    call(make_references(approve=lambda plan: True), "reference_topic_create", **fields(remote))
+    learned = run_llm(["kb", "learn", "topic-frob-widgets", "docs/guide"]).stdout
+    assert learned.startswith(f"{remote.url} @ {remote.commit}, fetched 20")
+    assert learned.rstrip().endswith("Call `on_mount` to frobnicate.")
+    assert "topic-frob-widgets" in run_llm(["kb", "list"]).stdout
+
+
+def test_the_clock_of_a_library_is_utc() -> None:
+    assert abs(current_library().clock() - datetime.now(timezone.utc)).total_seconds() < 5
