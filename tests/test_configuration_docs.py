@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key
-from llm_kb.config_layers import default_layer
+from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker
+from llm_kb.config_layers import default_layer, parse_layer
 from llm_kb.toml_text import decode_toml
+from llm_kb.topics import Layer, Origin
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
 
@@ -54,3 +55,10 @@ def test_what_only_the_user_may_set_is_marked() -> None:
     }
     assert all(key.user_only for key in REFERENCE_KEYS.values())
     assert not any(key.user_only for key in TOPIC_KEYS.values())
+
+
+def test_every_example_is_a_valid_layer() -> None:
+    examples = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+    speaker = Speaker(origin=Origin(layer=Layer.USER), base=Path("/u"), home=Path("/home"))
+    keys = [parse_layer(decode_toml(example), speaker).settings.keys() for example in examples]
+    assert [len(key) for key in keys] == [6, 9, 1]
