@@ -24,12 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.entries import dump_store, parse_store
 from llm_kb.capture.facts import gather_facts
 from llm_kb.capture.filtering import filter_by_file
 from llm_kb.capture.listing import Facts, render_entries
 from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF
 from llm_kb.capture.store import add_to_store, load_store
+from llm_kb.capture.store_format import dump_store, parse_store
 from llm_kb.git import run_git
 
 ROUNDS = 40

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from llm_kb.capture.annotation import LiveInput, LiveResult, annotation_json, find_warnings
 from llm_kb.capture.emission import add_entry, with_provenance
-from llm_kb.capture.entries import KnowledgeStore, dump_json
+from llm_kb.capture.entries import KnowledgeStore
 from llm_kb.capture.notes import ANNOTATIONS_REF, commit_note, read_note
 from llm_kb.capture.repository import read_config
 from llm_kb.capture.store import Change, Snapshot, change_store
+from llm_kb.capture.store_format import dump_json
 from llm_kb.git import ObjectReader, run_git
 
 _LOG = ("log", "-1", "--no-show-signature")

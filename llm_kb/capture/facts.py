@@ -15,6 +15,7 @@ from llm_kb.git import GitError, ObjectReader, run_git
 EVERYWHERE = "*"
 
 _PATHS_AT_ONCE = 500
+_COMMITTED = re.compile(rb"^committer .* ([0-9]{1,12}) [+-][0-9]{4}$", re.MULTILINE)
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 
 
@@ -62,11 +63,9 @@ def read_commit_times(directory: Path, names: Iterable[str | None]) -> dict[str 
 
 
 def commit_time(data: bytes) -> int:
-    """Return the time in a commit's `committer` line."""
-    for line in data.split(b"\n"):
-        if line.startswith(b"committer "):
-            return int(line.split()[-2])
-    return 0  # no commit that git writes
+    """Return the time in a commit's `committer` line; 0 for a commit that git did not write."""
+    found = _COMMITTED.search(data)
+    return int(found[1]) if found else 0
 
 
 def find_existing(directory: Path, places: Iterable[str]) -> frozenset[str] | None:

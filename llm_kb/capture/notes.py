@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llm_kb.capture.errors import IdentityError
 from llm_kb.errors import KbError
-from llm_kb.git import GitError, ObjectReader, run_git
+from llm_kb.git import GitError, GitObject, ObjectReader, run_git
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"
@@ -29,8 +29,18 @@ CHRONICLE_TARGET = "4b825dc642cb6eb9a060e54bf899d15f13160d28"
 """What git-chronicle takes for the empty tree: an id that no object has. git accepts a
 note on it all the same, until `git notes prune` drops it."""
 
+_MOST_TREES = 70_000  # more than two levels of 256 directories
+
 _TREE = b"40000"
 _BLOB = b"100644"
+
+
+class DamagedNotesError(KbError):
+    """A ref or an object of git's that notes cannot be kept in."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name} holds no git notes that can be read; run `git fsck`")
 
 
 class RefMovedError(KbError):
@@ -80,9 +90,9 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
     if commit is None:
         return Note(ref=ref, target=target, commit=None, data=None) if target else None
     if commit.type != "commit":
-        raise GitError(("notes",), 128, f"{ref} is a {commit.type}, not a commit")
+        raise DamagedNotesError(ref)
     target = target or empty_tree_of(commit.id)
-    tree = _tree_of(commit.data)
+    tree = _tree_of(commit)
     levels: list[tuple[TreeEntry, ...]] = []
     data: bytes | None = None
     rest = target.encode()
@@ -105,11 +115,15 @@ def flatten_notes(reader: ObjectReader, commit: str) -> dict[bytes, TreeEntry]:
     """Return every note of a commit as it would stand in a tree that is not split."""
     found = reader.read(commit)
     if found is None or found.type != "commit":
-        raise GitError(("notes",), 128, f"{commit} is no commit")
+        raise DamagedNotesError(commit)
     flat: dict[bytes, TreeEntry] = {}
-    trees = [(b"", _tree_of(found.data))]
+    trees, looked_at = [(b"", _tree_of(found))], 0
     while trees:
         prefix, tree = trees.pop()
+        looked_at += 1
+        if looked_at > _MOST_TREES:
+            # Trees can share subtrees, so that a few objects unfold without end.
+            raise DamagedNotesError(commit)
         for entry in _read_tree(reader, tree, len(found.id) // 2):
             name = prefix + entry.name
             if entry.mode == _TREE:
@@ -119,27 +133,33 @@ def flatten_notes(reader: ObjectReader, commit: str) -> dict[bytes, TreeEntry]:
     return flat
 
 
-def _tree_of(commit: bytes) -> str:
-    return commit.split(b"\n", 1)[0].removeprefix(b"tree ").decode()
+def _tree_of(commit: GitObject) -> str:
+    tree = commit.data.split(b"\n", 1)[0].removeprefix(b"tree ").decode(errors="replace")
+    if len(tree) != len(commit.id):
+        raise DamagedNotesError(commit.id)
+    return tree
 
 
 def _read_tree(reader: ObjectReader, id_: str, width: int) -> tuple[TreeEntry, ...]:
     tree = reader.read(id_)
     if tree is None or tree.type != "tree":
-        raise GitError(("notes",), 128, f"the tree {id_} is missing; run `git fsck`")
+        raise DamagedNotesError(id_)
     entries = []
     data, position = tree.data, 0
-    while position < len(data):
-        space = data.index(b" ", position)
-        end = data.index(b"\0", space) + 1
-        entries.append(
-            TreeEntry(
-                mode=data[position:space],
-                name=data[space + 1 : end - 1],
-                id=data[end : end + width],
+    try:
+        while position < len(data):
+            space = data.index(b" ", position)
+            end = data.index(b"\0", space) + 1
+            entries.append(
+                TreeEntry(
+                    mode=data[position:space],
+                    name=data[space + 1 : end - 1],
+                    id=data[end : end + width],
+                )
             )
-        )
-        position = end + width
+            position = end + width
+    except ValueError as error:
+        raise DamagedNotesError(id_) from error
     return tuple(entries)
 
 

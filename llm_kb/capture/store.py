@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.capture.emission import Addition, add_entry, remove_entry, with_provenance
-from llm_kb.capture.entries import (
-    Entry,
-    KnowledgeStore,
-    StoreFormatError,
-    dump_store,
-    parse_store,
-)
+from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.errors import (
     BusyStoreError,
     DamagedStoreError,
@@ -37,6 +31,7 @@ from llm_kb.capture.notes import (
     read_note,
 )
 from llm_kb.capture.repository import Repository, find_repository
+from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_store
 from llm_kb.git import ObjectReader
 
 PATIENCE = 30.0

@@ -7,13 +7,14 @@ import time
 import click
 
 from llm_kb.capture.emission import parse_emission, render_short, with_provenance
-from llm_kb.capture.entries import CONVENTION, STABILITIES, dump_json, dump_store
+from llm_kb.capture.entries import CONVENTION, STABILITIES
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.facts import gather_facts
 from llm_kb.capture.filtering import filter_by_file
 from llm_kb.capture.listing import render_entries
 from llm_kb.capture.schemas import SCHEMAS
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
+from llm_kb.capture.store_format import dump_json, dump_store
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._groups import ListGroup
 from llm_kb.commands._knowledge import (

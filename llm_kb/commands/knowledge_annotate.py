@@ -8,7 +8,7 @@ import click
 
 from llm_kb.capture.annotate import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
-from llm_kb.capture.entries import dump_json
+from llm_kb.capture.store_format import dump_json
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._knowledge import find_here
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
     EMPTY_TREES,
     KNOWLEDGE_REF,
+    DamagedNotesError,
     Note,
     RefMovedError,
     commit_note,
+    flatten_notes,
     move_refs,
     read_note,
 )
@@ -140,8 +143,35 @@ def test_other_failures_are_not_taken_for_a_moved_ref(repo: Repo) -> None:
 
 def test_a_ref_that_is_no_commit_is_reported(repo: Repo) -> None:
     repo.git("update-ref", KNOWLEDGE_REF, _blob(repo))
-    with pytest.raises(GitError, match="chronicle-knowledge is a blob, not a commit"):
+    with pytest.raises(DamagedNotesError, match="chronicle-knowledge holds no git notes"):
         read(repo)
+
+
+def test_trees_that_unfold_without_end_are_refused(repo: Repo) -> None:
+    """A few objects, each of which names the one before 256 times."""
+    tree = repo.git("mktree", stdin=f"100644 blob {_blob(repo)}\tx\n")
+    for _ in range(4):
+        lines = "".join(f"040000 tree {tree}\t{number:02x}\n" for number in range(256))
+        tree = repo.git("mktree", stdin=lines)
+    commit = repo.git("commit-tree", tree, "-m", "bomb")
+    with ObjectReader(repo.path) as reader, pytest.raises(DamagedNotesError):
+        flatten_notes(reader, commit)
+
+
+@pytest.mark.parametrize(
+    "tree", [b"100644", b"100644 x", b"100644 x\0"], ids=["mode", "name", "no id"]
+)
+def test_a_malformed_tree_is_reported(repo: Repo, tree: bytes) -> None:
+    (repo.path / "raw").write_bytes(tree)
+    id_ = repo.git("hash-object", "-t", "tree", "--literally", "-w", "raw")
+    who = "A <a@b> 1 +0000"
+    raw = f"tree {id_}\nauthor {who}\ncommitter {who}\n\nm\n"
+    commit = repo.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw)
+    repo.git("update-ref", KNOWLEDGE_REF, commit)
+    note = None
+    with suppress(DamagedNotesError):
+        note = read(repo)
+    assert note is None or note.data is None
 
 
 def test_without_an_identity_the_error_says_how_to_set_one(repo: Repo, home: Path) -> None:
