@@ -91,7 +91,10 @@ def plain_menu(topics: Sequence[MenuTopic]) -> FittedMenu:
 
 def slugs_fit(topics: Sequence[MenuTopic], budget: int) -> bool:
     """Tell whether slugs alone fit the budget; if not, no summary need be read."""
-    return _characters(_without_summaries(plain_menu(topics))) <= _room(budget)
+    room = _room(budget)
+    if any(_exceeds(topic, room) for topic in topics):
+        return False
+    return _characters(_without_summaries(plain_menu(topics))) <= room
 
 
 def fit_menu(topics: Sequence[MenuTopic], budget: int) -> FittedMenu:
@@ -102,12 +105,20 @@ def fit_menu(topics: Sequence[MenuTopic], budget: int) -> FittedMenu:
     first. Topics themselves are never cut.
     """
     room = _room(budget)
+    # Whatever else is cut, these will be counted in the end: spare the work until then.
+    hopeless = [_exceeds(topic, room) for topic in topics]
+    if any(hopeless):
+        rest = [
+            _counted(t) if too_large else t for t, too_large in zip(topics, hopeless, strict=True)
+        ]
+        bare = _without_summaries(plain_menu(rest), had_any=_has_summaries(topics))
+        return _count_largest(bare, room, counted=sum(hopeless))
     menu = plain_menu(topics)
     # What was not read was left out by the caller, for want of room.
     read = _all_read(menu)
     if read and _characters(menu) <= room:
         return menu
-    bare = _without_summaries(menu)
+    bare = _without_summaries(menu, had_any=_has_summaries(topics))
     if _characters(bare) > room:
         return _count_largest(bare, room)
     return (_shorten_evenly(menu, room) if read else None) or bare
@@ -122,26 +133,29 @@ def _shorten_evenly(menu: FittedMenu, room: int) -> FittedMenu | None:
     return _with_summaries(menu, limits[fitting - 1]) if fitting else None
 
 
-def _count_largest(menu: FittedMenu, room: int) -> FittedMenu:
-    """Return the menu with as few topics counted as fit, the largest first."""
+def _count_largest(menu: FittedMenu, room: int, counted: int = 0) -> FittedMenu:
+    """Return the menu with as few topics counted as fit, the largest first.
+
+    `counted` of them are already.
+    """
     topics = list(menu.topics)
     sizes = [_size(topic) for topic in topics]
     total = sum(sizes)
-    cuts = menu.cuts
-    counted = 0
     for index in sorted(range(len(topics)), key=lambda i: (-sizes[i], topics[i].topic.id)):
+        if total + _overhead((*menu.cuts, *_counting(counted))) <= room:
+            break
         smaller = _counted(topics[index])
         saved = sizes[index] - _size(smaller)
-        if saved <= 0:
-            continue
-        topics[index] = smaller
-        total -= saved
-        counted += 1
-        noun = "topic" if counted == 1 else "topics"
-        cuts = (*menu.cuts, f"the subjects of {counted} {noun} are counted, not listed")
-        if total + _overhead(cuts) <= room:
-            break
-    return FittedMenu(topics=tuple(topics), cuts=cuts)
+        if saved > 0:
+            topics[index] = smaller
+            total -= saved
+            counted += 1
+    return FittedMenu(topics=tuple(topics), cuts=(*menu.cuts, *_counting(counted)))
+
+
+def _counting(counted: int) -> tuple[str, ...]:
+    noun = "topic" if counted == 1 else "topics"
+    return (f"the subjects of {counted} {noun} are counted, not listed",) if counted else ()
 
 
 def _plain_subject(subject: MenuSubject) -> MenuSubject:
@@ -171,16 +185,26 @@ def _with_summaries(menu: FittedMenu, limit: int) -> FittedMenu:
     return FittedMenu(topics=topics, cuts=(cut,))
 
 
-def _without_summaries(menu: FittedMenu) -> FittedMenu:
-    """Return the menu with slugs alone."""
+def _without_summaries(menu: FittedMenu, *, had_any: bool = True) -> FittedMenu:
+    """Return the menu with slugs alone; `had_any` says whether that leaves out anything."""
     topics = tuple(
         replace(topic, subjects=tuple(MenuSubject(name=s.name) for s in topic.subjects))
         if topic.subjects
         else topic
         for topic in menu.topics
     )
-    had_any = any(s.summary != "" for topic in menu.topics for s in topic.subjects or ())
     return FittedMenu(topics=topics, cuts=("summaries are left out",) if had_any else ())
+
+
+def _has_summaries(topics: Sequence[MenuTopic]) -> bool:
+    """Tell whether any subject says something, or might: it was not read."""
+    return any(s.summary != "" for topic in topics for s in topic.subjects or ())
+
+
+def _exceeds(topic: MenuTopic, room: int) -> bool:
+    """Tell whether the slugs of one topic take more than all the room, and than their count."""
+    slugs = sum(len(subject.name) for subject in topic.subjects or ())
+    return slugs > room + _size(_counted(topic)) if topic.subjects else False
 
 
 def _counted(topic: MenuTopic) -> MenuTopic:
@@ -219,11 +243,8 @@ def _topic_lines(topic: MenuTopic) -> Iterator[str]:
     """Yield the lines of one topic, each with its line feed."""
     yield _topic_line(topic.topic)
     for subject in topic.subjects or ():
-        yield (
-            f"  - {subject.name} — {subject.summary}\n"
-            if subject.summary
-            else (f"  - {subject.name}\n")
-        )
+        summary = f" — {subject.summary}" if subject.summary else ""
+        yield f"  - {subject.name}{summary}\n"
     if topic.counted is not None:
         yield f'  - {topic.counted} subjects, call learn("{topic.topic.id}")\n'
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 _WILDCARDS = re.compile(r"([*?\[])")
@@ -60,16 +60,25 @@ def _split(group: Group, room: int) -> tuple[Group, ...]:
     many, and among files side by side, the next character decides.
     """
     if group.rest == "**":
-        parts = _divide(group, _by_component)
+        parts = _divide(group, _by_component, len(group.stem))
         if len(parts) <= room:
             return parts
-    parts = _divide(group, _by_character)
+    start = _count_alike(group.names) if group.rest == "*" else len(group.stem)
+    parts = _divide(group, _by_character, start)
     # Names that are all alike cannot be told apart any more.
     return parts if len(parts) <= room and parts != (group,) else ()
 
 
-def _divide(group: Group, key: Callable[[str, int], tuple[str, str]]) -> tuple[Group, ...]:
-    start = len(group.stem)
+def _count_alike(names: Sequence[str]) -> int:
+    """Count the characters that all of some sorted names begin with."""
+    first, last = names[0], names[-1]
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(last)))
+
+
+def _divide(
+    group: Group, key: Callable[[str, int], tuple[str, str]], start: int
+) -> tuple[Group, ...]:
     found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for name in group.names:
         found[key(name, start)].append(name)

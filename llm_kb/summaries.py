@@ -21,7 +21,7 @@ _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE_COMMENT = re.compile(r"""\s*(?:#+|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
-_CODE_COMMENT_END = re.compile(r"""\s*(?:\*+/|--+>|\*+\)|"{3}|'{3})\s*$""")
+_CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
 
 
 def summarize(data: bytes, extension: str = "") -> str:
@@ -78,7 +78,9 @@ def _first_code_line(text: str) -> str:
     """Return the first line with words, without the marks of a comment around it."""
     for line in text.splitlines():
         if _has_words(line) and not line.startswith("#!"):
-            return one_line(_CODE_COMMENT_END.sub("", _CODE_COMMENT.sub("", line, count=1)))
+            mark = _CODE_COMMENT.match(line)
+            bare = line[mark.end() if mark else 0 :].rstrip()
+            return one_line(_CODE_COMMENT_END.sub("", bare))
     return ""
 
 
