@@ -12,7 +12,7 @@ from pathlib import Path
 
 from llm_kb.assignments import parse_knowledge
 from llm_kb.config import find_withheld, load_path_values, resolve
-from llm_kb.config_fragments import FragmentPlaces, read_fragment
+from llm_kb.config_fragments import FragmentPlaces, read_fragment, resolve_links
 from llm_kb.config_keys import Speaker
 from llm_kb.config_layers import LayerConfig, default_layer, merge, parse_layer
 from llm_kb.config_reading import read_toml
@@ -36,7 +36,7 @@ class Layers:
         """The keys of the workspace layer that need trust."""
         if self.file is None:
             return ()
-        return find_withheld(self.workspace, self.below, _real(self.file.root))
+        return find_withheld(self.workspace, self.below, resolve_links(self.file.root))
 
     @property
     def digest(self) -> str:
@@ -77,7 +77,7 @@ def user_speaker(path: Path, environ: Mapping[str, str]) -> Speaker:
         origin=Origin(layer=Layer.USER, place=str(path)),
         base=path.parent,
         home=find_home(environ),
-        resolve_links=_real,
+        resolve_links=resolve_links,
     )
 
 
@@ -87,7 +87,7 @@ def workspace_speaker(file: WorkspaceFile) -> Speaker:
         origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
         base=file.root,
         bounds=file.root,
-        resolve_links=_real,
+        resolve_links=resolve_links,
     )
 
 
@@ -142,7 +142,7 @@ def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> Lay
     fragment = read_fragment(text, places)
     if fragment.is_workspace:
         # `auto` counts here: whoever names a fragment asks for what it says.
-        withheld = find_withheld(fragment.layer, merged, _real(places.root))
+        withheld = find_withheld(fragment.layer, merged, resolve_links(places.root))
         problems = [
             f"{key}: the topic is your own, outside the workspace, and not this file's to change; "
             "use -k or an assignment"
@@ -153,8 +153,3 @@ def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> Lay
             place = fragment.layer.settings[withheld[-1]].origins[0].place
             raise ConfigError(place or text, problems)
     return merge([merged, fragment.layer])
-
-
-def _real(path: Path) -> Path:
-    # Not `Path.resolve`, which raises for a loop of links before Python 3.13.
-    return Path(os.path.realpath(path))

@@ -65,7 +65,8 @@ def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
     path = find_fragment(text, places)
     # The link and what it leads to: neither end may turn the other into the user's word.
     is_workspace = places.has_workspace and (
-        path.is_relative_to(places.root) or _real(path).is_relative_to(_real(places.root))
+        path.is_relative_to(places.root)
+        or resolve_links(path).is_relative_to(resolve_links(places.root))
     )
     origin = Origin(layer=Layer.FRAGMENT, place=str(path))
     speaker = _speaker(origin, places, bounds=places.root if is_workspace else None)
@@ -113,7 +114,7 @@ def _find_named(name: str, load_paths: Sequence[Path]) -> Path | None:
         path = Path(os.path.normpath(directory / f"{name}{SUFFIX}"))
         if not os.path.lexists(path):
             continue
-        if not path.is_relative_to(directory) or not _real(path).is_relative_to(_real(directory)):
+        if not path.is_relative_to(directory) or not _leads_inside(path, directory):
             problem = f"{name!r} leaves {str(directory)!r}; to use such a file, give its path"
             raise ConfigError("--kb-cfg", [problem])
         return path
@@ -133,10 +134,15 @@ def _speaker(origin: Origin, places: FragmentPlaces, *, bounds: Path | None = No
         base=places.root,
         home=places.home,
         bounds=bounds,
-        resolve_links=_real,
+        resolve_links=resolve_links,
     )
 
 
-def _real(path: Path) -> Path:
+def _leads_inside(path: Path, directory: Path) -> bool:
+    return resolve_links(path).is_relative_to(resolve_links(directory))
+
+
+def resolve_links(path: Path) -> Path:
+    """Return a path with its links resolved; of a loop, as much as can be."""
     # Not `Path.resolve`, which raises for a loop of links before Python 3.13.
     return Path(os.path.realpath(path))
