@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import hypothesis
 import pytest
 from click.testing import CliRunner, Result
 
@@ -27,6 +28,12 @@ from llm.plugins import pm
 from tests.scripted import Script, ScriptedModels
 
 sys.addaudithook(guard_home)
+
+# How fast an example runs says something about the machine, not about the code.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 
 class RunLlm(Protocol):
