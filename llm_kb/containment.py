@@ -10,9 +10,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 # FIFOs must not block, terminals not become ours. Windows lacks all but O_BINARY.
 _OPEN = os.O_RDONLY | sum(
@@ -29,8 +29,7 @@ class OutsideError(OSError):
         super().__init__(errno.EPERM, "it leads outside the topic", path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entries:
+class Entries(NamedTuple):
     """What a directory holds, by kind; `real` is where it lies once links are resolved."""
 
     real: str
@@ -88,19 +87,18 @@ class Containment:
     def _list(self, real: str, directory: str | int) -> Entries:
         if not self.holds(real):
             raise OutsideError(real)
+        rest: list[os.DirEntry[str]] = []
         with os.scandir(directory) as scan:
-            found = list(scan)
-            # Most entries are files, and the kind comes with the name: no call for each.
-            files = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
-            entries = Entries(real=real, files=files, directories=[], links=[], others=[])
-            if len(files) < len(found):
-                for entry in found:
-                    if entry.is_dir(follow_symlinks=False):
-                        entries.directories.append(entry.name)
-                    elif entry.is_symlink():
-                        entries.links.append(entry.name)
-                    elif not entry.is_file(follow_symlinks=False):
-                        entries.others.append(entry.name)
+            # Most entries are files, and the kind comes with the name: no call for each. Those
+            # that are none go to `rest`; `append` returns None, so one pass does both.
+            files = [
+                entry.name
+                for entry in scan
+                if entry.is_file(follow_symlinks=False) or rest.append(entry)  # type: ignore[func-returns-value]
+            ]
+            entries = Entries(real, files, [], [], [])
+            for entry in rest:
+                _place_of(entry, entries).append(entry.name)
         return entries
 
     def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
@@ -122,6 +120,12 @@ class Containment:
             return data, max(status.st_size, len(data)), real
         finally:
             os.close(fd)
+
+
+def _place_of(entry: os.DirEntry[str], entries: Entries) -> list[str]:
+    if entry.is_dir(follow_symlinks=False):
+        return entries.directories
+    return entries.links if entry.is_symlink() else entries.others
 
 
 def real_path(fd: int, path: str) -> str:

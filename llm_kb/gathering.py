@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from llm_kb.containment import Containment
 from llm_kb.disabling import Disabled
@@ -35,14 +34,15 @@ class Gathering:
         entries = self.walk.list_place(place)
         if entries is not None:
             files, links = (list(filter(keep, names)) for names in (entries.files, entries.links))
-            narrowed = replace(entries, files=files, links=links, directories=[], others=[])
+            narrowed = entries._replace(files=files, links=links, directories=[], others=[])
             self.add(self.walk.sort_entries(place, narrowed)[0])
 
     def add(self, batch: Batch) -> None:
         """Add the subjects of one directory that are not disabled."""
         place, names = batch.place, batch.names
         slugs = self.reader.slugs(batch)
-        if self._disabled is not None or "" in slugs:
+        in_place = self.reader.has_slugs_in_place
+        if self._disabled is not None or not in_place:
             self._report_strays(place, names, slugs)
             kept = [
                 (slug, name)
@@ -50,11 +50,10 @@ class Gathering:
                 if slug and not self._is_disabled(batch, slug, name)
             ]
             slugs, names = [slug for slug, _ in kept], [name for _, name in kept]
-        if place.path == place.slug and self.reader.has_slugs_in_place:
-            self.rows.add(slugs, names, place.slug)
-        else:
+        files = names
+        if not in_place or place.path != place.slug:
             files = [place.path + name for name in names]
-            self.rows.add(slugs, files, place.slug if self.reader.has_slugs_in_place else None)
+        self.rows.add(slugs, files, place.slug if in_place else None)
 
     def _report_strays(self, place: Place, names: Sequence[str], slugs: Sequence[str]) -> None:
         self.skipped += [

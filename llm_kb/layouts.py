@@ -43,10 +43,9 @@ class FilesReader:
     def slugs(self, batch: Batch) -> list[str]:
         """Return the slug of each file."""
         directory = batch.place.slug
-        if batch.is_plain:
-            # What `slugify` comes to for such names, at a fraction of its cost.
-            return [directory + (name.rpartition(".")[0] or name) for name in batch.names]
-        return [slugify(directory + name) for name in batch.names]
+        # Nearly all slugs are made here, at a fraction of what `slugify` costs.
+        slugs = [directory + (n.rpartition(".")[0] or n) for n in batch.names[: batch.bare]]
+        return slugs + [slugify(directory + name) for name in batch.names[batch.bare :]]
 
     def owner(self, batch: Batch) -> str | None:
         """Return nothing: files belong to themselves."""

@@ -31,14 +31,23 @@ class Rows:
 
     def add(self, slugs: Sequence[str], files: Sequence[str], directory: str | None = None) -> None:
         """Add the files of a directory; give its slug if all of theirs start with it."""
-        # Only directories of the same slug can share slugs then, and those are rare.
-        if directory is None or directory in self._directories or len(set(slugs)) < len(slugs):
+        before = len(self._files)
+        # Only directories of the same slug can share slugs, and those are rare.
+        if directory is None or directory in self._directories:
             for slug, file in zip(slugs, files, strict=True):
                 self._add_one(slug, file)
         else:
-            self._files.update(zip(slugs, files, strict=True))
-        if directory is not None:
             self._directories.add(directory)
+            self._files.update(zip(slugs, files, strict=True))
+            if len(self._files) - before < len(slugs):
+                self._share(slugs, files)
+
+    def _share(self, slugs: Sequence[str], files: Sequence[str]) -> None:
+        """Note which files of one directory share a slug."""
+        times = Counter(slugs)
+        for slug, file in zip(slugs, files, strict=True):
+            if times[slug] > 1:
+                self._shared.setdefault(slug, []).append(_join(slug, file))
 
     def _add_one(self, slug: str, file: str) -> None:
         if slug in self._files:
@@ -131,12 +140,19 @@ class Subjects(Sequence[Subject]):
         return settled[index % len(self.slugs) - bisect_left(self.slugs, slug)]
 
     def __iter__(self) -> Iterator[Subject]:
-        return map(self.__getitem__, range(len(self.slugs)))
+        files, settled, is_hidden = self._files, self._settled, self._is_hidden
+        previous = None
+        for slug in self.slugs:
+            if slug not in settled:
+                yield _make_subject(slug, slug, _join(slug, files[slug]), is_hidden)
+            elif slug != previous:
+                yield from settled[slug]
+            previous = slug
 
 
 def _make_subject(slug: str, name: str, path: str, is_hidden: IsHidden) -> Subject:
     visibility = Visibility.HIDDEN if is_hidden(path) else Visibility.LISTED
-    return Subject(slug=Slug(slug), name=name, path=path, visibility=visibility)
+    return Subject(Slug(slug), name, path, visibility)
 
 
 def _join(slug: str, file: str) -> str:
