@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from llm_kb import checks
 from llm_kb.config_layers import topic_key
@@ -36,12 +37,24 @@ def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
         yield Finding(rule=Rule.CONFIGURATION, file=file, what=problem)
 
 
-class Inspection:
-    """One inspection of a knowledge base; files are named relative to `cwd` below it."""
+Track: TypeAlias = Callable[[str, Sequence[Subject]], Iterable[Subject]]
 
-    def __init__(self, kb: KnowledgeBase, cwd: Path) -> None:
+
+def iter_subjects(_topic: str, subjects: Sequence[Subject]) -> Iterable[Subject]:
+    """Go through the subjects of a topic without telling anyone how far it is."""
+    return subjects
+
+
+class Inspection:
+    """One inspection of a knowledge base; files are named relative to `cwd` below it.
+
+    `track` goes through the subjects of a topic, and may show how far it is.
+    """
+
+    def __init__(self, kb: KnowledgeBase, cwd: Path, track: Track = iter_subjects) -> None:
         self._kb = kb
         self._cwd = cwd
+        self._track = track
         self.subjects = 0
         """How many subjects were looked at so far."""
 
@@ -98,7 +111,7 @@ class Inspection:
         learned = opened.learned_paths
         mentions = Mentions(s for s in subjects if not is_listed(s) and s.path not in learned)
         mentions.look_at(opened.topic.description or "")
-        for subject in subjects:
+        for subject in self._track(opened.topic.id, subjects):
             self.subjects += 1
             file = self._file(opened, subject.path)
             try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -19,8 +21,12 @@ from llm_kb.findings import (
     render_summary,
     sort_findings,
 )
-from llm_kb.inspection import Inspection, inspect_config_error
+from llm_kb.inspection import Inspection, inspect_config_error, iter_subjects
+from llm_kb.topics import Subject
 from llm_kb.workspace import find_cwd
+
+MANY = 500
+"""Subjects that are checked before anyone wonders what is going on."""
 
 
 @click.command()
@@ -56,5 +62,14 @@ def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int]:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
         return sort_findings(inspect_config_error(error, cwd)), 0
-    inspection = Inspection(kb, cwd)
+    inspection = Inspection(kb, cwd, _show_progress if sys.stderr.isatty() else iter_subjects)
     return sort_findings(inspection.run()), inspection.subjects
+
+
+def _show_progress(topic: str, subjects: Sequence[Subject]) -> Iterator[Subject]:
+    """Draw a bar for a topic that takes long."""
+    if len(subjects) < MANY:
+        yield from subjects
+        return
+    with click.progressbar(subjects, label=f"checking {topic}", file=sys.stderr) as bar:
+        yield from bar

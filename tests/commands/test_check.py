@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.commands.check import MANY
 from llm_kb.findings import Rule
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
+from tests.terminal import run_on_terminal
 
 CONFIG = '[kb.topic.a]\nintroduction = "What it is."\nsubjects = "kb"\n'
 GOOD: Mapping[str, str | bytes] = {"llm-kb.toml": CONFIG, "kb/one.md": "One.\n"}
@@ -239,3 +241,14 @@ def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
         f"  mend: {Rule.UNDECODABLE.mend}",
     ]
     assert result.stderr == "llm-kb: 1 error and 1 warning in 2 subjects\n"
+
+
+def test_long_work_shows_progress_on_a_terminal(tmp_path: Path) -> None:
+    write_files(tmp_path, GOOD)
+    few, code = run_on_terminal(["llm", "kb", "check"], "")
+    assert (few.splitlines()[-1], code) == ("llm-kb: nothing wrong in 1 subject", 0)
+    assert "checking" not in few
+    write_files(tmp_path, {f"kb/{number}.md": "x\n" for number in range(MANY)})
+    many, _ = run_on_terminal(["llm", "kb", "check"], "")
+    assert "checking a" in many
+    assert many.splitlines()[-1] == f"llm-kb: nothing wrong in {MANY + 1} subjects"

@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
+from tests.terminal import run_on_terminal
 
 CONFIG = """
 [kb.topic.project]
@@ -177,3 +178,15 @@ def test_without_topics_it_says_how_to_begin(run_llm: RunLlm, workspace: Path) -
     result = run_llm(["kb", "list"])
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "llm-kb: no topics are configured; `llm kb init` proposes some\n"
+
+
+def test_colour_only_on_a_terminal(run_llm: RunLlm) -> None:
+    shown, code = run_on_terminal(["llm", "kb", "list", "project", "--all"], "")
+    assert code == 0
+    dim = [line for line in shown.splitlines() if line.startswith("\x1b[2m")]
+    assert [line.split()[0].removeprefix("\x1b[2m") for line in dim] == [
+        "notes",
+        "old",
+        "skipped",
+    ]
+    assert "\x1b" not in run_llm(["kb", "list", "project", "--all"]).output
