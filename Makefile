@@ -56,7 +56,7 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m cogapp -I . -r README.md docs/*.md
 
 check-docs: $(VENV)/.installed-dev
-	$(BIN)/python -m cogapp -I . --check README.md docs/*.md
+	$(BIN)/python -m cogapp -I . --check --diff README.md docs/*.md
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -48,7 +48,11 @@ def _walk(name: str, command: click.Command) -> Iterator[tuple[str, click.Comman
 
 def help_text(name: str, command: click.Command) -> str:
     """Return what `--help` prints, 78 columns wide as in an ordinary terminal."""
-    parent = click.Context(click.Command(""), info_name=name.rpartition(" ")[0])
+    parent = click.Context(
+        click.Command(""),
+        info_name=name.rpartition(" ")[0],
+        help_option_names=["-h", "--help"],  # the host's setting
+    )
     context = click.Context(
         command, info_name=name.rpartition(" ")[2], parent=parent, terminal_width=78
     )

@@ -11,7 +11,7 @@ import click
 import pytest
 from cogapp import Cog
 
-from llm_kb.entry import make_options
+from llm_kb.plugin import make_options
 from llm_kb.plugin import register_commands
 from tests.console import PROJECT, find_prompts, find_transcripts, iter_commands, transcript
 
@@ -92,7 +92,7 @@ def parse(name: str, command: click.Command, words: list[str]) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_generated_parts_are_up_to_date(path: Path) -> None:
-    assert Cog().main(["cog", "--check", "-I", str(PROJECT), str(path)]) == 0
+    assert Cog().main(["cog", "--check", "--diff", "-I", str(PROJECT), str(path)]) == 0
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
