@@ -55,6 +55,7 @@ class Inspection:
         self._kb = kb
         self._cwd = cwd
         self._track = track
+        self._configured = frozenset(topic.id for topic in kb.config.topics)
         self.subjects = 0
         """How many subjects were looked at so far."""
 
@@ -70,10 +71,14 @@ class Inspection:
         if problem:
             yield Finding(rule=Rule.NO_DIRECTORY, file=self._config_file(opened), what=problem)
             return
-        yield from self._inspect_words(opened)
+        for skipped in listing.skipped:
+            yield checks.check_skipped(self._file(opened, skipped.path), skipped)
         yield from self._inspect_patterns(opened)
-        yield from self._inspect_names(opened, listing)
-        yield from self._inspect_subjects(opened, listing.subjects)
+        # What was fetched or captured is not written here, so it cannot be mended here.
+        if opened.topic.id in self._configured:
+            yield from self._inspect_words(opened)
+            yield from self._inspect_names(opened, listing)
+            yield from self._inspect_subjects(opened, listing.subjects)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
         """Look at what the configuration says of a topic."""
@@ -86,15 +91,14 @@ class Inspection:
             yield from checks.check_characters(file, getattr(topic, name) or "", where)
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
-        topic, file = opened.topic, self._config_file(opened)
-        key = topic_key(topic.id, "learned")
-        yield from checks.check_patterns(file, key, opened.learned.missing)
-        unmatched = [pattern for pattern in topic.disabled if not _disables(topic, pattern)]
-        yield from checks.check_patterns(file, topic_key(topic.id, "disabled"), unmatched)
+        topic = opened.topic
+        disabled = [pattern for pattern in topic.disabled if not _disables(topic, pattern)]
+        for name, unmatched in (("learned", opened.learned.missing), ("disabled", disabled)):
+            key = topic_key(topic.id, name)
+            file = self._place(key) or self._config_file(opened)
+            yield from checks.check_patterns(file, key, unmatched)
 
     def _inspect_names(self, opened: OpenTopic, listing: Listing) -> Iterator[Finding]:
-        for skipped in listing.skipped:
-            yield checks.check_skipped(self._file(opened, skipped.path), skipped)
         named = [(self._file(opened, s.path), s) for s in listing.subjects]
         for file, subject in named:
             yield from checks.check_name(file, subject.path)
