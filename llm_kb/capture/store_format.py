@@ -108,11 +108,20 @@ def store_json(store: KnowledgeStore) -> dict[str, object]:
     return {"schema": SCHEMA, **lists, **store.extra}
 
 
-def entry_json(entry: Entry) -> dict[str, object]:
+def entry_json(entry: Entry) -> Mapping[str, object]:
     """Return the JSON object of an entry, its known fields first and in order."""
-    order = entry.kind.order
-    known = {name: entry.fields[name] for name in order if entry.fields.get(name) is not None}
-    return known | {key: value for key, value in entry.fields.items() if key not in order}
+    kind, fields = entry
+    if tuple(fields) in _AS_WRITTEN[kind] and fields.get(kind.provenance, "") is not None:
+        return fields
+    known = {name: fields[name] for name in kind.order if fields.get(name) is not None}
+    return known | {key: value for key, value in fields.items() if key not in kind.order}
+
+
+_AS_WRITTEN = {
+    kind: {kind.order, tuple(name for name in kind.order if name != kind.provenance)}
+    for kind in KINDS
+}
+"""The fields of an entry that needs no putting in order, with and without provenance."""
 
 
 def dump_json(value: object) -> bytes:
