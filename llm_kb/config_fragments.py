@@ -85,12 +85,13 @@ def find_fragment(text: str, places: FragmentPlaces) -> Path:
     path = _locate(text, places)
     if text.startswith(("/", "./", "../", "~/")) or Path(text).is_absolute():
         return path
-    if text.endswith(SUFFIX) and path.is_file():
+    is_file = os.path.isfile(path)  # noqa: PTH113 - it never raises, however long the name
+    if text.endswith(SUFFIX) and is_file:
         return path
     named = _find_named(text.removesuffix(SUFFIX), places.load_paths)
     if named is not None:
         return named
-    if path.is_file():
+    if is_file:
         return path
     raise UnknownFragmentError(text, list_fragments(places.load_paths), places.load_paths)
 

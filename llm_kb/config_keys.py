@@ -21,7 +21,8 @@ Value: TypeAlias = "bool | int | str | tuple[str, ...]"
 TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TOPIC_ID_RULE = "letters, digits, '.', '_' and '-', starting with a letter or a digit"
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# Lone surrogates are bytes of a command line that are no text.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class BadValueError(ValueError):
@@ -144,6 +145,8 @@ def read_pattern(value: object, _speaker: Speaker) -> str:
     """Read a pattern over slugs."""
     if not isinstance(value, str):
         raise BadValueError(describe_found(value), "a list of patterns, each a string")
+    if _CONTROL.search(value):
+        raise BadValueError(describe_found(value), "patterns without control characters")
     try:
         return parse_pattern(value).text
     except PatternError as error:

@@ -85,9 +85,9 @@ def render_values(values: Sequence[ConfigValue], workspace: Path | None) -> str:
         (origin.layer.value, origin.place)
         for value in shown
         for origin in value.origins
-        if origin.place is not None
+        if origin.place
     )
-    lines += [f"# {layer}: {place}" for layer, place in places]
+    lines += [f"# {layer}: {_show_place(place)}" for layer, place in places]
     return "\n".join(lines).rstrip()
 
 
@@ -136,6 +136,10 @@ def _shorten(value: Plain, workspace: Path) -> Plain:
         return [str(_shorten(item, workspace)) for item in value]
     path = Path(str(value))
     return path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else value
+
+
+def _show_place(place: str | None) -> str:
+    return place if place and place.isprintable() else ascii(place)
 
 
 def render_plain(value: Plain) -> str:

@@ -11,7 +11,7 @@ from llm_kb.errors import KbError
 from llm_kb.topics import Layout, Topic
 
 # What a file name holds on every system, and no pattern would take for a wildcard.
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\\:*?\"<>|\[\]]")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\:*?\"<>|\[\]]")
 _EXTENSIONS = re.compile(
     r"\.(c|css|go|html|java|js|json|md|py|rs|rst|sh|sql|text|toml|ts|txt|xml|ya?ml)", re.IGNORECASE
 )

@@ -62,7 +62,7 @@ def add(
     given = {name: value for name, value in fields.items() if value is not None}
     edit_file(file, lambda document: define_topic(document, topic, given))
     say(f"added topic {topic} to {file.path}")
-    if not place.is_dir():
+    if not os.path.isdir(place):  # noqa: PTH112 - it never raises, however long the name
         say(f"{place} is not there yet; 'llm kb new {topic}/SLUG' makes it")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from llm_kb.commands._completion import complete_topic_slash_pattern
@@ -35,7 +37,7 @@ def new(name: str, no_edit: bool) -> None:
     for subject in catalog.find(slug):
         raise SubjectExistsError(topic.id, slug, topic.root / subject.path)
     path = create_subject(topic, slug)
-    click.echo(path)
+    click.echo(os.fsencode(path))  # as bytes: a name need not be text
     if not catalog.find(path.relative_to(topic.root).as_posix()):
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if not no_edit and has_terminal():

@@ -26,4 +26,5 @@ def path(user: bool) -> None:
         $EDITOR "$(llm kb path)"
     """
     file = None if user else find_workspace(find_cwd(), os.environ, user_dir=user_dir())
-    click.echo(file.path if file else user_config_path(user_dir()))
+    # As bytes: a name need not be text.
+    click.echo(os.fsencode(file.path if file else user_config_path(user_dir())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -63,4 +64,4 @@ def _list(json_: bool) -> None:
         click.echo(json.dumps(files, indent=2))
         return
     for file in files:
-        click.echo(file)
+        click.echo(os.fsencode(file))  # as bytes: a name need not be text

@@ -1,0 +1,77 @@
+"""Names that are too long or no text: a message, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunLlm
+
+pytestmark = pytest.mark.skipif(
+    sys.platform in {"win32", "darwin"}, reason="names there are always text"
+)
+
+LONG = "x" * 5000
+NO_TEXT = os.fsdecode(b"a\xffb")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace in a directory whose name is no text."""
+    root = tmp_path / NO_TEXT
+    root.mkdir()
+    (root / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
+    monkeypatch.chdir(root)
+    return root
+
+
+def test_paths_are_printed_as_the_bytes_they_are(workspace: Path, run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "path"]).stdout_bytes == os.fsencode(workspace / "llm-kb.toml") + b"\n"
+    assert run_llm(["kb", "new", "p/x"]).stdout_bytes == os.fsencode(workspace / "kb/x.md") + b"\n"
+    (workspace / "llm-kb.toml").write_text("[kb]\nauto = true\n")
+    assert run_llm(["kb", "trust", "-y"]).exit_code == 0
+    listed = run_llm(["kb", "trust", "--list"]).stdout_bytes
+    assert listed == os.fsencode(workspace / "llm-kb.toml") + b"\n"
+
+
+def test_the_configuration_is_shown_with_codes(workspace: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "config"])
+    assert result.exit_code == 0
+    assert result.stdout.endswith(f"\n# workspace: {str(workspace / 'llm-kb.toml')!a}\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        pytest.param(["config", "--kb-cfg", LONG], 1, id="fragment, long"),
+        pytest.param(["config", "--kb-cfg", NO_TEXT], 1, id="fragment, no text"),
+        pytest.param(["config", "--kb-cfg", f"kb.topic.p.title={NO_TEXT}"], 1, id="assignment"),
+        pytest.param(["config", "-k", LONG], 1, id="knowledge, long"),
+        pytest.param(["add", "q", LONG], 0, id="directory, long: it is not there yet"),
+        pytest.param(["add", "q", NO_TEXT], 1, id="directory, no text"),
+        pytest.param(["add", NO_TEXT, "kb"], 1, id="id, no text"),
+        pytest.param(["add", "q", "kb", "--title", NO_TEXT], 1, id="title, no text"),
+        pytest.param(["learned", "p", NO_TEXT], 1, id="pattern, no text"),
+        pytest.param(["new", f"p/{LONG}"], 1, id="slug, long"),
+        pytest.param(["new", f"p/{NO_TEXT}"], 1, id="slug, no text"),
+        pytest.param(["edit", f"p/{LONG}"], 1, id="edit, long"),
+        pytest.param(["edit", f"p/{NO_TEXT}"], 1, id="edit, no text"),
+        pytest.param(["remove", NO_TEXT, "-y"], 1, id="remove, no text"),
+        pytest.param(["untrust", LONG], 0, id="untrust, long: it was not trusted"),
+    ],
+)
+def test_nothing_ends_in_a_traceback(
+    workspace: Path, run_llm: RunLlm, args: list[str], code: int
+) -> None:
+    before = (workspace / "llm-kb.toml").read_text()
+    result = run_llm(["kb", *args])
+    assert (result.exit_code, type(result.exception)) == (
+        code,
+        SystemExit if code else type(None),
+    )
+    if code:
+        assert result.stderr.startswith("Error: ")
+        assert (workspace / "llm-kb.toml").read_text() == before
