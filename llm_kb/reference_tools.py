@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ import llm
 from llm_kb.config_files import load_config
 from llm_kb.references import tool_texts
 from llm_kb.references.answers import created_answer, topic_entry, topic_hit_entry
-from llm_kb.references.asking import ask
+from llm_kb.references.asking import ask, find_topics
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.plan import Plan
 from llm_kb.references.requests import parse_changes, parse_request
+from llm_kb.references.search import Embedder
 from llm_kb.references.topic_file import Status, format_time
-from llm_kb.references.topic_search import search_topics
+from llm_kb.references.vectors import EmbeddingError
 from llm_kb.workspace import find_cwd
 
 Approve = Callable[[Plan], bool]
@@ -75,8 +77,7 @@ class References(llm.Toolbox):
 
     def _topic_search(self, query: str) -> list[dict[str, Any]]:
         library = current_library()
-        hits = search_topics(library.topics()[0], query)
-        return [topic_hit_entry(hit, library.clock()) for hit in hits[:10]]
+        return [topic_hit_entry(hit, library.clock()) for hit in find_topics(library, query)[:10]]
 
     def _topic_list(self, include_obsolete: bool = False) -> list[dict[str, Any]]:
         library = current_library()
@@ -139,7 +140,34 @@ def ask_on_terminal(plan: Plan) -> bool:
 def current_library() -> Library:
     """Return the reference topics under the configuration in effect here."""
     user_dir = Path(llm.user_dir())
-    return open_library(load_config(find_cwd(), user_dir=user_dir, environ=os.environ), user_dir)
+    config = load_config(find_cwd(), user_dir=user_dir, environ=os.environ)
+    library = open_library(config, user_dir)
+    name = config.references.embedding_model
+    return replace(library, find_embedder=lambda: find_embedder(name))
+
+
+def find_embedder(name: str | None) -> Embedder | None:
+    """Return the embedding model of this name, else llm's default; None where there is none.
+
+    Raises EmbeddingError for a name that no model has.
+    """
+    wanted = name or llm.get_default_embedding_model()
+    if not wanted:
+        return None
+    try:
+        model = llm.get_embedding_model(wanted)
+    except llm.UnknownModelError as error:
+        if name is None:
+            return None  # the plugin of the default model was uninstalled
+        raise EmbeddingError(name, "is unknown; see `llm embed-models`") from error
+
+    def embed(texts: Sequence[str]) -> list[Sequence[float]]:
+        try:
+            return list(model.embed_multi(texts))
+        except Exception as error:  # whatever a model's plugin may raise
+            raise EmbeddingError(model.model_id, f"failed: {error}") from error
+
+    return Embedder(model=model.model_id, embed=embed)
 
 
 def _say(text: str) -> None:

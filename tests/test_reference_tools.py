@@ -1,4 +1,4 @@
-"""The `References` toolbox through the real `llm`: five tools, and nobody but the operator approves."""
+"""The `References` toolbox through the real `llm`: only the operator approves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 
 import llm
 import pytest
+from llm.models import EmbeddingModel
+from llm.plugins import pm
 
 from llm_kb.reference_tools import approve_plan, current_library, make_references
 from llm_kb.references.plan import Plan
 from llm_kb.references.tool_texts import ALL
 from tests.conftest import RunLlm
+from tests.references.embedding import HashingModel
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 from tests.scripted import Script
@@ -194,7 +197,7 @@ def test_on_a_terminal_the_operator_is_asked(
     if created:
         call(make_references(), "reference_topic_create", **fields(remote))
     else:
-        with pytest.raises(Exception, match="operator denied .* suggest a smaller scope"):
+        with pytest.raises(Exception, match=r"operator denied .* suggest a smaller scope"):
             call(make_references(), "reference_topic_create", **fields(remote))
     shown = capsys.readouterr().err
     assert "Create reference topic 'Frob - Widgets'?" in shown
@@ -204,7 +207,12 @@ def test_on_a_terminal_the_operator_is_asked(
 
 def test_a_callback_is_handed_the_plan(remote: Remote) -> None:
     plans: list[Plan] = []
-    toolbox = make_references(approve=lambda plan: bool(plans.append(plan)))
+
+    def deny(plan: Plan) -> bool:
+        plans.append(plan)
+        return False
+
+    toolbox = make_references(approve=deny)
     with pytest.raises(Exception, match="denied"):
         call(toolbox, "reference_topic_create", **fields(remote))
     assert [(plan.files, plan.size) for plan in plans] == [(1, 50)]
@@ -290,3 +298,73 @@ def test_a_reference_is_learned_like_any_topic_with_its_origin(
 
 def test_the_clock_of_a_library_is_utc() -> None:
     assert abs(current_library().clock() - datetime.now(timezone.utc)).total_seconds() < 5
+
+
+class Hashing(EmbeddingModel):
+    """Feature hashing as a model of llm."""
+
+    model_id = "hashing"
+
+    def embed_batch(self, items: Any, *, key: str | None = None) -> Iterator[list[float]]:
+        yield from HashingModel()(list(items))
+
+
+class Broken(EmbeddingModel):
+    """A model whose server is down."""
+
+    model_id = "broken"
+
+    def embed_batch(self, items: Any, *, key: str | None = None) -> Iterator[list[float]]:
+        raise ConnectionError("no network")
+
+
+class Embeddings:
+    """Registers both."""
+
+    @llm.hookimpl
+    def register_embedding_models(self, register: Any) -> None:
+        register(Hashing())
+        register(Broken())
+
+
+@pytest.fixture
+def embeddings() -> Iterator[None]:
+    """Embedding models, of which none is the default."""
+    pm.register(Embeddings(), name="test-embeddings")
+    yield
+    pm.unregister(name="test-embeddings")
+
+
+@pytest.mark.usefixtures("embeddings")
+def test_the_default_embedding_model_adds_a_dense_leg(remote: Remote) -> None:
+    llm.set_default_embedding_model("hashing")
+    toolbox = make_references(approve=lambda plan: True)
+    call(toolbox, "reference_topic_create", **fields(remote))
+    answer = call(toolbox, "reference_search", question="call on_mount")
+    assert answer["legs"] == ["keyword", "dense"]
+    assert [hit["file"] for hit in answer["results"]] == ["docs/guide.md"]
+
+
+@pytest.mark.usefixtures("embeddings")
+def test_a_model_that_fails_is_told_of_and_keywords_answer(remote: Remote) -> None:
+    llm.set_default_embedding_model("broken")
+    toolbox = make_references(approve=lambda plan: True)
+    created = call(toolbox, "reference_topic_create", **fields(remote))
+    assert "no network" in created["warnings"][0]
+    answer = call(toolbox, "reference_search", question="call on_mount")
+    assert (answer["legs"], len(answer["results"])) == (["keyword"], 1)
+    assert answer["warnings"][0].startswith("keywords only: ")
+    assert len(call(toolbox, "reference_topic_search", query="widgets")) == 1
+
+
+def test_an_embedding_model_that_is_not_there_is_told_of_by_name(
+    user_dir: Path, remote: Remote
+) -> None:
+    with (user_dir / "kb.toml").open("a") as file:
+        file.write('embedding_model = "nope"\n')
+    toolbox = make_references(approve=lambda plan: True)
+    call(toolbox, "reference_topic_create", **fields(remote))
+    answer = call(toolbox, "reference_search", question="call on_mount")
+    assert answer["warnings"] == [
+        "keywords only: embedding model 'nope' is unknown; see `llm embed-models`"
+    ]

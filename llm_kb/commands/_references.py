@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from llm_kb import reference_tools
 from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.errors import KbError
 from llm_kb.references.errors import ApprovalNeededError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def current_library() -> Library:
     """Return the reference topics, after putting right what a killed process left."""
-    library = open_library(current_config(), user_dir())
+    library = reference_tools.current_library()
     library.store.clean()
     return library
 
@@ -58,6 +59,7 @@ def show_progress() -> Iterator[Progress]:
             asking=bars.say,
             fetching=lambda what, done, total: bars.show(f"fetching {what}", done, total),
             indexing=lambda done, total: bars.show("indexing", done, total),
+            embedding=lambda done, total: bars.show("embedding", done, total),
         )
     finally:
         bars.close()

@@ -128,10 +128,10 @@ def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -
         return
     for hit in answer["results"]:
         click.echo(_render_hit(hit))
-    found = len(answer["results"])
-    say(
-        f"{count(found, 'result') if found else 'No results'} ({' and '.join(answer['legs'])} search)"
-    )
+    found = count(len(answer["results"]), "result")
+    say(f"{found} ({' and '.join(answer['legs'])} search)")
+    for warning in answer.get("warnings", ()):
+        say(f"warning: {warning}")
 
 
 @references.command()

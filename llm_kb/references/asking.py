@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from llm_kb.errors import KbError
@@ -11,7 +13,14 @@ from llm_kb.references.library import Library
 from llm_kb.references.provenance import Provenance
 from llm_kb.references.search import search
 from llm_kb.references.topic_file import Status, TopicFile
-from llm_kb.references.topic_search import search_topics
+from llm_kb.references.topic_search import TopicHit, make_snippet, search_topics
+from llm_kb.references.vectors import EmbeddingError
+
+NEAR = 0.3
+"""Cosine below which two texts have nothing to do with each other, for any model."""
+
+MOST_NEAR, MOST_EMBEDDED = 3, 200
+"""How many topics meaning finds, and how many are looked at for it."""
 
 LIMIT = 8
 """Hits of one search: about 8,000 characters."""
@@ -34,14 +43,46 @@ def ask(
     """Search one topic, or all that are not obsolete; return what `search_answer` makes of it."""
     chosen = choose_topics(library, topic)
     directories = [library.store.directory(found.id) for found in chosen]
-    result = search(directories, question, limit=limit)
+    problem = None
+    try:
+        embedder = library.find_embedder()
+        result = search(directories, question, limit=limit, embedder=embedder)
+    except EmbeddingError as error:
+        problem = error
+        result = search(directories, question, limit=limit)
     hit_topics = {hit.topic for hit in result.hits}
-    return search_answer(
+    answer = search_answer(
         result,
         {found.id: found for found in chosen},
         {topic_id: _provenance(library, topic_id) for topic_id in hit_topics},
         library.clock(),
     )
+    return answer | ({"warnings": [f"keywords only: {problem}"]} if problem else {})
+
+
+def find_topics(library: Library, query: str) -> list[TopicHit]:
+    """Return the topics a query is about, best first, obsolete ones included.
+
+    Where there is an embedding model, topics that mean the same in other words are
+    found too: the nearest few, for whoever asks to judge by their titles.
+    """
+    topics, _ = library.topics()
+    hits = search_topics(topics, query)
+    found = {hit.topic.id for hit in hits}
+    others = [topic for topic in topics if topic.id not in found][:MOST_EMBEDDED]
+    try:
+        embedder = library.find_embedder()
+        if embedder is None or not others:
+            return hits
+        vectors = list(embedder.embed([query, *map(describe_topic, others)]))
+    except EmbeddingError:
+        return hits  # `reference_search` tells of it, with the same model
+    near = [
+        TopicHit(topic=topic, score=round(cosine, 2), snippet=make_snippet(topic.body))
+        for topic, vector in zip(others, vectors[1:], strict=True)
+        if (cosine := measure_cosine(vectors[0], vector)) >= NEAR
+    ]
+    return [*hits, *sorted(near, key=lambda hit: -hit.score)[:MOST_NEAR]]
 
 
 def choose_topics(library: Library, wanted: str | None) -> list[TopicFile]:
@@ -56,10 +97,21 @@ def choose_topics(library: Library, wanted: str | None) -> list[TopicFile]:
             raise ObsoleteTopicError(exact[0].id)
         return exact[:1]
     active = [topic for topic in topics if topic.status is not Status.OBSOLETE]
-    hits = search_topics(active, wanted)
+    hits = [hit for hit in find_topics(library, wanted) if hit.topic in active]
     if not hits:
         raise UnknownReferenceError(wanted, [topic.id for topic in active])
     return [hits[0].topic]
+
+
+def describe_topic(topic: TopicFile) -> str:
+    """Return what is embedded of a topic: its title, its tags, how its description begins."""
+    return f"{topic.title}\n{', '.join(topic.tags)}\n{make_snippet(topic.body)}"
+
+
+def measure_cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the cosine of two vectors; 0 where one has no direction."""
+    lengths = math.sqrt(sum(x * x for x in one) * sum(x * x for x in other))
+    return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
 def _provenance(library: Library, topic_id: str) -> Provenance:

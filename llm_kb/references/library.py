@@ -26,13 +26,14 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch_git import Repositories
 from llm_kb.references.fetching import Fetcher, OldTopic, Staged
-from llm_kb.references.index import discard_index, update_index
+from llm_kb.references.index import discard_index, open_index, update_index
 from llm_kb.references.pending import PendingPlans
 from llm_kb.references.plan import Plan, TopicRequest, grows_beyond
 from llm_kb.references.planning import check_limits, make_plan
 from llm_kb.references.provenance import Differences, Provenance, compare, total_size
 from llm_kb.references.refreshing import probe_topic
 from llm_kb.references.remotes import Remotes, git_policy
+from llm_kb.references.search import Embedder
 from llm_kb.references.sources import source_table
 from llm_kb.references.store import Store
 from llm_kb.references.topic_file import (
@@ -42,6 +43,7 @@ from llm_kb.references.topic_file import (
     render_topic_file,
     with_heading,
 )
+from llm_kb.references.vectors import EmbeddingError, update_vectors
 from llm_kb.topics import Config, References
 
 Approve = Callable[[Plan], bool]
@@ -55,6 +57,7 @@ class Progress:
     asking: Callable[[str], None] = lambda _: None
     fetching: Callable[[str, int, int], None] = lambda *_: None
     indexing: Callable[[int, int], None] | None = None
+    embedding: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,8 @@ class Library:
 
     root: Path
     settings: References = field(default_factory=References)
+    find_embedder: Callable[[], Embedder | None] = lambda: None
+    """Finds the user's embedding model, once something is to be embedded."""
     resolver: Resolver = field(default=system_resolver)
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
 
@@ -193,7 +198,8 @@ class Library:
                 fetcher.fetch(findings.plan)
                 self._stage_refreshed(topic_id, findings.plan, staged)
                 self.store.publish(topic_id, directory)
-        update_index(self.store.directory(topic_id), progress=progress.indexing)
+        _, problems = self._index(topic_id, progress)
+        staged.warnings += problems
         return _summarize(topic_id, old.provenance, staged)
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
@@ -236,12 +242,12 @@ class Library:
                 provenance = Provenance(plan=request_digest(request), files=staged.files)
                 staged_store.write_provenance(directory.name, provenance)
                 self.store.publish(request.topic_id, directory)
-        report = update_index(self.store.directory(request.topic_id), progress=progress.indexing)
+        chunks, problems = self._index(request.topic_id, progress)
         return Created(
             topic_id=request.topic_id,
             file_count=len(staged.files),
-            chunk_count=report.chunks,
-            warnings=tuple(staged.warnings),
+            chunk_count=chunks,
+            warnings=(*staged.warnings, *problems),
         )
 
     def _touch(self, topic_id: str) -> None:
@@ -284,6 +290,23 @@ class Library:
         staged_store.write_provenance(
             staged.directory.name, Provenance(plan=old.plan, files=staged.files)
         )
+
+    def _index(self, topic_id: str, progress: Progress) -> tuple[int, list[str]]:
+        """Bring a topic's index up to date; return its chunks, and what went wrong.
+
+        Embedding may fail, for want of a key or a network: search does without.
+        """
+        directory = self.store.directory(topic_id)
+        with open_index(directory) as index:
+            chunks = index.update(progress.indexing).chunks
+            try:
+                if embedder := self.find_embedder():
+                    update_vectors(
+                        index, embedder.model, embedder.embed, progress=progress.embedding
+                    )
+            except EmbeddingError as error:
+                return chunks, [str(error)]
+        return chunks, []
 
     def _ask(self, plan: Plan, approve: Approve) -> None:
         if not self.pending.take_approved(plan) and not approve(plan):

@@ -35,6 +35,7 @@ _SKIPPED = frozenset(
         "footer",
         "dialog",
         "menu",
+        "title",
         "link",
         "meta",
     ]

@@ -163,8 +163,12 @@ def _probe_local(source: LocalSource, records: Mapping[str, FileRecord], old: Ol
 
 
 def _are_there(old: OldTopic, records: Mapping[str, FileRecord]) -> bool:
-    """Tell whether files are on disk with the size they had; `verify` looks closer."""
+    """Tell whether files are on disk as they were recorded."""
     try:
-        return all((old.directory / p).stat().st_size == r.size for p, r in records.items())
+        return all(
+            not (old.directory / path).is_symlink()
+            and hash_content((old.directory / path).read_bytes()) == record.hash
+            for path, record in records.items()
+        )
     except OSError:
         return False

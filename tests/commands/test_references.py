@@ -1,0 +1,286 @@
+"""`llm kb references` through the real `llm`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import click
+import pytest
+
+from llm_kb.commands.references import references
+from llm_kb.references.file_names import page_name
+from tests.conftest import RunLlm, RunLlmProcess
+from tests.references.remotes import Remote
+from tests.references.sites import Site, serve_site
+
+DOCS = Path(__file__).parents[2] / "docs" / "references.md"
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web site on loopback."""
+    with serve_site() as site:
+        yield site
+
+
+@pytest.fixture
+def remote(tmp_path: Path, user_dir: Path) -> Remote:
+    """A repository, and a user who may fetch it."""
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text(
+        '[kb.references]\nallow_hosts = ["127.0.0.1"]\nallow_protocols = ["file"]\n'
+    )
+    remote = Remote(tmp_path / "remotes" / "frob")
+    remote.write({"README.md": "# Frob\n\nFrobnicates.\n", "docs/a.md": "# Hooks\n\non_mount\n"})
+    return remote
+
+
+def create(run_llm: RunLlm, remote: Remote, *options: str, title: str = "Frob") -> str:
+    result = run_llm(
+        ["kb", "references", "create", "--title", title, "--git", remote.url, "-y", *options]
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_create_fetches_from_every_kind_of_source(
+    run_llm: RunLlm, remote: Remote, site: Site, tmp_path: Path
+) -> None:
+    local = tmp_path / "notes"
+    local.mkdir()
+    (local / "n.md").write_text("note")
+    page = site.put("/page", "<p>page</p>")
+    start = site.put("/docs/", "<p>crawl</p>")
+    out = create(
+        run_llm,
+        remote,
+        *("--ref", "main", "--path", "docs/", "--web", page, "--crawl", start, "--depth", "0"),
+        *("--max-pages", "3", "--local", str(local), "--body", "About.", "--tag", "a"),
+        *("--tag", "b", "--max-age-days", "7", "--trust-score", "8", "--json"),
+    )
+    assert json.loads(out) == {"topic_id": "topic-frob", "file_count": 4, "chunk_count": 4}
+    shown = json.loads(run_llm(["kb", "references", "show", "topic-frob", "--json"]).stdout)
+    assert shown["files"] == sorted(
+        [
+            page_name(page),
+            page_name(site.url).removesuffix(".md") + "/docs/index.md",
+            "frob/docs/a.md",
+            "notes/n.md",
+        ]
+    )
+    assert shown["sources"] == [
+        {
+            "type": "git",
+            "url": remote.url,
+            "ref": "main",
+            "commit": remote.commit,
+            "paths": ["docs/"],
+        },
+        {"type": "web", "url": page},
+        {"type": "crawl", "url": start, "depth": 0, "max_pages": 3},
+        {"type": "local", "url": str(local)},
+    ]
+    assert (shown["tags"], shown["max_age_days"], shown["trust_score"]) == (["a", "b"], 7, 8)
+
+
+def test_list_show_search_verify_and_update_tell_of_it(run_llm: RunLlm, remote: Remote) -> None:
+    create(run_llm, remote, "--body", "Frobnicates widgets.")
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    assert run_llm(["kb", "references"]).stdout == (
+        f"topic-frob: Frob\n  active, 2 files, fetched {today}\n"
+    )
+    assert [
+        t["topic_id"] for t in json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
+    ] == ["topic-frob"]
+    assert "Frobnicates widgets." in run_llm(["kb", "references", "show", "topic-frob"]).stdout
+    found = run_llm(["kb", "references", "search", "on_mount", "-t", "frob", "-n", "1"])
+    assert found.stdout.startswith("topic-frob/docs/a.md:1-3  Hooks\n")
+    assert "1 result (keyword" in found.stderr
+    assert run_llm(["kb", "references", "verify"]).stdout == "topic-frob: as fetched\n"
+    updated = run_llm(["kb", "references", "update", "topic-frob", "--status", "obsolete"])
+    assert updated.stdout == "Updated topic-frob\n"
+    assert run_llm(["kb", "references"]).stdout == ""
+    listed = run_llm(["kb", "references", "list", "--include-obsolete"]).stdout
+    assert listed.startswith("topic-frob: Frob\n  obsolete")
+
+
+def test_verify_names_what_differs_and_fails(
+    run_llm: RunLlm, remote: Remote, user_dir: Path
+) -> None:
+    create(run_llm, remote)
+    root = user_dir / "kb" / "references" / "topic-frob"
+    (root / "README.md").write_text("mine")
+    (root / "docs" / "a.md").unlink()
+    (root / "new.md").write_text("new")
+    result = run_llm(["kb", "references", "verify", "topic-frob"])
+    assert (result.exit_code, result.stdout) == (
+        1,
+        "topic-frob: differs\n  modified: README.md\n  missing: docs/a.md\n  unknown: new.md\n",
+    )
+    as_json = json.loads(run_llm(["kb", "references", "verify", "--json"]).stdout)
+    assert as_json == {
+        "topic-frob": {"modified": ["README.md"], "missing": ["docs/a.md"], "unknown": ["new.md"]}
+    }
+
+
+def test_refresh_tells_what_changed(run_llm: RunLlm, remote: Remote, user_dir: Path) -> None:
+    create(run_llm, remote)
+    assert (
+        run_llm(["kb", "references", "refresh", "topic-frob"]).stdout == "topic-frob: unchanged\n"
+    )
+    remote.write({"new.md": "new"})
+    assert run_llm(["kb", "references", "refresh", "--stale"]).stdout == ""
+    assert run_llm(["kb", "references", "refresh", "--all"]).stdout == (
+        "topic-frob: 1 added, 0 modified, 0 removed\n"
+    )
+    path = user_dir / "kb" / "references" / "topic-frob" / "topic.md"
+    path.write_text(path.read_text().replace('fetched_at = "20', 'fetched_at = "19'))
+    (answer,) = json.loads(
+        run_llm(["kb", "references", "refresh", "--all", "--stale", "--json"]).stdout
+    )
+    assert (answer["topic_id"], answer["changed"], answer["file_count"]) == ("topic-frob", False, 3)
+
+
+def test_refresh_goes_on_after_a_failure_and_says_so(
+    run_llm: RunLlm, remote: Remote, tmp_path: Path
+) -> None:
+    other = Remote(tmp_path / "remotes" / "other")
+    other.write({"a.md": "a"})
+    create(run_llm, other, title="Another")
+    create(run_llm, remote)
+    other.directory.rename(tmp_path / "gone")
+    result = run_llm(["kb", "references", "refresh", "--all"])
+    assert (result.exit_code, result.stdout) == (1, "topic-frob: unchanged\n")
+    assert "topic-another: nothing could be fetched for 'Another'" in result.stderr
+
+
+def test_create_without_a_terminal_stores_the_plan(run_llm: RunLlm, remote: Remote) -> None:
+    arguments = ["kb", "references", "create", "--title", "Frob", "--git", remote.url]
+    result = run_llm(arguments)
+    (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
+    assert result.exit_code == 1
+    assert f"llm kb references approve {pending['id']}" in result.stderr
+    assert pending["title"] == "Frob"
+    assert pending["summary"] == f"{remote.url} (2 files, 39 B)"
+    assert [(s["url"], s["files"], s["size"]) for s in pending["sources"]] == [(remote.url, 2, 39)]
+    assert pending["id"] in run_llm(["kb", "references", "pending"]).stdout
+    dropped = run_llm(["kb", "references", "pending", "--drop", pending["id"]])
+    assert dropped.stderr == f"Dropped {pending['id']}\n"
+    assert json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["create", "--title", "T"], 2, "at least one of"),
+        (["create", "--title", "T", "--web", "http://e.org/", "--path", "x"], 2, "belong to one"),
+        (["create", "--title", "T", "--web", "http://e.org/", "--depth", "1"], 2, "--crawl"),
+        (["create", "--title", "T", "--source", "{"], 2, "no JSON"),
+        (["create", "--title", " ", "--web", "http://e.org/"], 1, "title"),
+        (["create", "--title", "T", "--web", "ftp://e.org/"], 1, "must be http"),
+        (["refresh"], 2, "name topics"),
+        (["refresh", "topic-x", "--all"], 2, "name topics"),
+        (["refresh", "topic-x"], 1, "unknown reference topic 'topic-x'; there are: none"),
+        (["show", "../../x"], 1, "unknown reference topic"),
+        (["approve", "../../x"], 1, "12 hexadecimal digits"),
+        (["update", "topic-x"], 2, "give --status"),
+        (["delete", "topic-x", "-y"], 1, "unknown reference topic"),
+        (["search", "x", "-t", "nothing"], 1, "unknown reference topic 'nothing'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_errors_say_what_to_do(
+    run_llm: RunLlm, remote: Remote, arguments: list[str], code: int, message: str
+) -> None:
+    result = run_llm(["kb", "references", *arguments])
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
+
+
+def test_delete_asks_and_needs_a_terminal_for_that(run_llm: RunLlm, remote: Remote) -> None:
+    create(run_llm, remote)
+    refused = run_llm(["kb", "references", "delete", "topic-frob"])
+    assert (refused.exit_code, "use -y" in refused.stderr) == (2, True)
+    assert run_llm(["kb", "references", "delete", "topic-frob", "-y"]).stderr == (
+        "Deleted topic-frob\n"
+    )
+
+
+def test_a_broken_topic_is_told_of_and_stops_no_other(
+    run_llm: RunLlm, remote: Remote, user_dir: Path
+) -> None:
+    create(run_llm, remote)
+    broken = user_dir / "kb" / "references" / "topic-broken"
+    broken.mkdir()
+    (broken / "topic.md").write_text("no front matter")
+    listed = run_llm(["kb", "references", "list"])
+    assert listed.stdout.startswith("topic-frob: Frob\n")
+    assert f"left out: {broken / 'topic.md'}: it has no front matter" in listed.stderr
+    assert "topic-frob" in run_llm(["kb", "list"]).stdout
+
+
+def test_interrupting_leaves_nothing_behind(
+    remote: Remote, site: Site, user_dir: Path, tmp_path: Path
+) -> None:
+    """Ctrl-C while a page is being fetched: the plan was made, the body never ends."""
+
+    def stall(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/html")
+        handler.send_header("Content-Length", "10")
+        handler.end_headers()
+        if handler.command == "GET":
+            time.sleep(30)
+
+    url = site.answer("/slow", stall)
+    llm = Path(sys.executable).with_name("llm")
+    process = subprocess.Popen(
+        [llm, "kb", "references", "create", "--title", "Slow", "--web", url, "-y"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ),
+    )
+    deadline = time.monotonic() + 20
+    while "GET /slow" not in site.requests and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(2)
+    _, said = process.communicate(timeout=20)
+    assert (process.returncode, b"Aborted!" in said, b"Traceback" in said) == (1, True, False)
+    root = user_dir / "kb" / "references"
+    assert [p.name for p in root.rglob("*") if p.is_file()] == ["topic-slow"]  # its lock
+
+
+def test_the_installed_llm_runs_it(run_llm_process: RunLlmProcess, remote: Remote) -> None:
+    assert run_llm_process(["kb", "references", "list"]).stderr == (
+        "No reference topics. 'llm kb references create' makes one.\n"
+    )
+
+
+def test_topics_are_completed(
+    run_llm: RunLlm, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(run_llm, remote)
+    monkeypatch.setenv("COMP_WORDS", "llm kb references show topic-")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    monkeypatch.setenv("_LLM_COMPLETE", "bash_complete")
+    llm = Path(sys.executable).with_name("llm")
+    done = subprocess.run([llm], capture_output=True, encoding="utf-8", check=False)
+    assert done.stdout == "plain,topic-frob\n"
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = DOCS.read_text()
+    missing = [
+        f"{name} {option}"
+        for name, command in references.commands.items()
+        for parameter in command.params
+        for option in ([""] if isinstance(parameter, click.Argument) else parameter.opts)
+        if f"llm kb references {name}" not in text or f"`{option}" not in text
+    ]
+    assert missing == []
