@@ -44,6 +44,9 @@ SETS = {
     "headings": ("headings", _DOCS),
     "code": ("code", ["django==5.2.19:django", "sphinx==9.0.4:sphinx", "tornado==6.6.1:tornado",
                       "black==26.10.1:src"]),
+    # Small enough to embed on a CPU.
+    "headings-small": ("headings", ["hatch==1.18.2:docs", "pytest==9.2.0:doc"]),
+    "code-small": ("code", ["tornado==6.6.1:tornado"]),
 }  # fmt: skip
 
 DOCUMENTS = frozenset({".rst", ".txt", ".md"})

@@ -11,7 +11,7 @@ _MODIFIER = (
     r"|extern|const|inline|override|virtual|sealed|partial|data|open|suspend|readonly|declare"
     r"|fileprivate|lateinit|native|synchronized|pub(?:\([^)\n]*\))?|extern\s\"[^\"\n]*\")[ \t]+)*"
 )
-_NAME = r"(?P<{}>[A-Za-z_$][\w$.:]*[?!]?)"
+_NAME = r"(?P<{}>[A-Za-z_$](?:[\w$]|[.:]+(?=[\w$]))*[?!]?)"
 _CALLABLE = r"[\w$<>,.?&*:\[\]~ \t]*?[ \t*&]"
 
 _PYTHON = re.compile(
@@ -37,7 +37,7 @@ _BRACES = re.compile(
     # A return type, a name and an open parenthesis, and no semicolon.
     rf"|(?!(?:return|else|new|throw|case|goto|if|for|while|switch|using|typedef|delete)\b)"
     rf"[A-Za-z_]{_CALLABLE}{_NAME.format('c')}[ \t]*\((?=[^;\n]*$)"
-    rf")|^(?P<end>[^\s#@)\]}}/*'\"])",
+    rf")|^(?P<end>[^\s#@)\]{{}}/*'\"])",
     re.MULTILINE,
 )
 _SCRIPT = re.compile(

@@ -50,7 +50,7 @@ _FUNCTION_VALUE = re.compile(r"arrow_function|function|function_expression|class
 
 
 @cache
-def _parser(suffix: str) -> Parser | None:
+def find_parser(suffix: str) -> Parser | None:
     """Return the parser for an extension; None where its grammar is not installed."""
     module, function = GRAMMARS[suffix]
     try:
@@ -67,7 +67,7 @@ def _parser(suffix: str) -> Parser | None:
 
 def outline_syntax(suffix: str, text: str) -> Outline | None:
     """Find the definitions of a text; None where no parser for it is installed."""
-    parser = _parser(suffix) if suffix in GRAMMARS else None
+    parser = find_parser(suffix) if suffix in GRAMMARS else None
     if parser is None:
         return None
     lines = [0]

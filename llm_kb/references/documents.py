@@ -43,9 +43,10 @@ class Outline:
 class Chunk(NamedTuple):
     """A span of a document: the unit of indexing and of results.
 
-    The title names the section with those around it, the heading only what
-    begins in this chunk: empty where it goes on with an earlier one. Lines count from 1, both inclusive. The hash is that of title and text, and
-    not of the position: a line inserted above leaves it as it was.
+    The title names the section with those around it; the heading only what
+    begins in this chunk, and is empty where it goes on with an earlier one. Lines
+    count from 1, both inclusive. The hash is that of the content and not of the
+    position: a line inserted above leaves it as it was.
     """
 
     title: str
@@ -56,7 +57,7 @@ class Chunk(NamedTuple):
 
     @property
     def hash(self) -> bytes:
-        """Return 16 bytes that identify title and text."""
+        """Return 16 bytes that identify title, heading and text."""
         joined = f"{self.title}\0{self.heading}\0{self.text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(joined, digest_size=16).digest()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from llm_kb.references.chunking import chunk_document
 from llm_kb.references.documents import Chunk, split_identifiers
@@ -27,6 +27,8 @@ parts of its identifiers. Tuned together with the reranking."""
 
 BATCH_CHUNKS = 5000
 """A transaction ends after this many chunks: what an interruption can cost."""
+
+Result = TypeVar("Result")
 
 Progress = Callable[[int, int], None]
 """Called with the number of documents indexed so far and the number to index."""
@@ -85,6 +87,20 @@ def update_index(
     """Bring the index of a topic's directory up to date with its files."""
     with open_index(directory, database) as index:
         return index.update(progress)
+
+
+def with_index(directory: Path, work: Callable[[Index, IndexReport], Result]) -> Result:
+    """Bring the index of a topic's directory up to date and return what `work` makes of it.
+
+    Damage that only shows then has the index rebuilt and `work` done again.
+    """
+    try:
+        with open_index(directory) as index:
+            return work(index, index.update())
+    except DamageError:
+        discard_index(directory)
+    with open_index(directory) as index:
+        return work(index, index.update())
 
 
 def discard_index(directory: Path) -> None:

@@ -68,8 +68,8 @@ class IndexUnusableError(KbError):
         super().__init__(f"cannot use the index {str(database)!r}: {reason}")
 
 
-class DamageError(Exception):
-    """The database is damaged or of another version; discard it. Stays in the index."""
+class DamageError(IndexUnusableError):
+    """A database that is damaged or of another version: to be discarded and rebuilt."""
 
 
 def connect(database: Path) -> sqlite3.Connection:
@@ -84,7 +84,7 @@ def connect(database: Path) -> sqlite3.Connection:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            _ensure_schema(connection)
+            _ensure_schema(connection, database)
             _execute_all(connection, _TEMPORARY)
         except BaseException:
             connection.close()
@@ -120,7 +120,7 @@ def translated(database: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise _translate(database, str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise DamageError(str(error)) from error
+        raise DamageError(database, str(error)) from error
     except OSError as error:
         raise IndexUnusableError(database, str(error)) from error
 
@@ -132,11 +132,11 @@ def _translate(database: Path, reason: str) -> Exception:
     elif "locked" in reason or "busy" in reason:
         reason = f"another process has held it for {BUSY_SECONDS} s; try again when it is done"
     elif "malformed" in reason or "no such" in reason or "already exists" in reason:
-        return DamageError(reason)
+        return DamageError(database, reason)
     return IndexUnusableError(database, reason)
 
 
-def _ensure_schema(connection: sqlite3.Connection) -> None:
+def _ensure_schema(connection: sqlite3.Connection, database: Path) -> None:
     """Create the schema in a new database; DamageError where there is another one."""
     if _version(connection) == VERSION:
         return
@@ -144,7 +144,7 @@ def _ensure_schema(connection: sqlite3.Connection) -> None:
         # Another process may have made it while this one waited for the lock.
         version = _version(connection)
         if version not in (0, VERSION):
-            raise DamageError(f"version {version}, not {VERSION}")
+            raise DamageError(database, f"version {version}, not {VERSION}")
         if version == 0:
             _execute_all(connection, _SCHEMA)
             connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.references.index import Index, StoredChunk, open_index
+from llm_kb.references.index import Index, IndexReport, StoredChunk, with_index
 from llm_kb.references.query import build_match, parse_question
 from llm_kb.references.ranking import fuse, spread
 from llm_kb.references.reranking import Candidate, rerank
@@ -70,24 +70,36 @@ def search(
     Every index is brought up to date with its files first. The caller leaves out
     obsolete topics. Raises IndexUnusableError and EmbeddingError.
     """
+    vector = None
+    if embedder and question.strip():
+        vector = next(iter(embedder.embed([question])))
     hits: list[Hit] = []
     total = missing = 0
-    vector = next(iter(embedder.embed([question])), None) if embedder and question.strip() else None
+
+    def search_one(index: Index, report: IndexReport) -> tuple[list[Hit], int, int]:
+        dense: list[int] = []
+        lacking = report.chunks
+        if embedder and vector is not None:
+            lacking = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
+            dense = rank_by_vector(index, embedder.model, vector, POOL)
+        return search_index(index, question, limit=limit, dense=dense), report.chunks, lacking
+
     for directory in directories:
-        with open_index(directory) as index:
-            total += index.update().chunks
-            dense: list[int] = []
-            if embedder and vector is not None:
-                missing += update_vectors(
-                    index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE
-                )
-                dense = rank_by_vector(index, embedder.model, vector, POOL)
-            hits += search_index(index, question, limit=limit, dense=dense)
+        found, chunks, lacking = with_index(directory, search_one)
+        hits += found
+        total += chunks
+        missing += lacking
     hits.sort(key=lambda hit: -hit.score)
-    legs = ["keyword"]
-    if vector is not None and missing < total:
-        legs.append(f"dense ({total - missing} of {total} chunks)" if missing else "dense")
-    return SearchResult(hits=tuple(hits[:limit]), legs=tuple(legs))
+    return SearchResult(hits=tuple(hits[:limit]), legs=_legs(total, missing))
+
+
+def _legs(total: int, missing: int) -> tuple[str, ...]:
+    """Name the legs that ran; `missing` chunks were not seen by the dense one."""
+    if missing >= total:
+        return ("keyword",)
+    if missing:
+        return ("keyword", f"dense ({total - missing} of {total} chunks)")
+    return ("keyword", "dense")
 
 
 def search_index(

@@ -1,0 +1,312 @@
+"""The index keeps up with the files, whatever happens to either."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from llm_kb.references import index_database
+from llm_kb.references.index import (
+    Index,
+    IndexReport,
+    discard_index,
+    index_path,
+    open_index,
+    update_index,
+)
+from llm_kb.references.index_database import IndexUnusableError
+from llm_kb.references.search import search
+
+OLD = time.time_ns() - 10**12
+"""A modification time long enough ago to be trusted."""
+
+
+def write(topic: Path, path: str, text: str | bytes, *, mtime_ns: int = OLD) -> None:
+    """Write a file of a topic that was last modified long ago."""
+    file = topic / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    os.utime(file, ns=(mtime_ns, mtime_ns))
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Path:
+    directory = tmp_path / "references" / "topic-x"
+    write(directory, "docs/install.md", "# Install\n\nRun the installer.\n")
+    write(directory, "docs/usage.md", "# Usage\n\nCall the walrus.\n")
+    write(directory, "topic.md", "+++\n+++\nwalrus\n")
+    write(directory, ".provenance.json", '{"walrus": 1}')
+    return directory
+
+
+def paths(topic: Path, question: str) -> list[str]:
+    return [hit.path for hit in search([topic], question).hits]
+
+
+def read_all(index: Index) -> list[tuple[str, int, int, str]]:
+    ids = range(1, index.count_chunks() + 100)
+    return sorted(
+        (c.path, c.first_line, c.last_line, c.text) for c in index.read_chunks(ids).values()
+    )
+
+
+def test_what_was_indexed_is_found_and_counted(topic: Path) -> None:
+    assert update_index(topic) == IndexReport(documents=2, chunks=2, added=2)
+    assert paths(topic, "walrus") == ["docs/usage.md"]
+    assert index_path(topic) == topic.parent / ".index" / "topic-x.sqlite3"
+
+
+def test_an_unchanged_topic_is_not_read_again(topic: Path) -> None:
+    update_index(topic)
+    for file in topic.rglob("*.md"):
+        # Unreadable for its content, but with the same size and time.
+        status = file.stat()
+        file.write_bytes(b"x" * status.st_size)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert update_index(topic) == IndexReport(documents=2, chunks=2)
+    assert paths(topic, "walrus") == ["docs/usage.md"]
+
+
+def test_a_file_modified_just_before_it_was_read_is_compared_by_content(topic: Path) -> None:
+    now = time.time_ns() + 10**10
+    write(topic, "docs/new.md", "penguin", mtime_ns=now)
+    assert paths(topic, "penguin") == ["docs/new.md"]
+
+    write(topic, "docs/new.md", "giraffe", mtime_ns=now)
+
+    assert paths(topic, "penguin") == []
+    assert paths(topic, "giraffe") == ["docs/new.md"]
+
+
+def test_searching_sees_added_changed_moved_and_removed_files(topic: Path) -> None:
+    update_index(topic)
+    write(topic, "docs/usage.md", "# Usage\n\nCall the penguin instead.\n")
+    write(topic, "docs/added.md", "giraffe")
+    (topic / "docs/install.md").rename(topic / "docs/moved.md")
+
+    assert paths(topic, "walrus") == []
+    assert paths(topic, "penguin") == ["docs/usage.md"]
+    assert paths(topic, "giraffe") == ["docs/added.md"]
+    assert paths(topic, "installer") == ["docs/moved.md"]
+
+
+def test_a_touched_file_with_the_same_content_is_not_indexed_again(topic: Path) -> None:
+    update_index(topic)
+    write(topic, "docs/usage.md", "# Usage\n\nCall the walrus.\n", mtime_ns=OLD + 1)
+
+    assert update_index(topic) == IndexReport(documents=2, chunks=2)
+
+
+def test_an_inserted_line_keeps_the_rows_of_unchanged_chunks(topic: Path) -> None:
+    sections = [f"## S{n}\n\n" + f"Words of section {n}. " * 60 + "\n\n" for n in range(20)]
+    write(topic, "long.md", "".join(sections))
+    with open_index(topic) as index:
+        index.update()
+        before = index.state()
+        kept = index.read_chunks(range(1, 100))
+        write(topic, "long.md", "New first line.\n\n" + "".join(sections))
+        report = index.update()
+        after = index.read_chunks(range(1, 100))
+
+        assert (report.added, report.changed, report.removed) == (0, 1, 0)
+        assert index.state() != before
+    same = [id_ for id_ in kept if id_ in after and kept[id_].text == after[id_].text]
+    assert len(same) >= len(kept) - 1
+    moved = [
+        after[id_].first_line - kept[id_].first_line for id_ in same if "long" in kept[id_].path
+    ]
+    assert set(moved) == {2}
+
+
+def test_an_updated_index_equals_a_new_one(topic: Path) -> None:
+    update_index(topic)
+    write(topic, "docs/usage.md", "# Other\n\n" + "Text.\n\n" * 500 + "# End\n")
+    write(topic, "docs/usage.py", "def f():\n    pass\n")
+    (topic / "docs/install.md").unlink()
+    update_index(topic)
+    with open_index(topic) as index:
+        updated = read_all(index)
+        frequencies = index.count_frequencies(["text", "other", "installer", "f"])
+    discard_index(topic)
+    with open_index(topic) as index:
+        index.update()
+        assert read_all(index) == updated
+        assert index.count_frequencies(["text", "other", "installer", "f"]) == frequencies
+    assert (
+        "".join(c[3] for c in sorted(updated, key=lambda c: c[1]) if c[0] == "docs/usage.md")
+        == (topic / "docs/usage.md").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "word"),
+    [
+        ("binary.bin", b"\x7fELF\0walrus", None),
+        ("nul.txt", b"giraffe " + b"x " * 5000 + b"\0", "giraffe"),
+        ("latin1.txt", "giraffe é".encode("latin-1"), "giraffe"),
+        ("utf16.txt", "giraffe".encode("utf-16"), None),
+        ("empty.txt", b"", None),
+        ("line.js", b"giraffe;" * 100_000, "giraffe"),
+        ("surrogate.txt", b"\xed\xa0\x80 giraffe", "giraffe"),
+    ],
+)
+def test_any_content_is_indexed_or_left_out(
+    topic: Path, name: str, data: bytes, word: str | None
+) -> None:
+    write(topic, name, data)
+
+    assert set(paths(topic, "giraffe")) == ({name} if word else set())
+    assert update_index(topic).documents == 3
+
+
+def test_names_and_links_that_are_no_documents(topic: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("giraffe")
+    (topic / "link.md").symlink_to(secret)
+    (topic / "loop").symlink_to(topic)
+    os.mkfifo(topic / "fifo.md")
+    write(topic, ".git/config", "giraffe")
+    (topic / os.fsdecode(b"bad\xff.md")).write_text("giraffe")
+
+    assert update_index(topic) == IndexReport(documents=2, chunks=2, added=2)
+
+
+def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) -> None:
+    update_index(topic)
+    topic.rename(topic.with_name("gone"))
+
+    with pytest.raises(IndexUnusableError, match="No such file or directory"):
+        update_index(topic)
+    topic.with_name("gone").rename(topic)
+    assert update_index(topic) == IndexReport(documents=2, chunks=2)
+
+
+# A database that is no good
+
+
+def corrupt_start(database: Path) -> None:
+    database.write_bytes(b"not a database at all" * 100)
+
+
+def corrupt_middle(database: Path) -> None:
+    data = bytearray(database.read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    database.write_bytes(data)
+
+
+def truncate(database: Path) -> None:
+    database.write_bytes(database.read_bytes()[:5000])
+
+
+def other_version(database: Path) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def other_schema(database: Path) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("DROP TABLE chunks_fts")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "damage", [corrupt_start, corrupt_middle, truncate, other_version, other_schema]
+)
+def test_a_damaged_database_is_rebuilt(topic: Path, damage: object) -> None:
+    update_index(topic)
+    for suffix in ("-wal", "-shm"):
+        assert not index_path(topic).with_name(f"topic-x.sqlite3{suffix}").exists()
+    assert callable(damage)
+    damage(index_path(topic))
+
+    assert paths(topic, "walrus") == ["docs/usage.md"]
+
+
+def test_a_locked_database_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    update_index(topic)
+    monkeypatch.setattr(index_database, "BUSY_SECONDS", 0.1)
+    write(topic, "new.md", "giraffe")
+    holder = sqlite3.connect(index_path(topic), isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(IndexUnusableError, match=r"another process has held it for 0\.1 s"):
+            update_index(topic)
+    finally:
+        holder.close()
+    assert paths(topic, "giraffe") == ["new.md"]
+
+
+def test_a_place_that_cannot_be_written_is_a_clear_error(topic: Path) -> None:
+    (topic.parent / ".index").write_text("a file where the directory would be")
+
+    with pytest.raises(IndexUnusableError, match="cannot use the index"):
+        update_index(topic)
+
+
+# Processes
+
+UPDATE = """
+import sys
+from pathlib import Path
+from llm_kb.references.index import update_index
+print(update_index(Path(sys.argv[1])).chunks)
+"""
+
+
+def start(topic: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", UPDATE, topic], stdout=subprocess.PIPE, text=True
+    )
+
+
+def fill(topic: Path, files: int) -> None:
+    for number in range(files):
+        sections = [f"# S{n} of {number}\n\n" + f"Words w{n}. " * 80 + "\n\n" for n in range(20)]
+        write(topic, f"many/{number}.md", "".join(sections))
+
+
+def test_killed_while_indexing_and_killed_again(topic: Path) -> None:
+    fill(topic, 400)
+    for delay in (0.3, 0.6, 0.9):
+        process = start(topic)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+    assert update_index(topic).chunks == 2 + 400 * 20
+    with open_index(topic) as index:
+        assert index.count_frequencies(["w7"]) == {"w7": 400}
+
+
+def test_processes_at_once_index_everything_once(topic: Path) -> None:
+    fill(topic, 300)
+
+    processes = [start(topic) for _ in range(3)]
+    counts = [int(process.communicate(timeout=120)[0]) for process in processes]
+
+    assert counts == [2 + 300 * 20] * 3
+    with open_index(topic) as index:
+        assert index.count_frequencies(["w7"]) == {"w7": 300}
+        assert index.update() == IndexReport(documents=302, chunks=2 + 300 * 20)
+
+
+def test_reading_while_another_process_writes(topic: Path) -> None:
+    update_index(topic)
+    with open_index(topic) as index:
+        fill(topic, 100)
+        process = start(topic)
+        while process.poll() is None:
+            assert list(index.match('"walrus"', 10)) != []
+        process.communicate()
+        assert index.count_frequencies(["w7"]) == {"w7": 100}

@@ -1,0 +1,124 @@
+"""Searching topics: what is found, in which order, and by which legs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llm_kb.references import search as search_module
+from llm_kb.references.search import Embedder, Hit, SearchResult, search
+from tests.references.embedding import HashingModel
+
+
+def make_topic(root: Path, name: str, files: dict[str, str]) -> Path:
+    directory = root / name
+    for path, text in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(text)
+    return directory
+
+
+@pytest.fixture
+def zoo(tmp_path: Path) -> Path:
+    return make_topic(
+        tmp_path,
+        "topic-zoo",
+        {
+            "docs/walrus.md": "# Walrus\n\nA large animal with tusks.\n",
+            "docs/otter.md": "# Otter\n\nA small animal that swims.\n",
+            "src/zoo.py": "class ZooKeeper:\n    def feed_walrus(self):\n        return 'fish'\n",
+        },
+    )
+
+
+def test_a_hit_says_where_it_stands(zoo: Path) -> None:
+    assert search([zoo], "tusks") == SearchResult(
+        hits=(
+            Hit(
+                topic="topic-zoo",
+                path="docs/walrus.md",
+                first_line=1,
+                last_line=3,
+                title="Walrus",
+                text="# Walrus\n\nA large animal with tusks.\n",
+                score=1.0,
+            ),
+        ),
+        legs=("keyword",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "paths"),
+    [
+        ("feed_walrus", ["src/zoo.py", "docs/walrus.md"]),
+        ("keeper of the zoo", ["src/zoo.py"]),
+        ("swimming animals", ["docs/otter.md", "docs/walrus.md"]),
+        ("nothing-of-that", []),
+        ("", []),
+        ('"tusks" AND ( NOT *', ["docs/walrus.md"]),
+    ],
+)
+def test_questions(zoo: Path, question: str, paths: list[str]) -> None:
+    assert [hit.path for hit in search([zoo], question).hits] == paths
+
+
+@settings(
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(st.text())
+def test_any_question_can_be_asked(zoo: Path, question: str) -> None:
+    assert search([zoo], question).legs == ("keyword",)
+
+
+def test_one_file_does_not_fill_the_results(tmp_path: Path) -> None:
+    long = "".join(f"## Part {n}\n\n" + "walrus and more. " * 40 + "\n\n" for n in range(20))
+    topic = make_topic(
+        tmp_path, "t", {"long.md": long} | {f"{n}.md": f"The walrus {n}.\n" for n in range(6)}
+    )
+
+    paths = [hit.path for hit in search([topic], "walrus", limit=10).hits]
+
+    assert paths.count("long.md") == 4
+    assert len(paths) == 10
+
+
+def test_topics_are_searched_together_and_named(zoo: Path, tmp_path: Path) -> None:
+    other = make_topic(tmp_path, "topic-sea", {"a.md": "The walrus of the sea has tusks.\n"})
+
+    found = {(hit.topic, hit.path) for hit in search([zoo, other], "tusks").hits}
+
+    assert found == {("topic-zoo", "docs/walrus.md"), ("topic-sea", "a.md")}
+    assert len(search([zoo, other], "tusks", limit=1).hits) == 1
+
+
+def test_the_dense_leg_finds_what_shares_no_word(zoo: Path) -> None:
+    def embed(texts: list[str]) -> list[list[float]]:
+        """Embed `pinniped` where the walrus is."""
+        return [
+            [1.0, 0.0] if "walrus" in t.lower() or "pinniped" in t else [0.0, 1.0] for t in texts
+        ]
+
+    embedder = Embedder(model="m", embed=embed)  # type: ignore[arg-type]
+
+    assert search([zoo], "pinniped").hits == ()
+    result = search([zoo], "pinniped", embedder=embedder)
+    assert result.legs == ("keyword", "dense")
+    assert "walrus" in result.hits[0].text.lower()
+
+
+def test_the_legs_tell_what_the_dense_one_could_not_see(
+    zoo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "EMBED_AT_ONCE", 1)
+    embedder = Embedder(model="m", embed=HashingModel())
+
+    assert search([zoo], "walrus", embedder=embedder).legs == (
+        "keyword",
+        "dense (1 of 3 chunks)",
+    )
+    search([zoo], "walrus", embedder=embedder)
+    assert search([zoo], "walrus", embedder=embedder).legs == ("keyword", "dense")
