@@ -34,6 +34,11 @@ def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()
     )
 
 
+def show(text: str, *, nl: bool = True) -> None:
+    """Print text for people; a name that is no text is shown as its codes."""
+    click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=nl)
+
+
 def say(text: str) -> None:
     """Talk to the person, on standard error."""
     click.echo(text, err=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._config import say
+from llm_kb.commands._config import say, show
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.errors import ConfigError
@@ -49,7 +49,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
         click.echo(json.dumps([finding.as_dict() for finding in findings], indent=2))
     else:
         for line in render_findings(findings):
-            click.echo(line)
+            show(line)
         say(f"llm-kb: {render_summary(findings, looked_at)}")
     if has_errors(findings):
         raise click.exceptions.Exit(1)

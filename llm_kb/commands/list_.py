@@ -8,7 +8,7 @@ import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic
-from llm_kb.commands._config import say
+from llm_kb.commands._config import say, show
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.inventory import stock_topic, take_stock
@@ -68,7 +68,7 @@ def list_(
     whole = render_topic if topic is None else render_subjects
     render = render_tree if tree else whole
     # One write for all of them: thousands of small ones take longer than the walk.
-    click.echo("".join(f"{_style(line)}\n" for t in stocked for line in render(t)), nl=False)
+    show("".join(f"{_style(line)}\n" for t in stocked for line in render(t)), nl=False)
     if not kb.topics:
         say("llm-kb: no topics are configured; `llm kb init` proposes some")
 

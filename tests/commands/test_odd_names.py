@@ -43,6 +43,14 @@ def test_the_configuration_is_shown_with_codes(workspace: Path, run_llm: RunLlm)
     assert result.stdout.endswith(f"\n# workspace: {str(workspace / 'llm-kb.toml')!a}\n")
 
 
+@pytest.mark.parametrize(("command", "code"), [("list", 0), ("check", 1)])
+def test_a_missing_directory_is_shown_with_codes(
+    workspace: Path, run_llm: RunLlm, command: str, code: int
+) -> None:
+    result = run_llm(["kb", command])
+    assert (result.exit_code, "a\\udcffb" in result.stdout) == (code, True)
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [
