@@ -60,9 +60,9 @@ class DirectoryCatalog:
         if "\0" in reference or not all(components):
             return ()
         gathering = self._gather()
-        stem = slugify(components[-1])
+        stem = components[-1].partition(".")[0]
         for place in find_places(gathering.walk, self._containment, components[:-1]):
-            # What a file is called depends on those whose names start alike, so they are kept.
+            # What a file is called may depend on all whose names start alike, so they are kept.
             gathering.scan(place, lambda name: stem in name or not name.isascii())
         bare = "/".join(components)
         slugs = {bare, slugify(bare)}
