@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from itertools import chain
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, KINDS, Entry, Kind
 from llm_kb.capture.rendering import shorten_commit
 from llm_kb.plain_text import one_line
+
+_Fields: TypeAlias = Mapping[str, Any]
 
 MAX_COMMITS = 5000
 """How far back changes are counted, so that a listing never takes minutes."""
@@ -39,55 +43,35 @@ def render_entries(entries: Sequence[Entry], facts: Sequence[Facts], now: int) -
     known = list(zip(entries, facts, strict=True))
     blocks = []
     for kind in KINDS:
-        render = _RENDERERS[kind]
-        lines = [
-            render(_printable(entry), _render_remarks(entry, fact, now))
-            for entry, fact in known
-            if entry.kind is kind
-        ]
-        if lines:
-            blocks.append("\n".join([f"{kind.title}:", *lines]))
+        found = [(entry.fields, fact) for entry, fact in known if entry.kind is kind]
+        if found:
+            blocks.append(f"{kind.title}:\n" + "\n".join(_render_kind(kind, found, now)))
     return "\n\n".join(blocks)
 
 
-def _printable(entry: Entry) -> Mapping[str, object]:
-    """Return an entry's texts as they may stand on a terminal, each on its line."""
-    fields = entry.fields
-    texts = [fields[name] for name in entry.kind.always]
-    if "".join(cast("list[str]", texts)).isprintable():
-        return fields
-    return {name: one_line(entry.text(name)) for name in entry.kind.order}
-
-
-def _render_convention(fields: Mapping[str, object], remarks: str) -> str:
-    head = f"  {fields['id']}  {fields['scope']} ({fields['stability']})"
-    return f"{head}\n    {fields['rule']}{remarks}"
-
-
-def _render_boundary(fields: Mapping[str, object], remarks: str) -> str:
-    head = f"  {fields['id']}  {fields['module']}\n    owns: {fields['owns']}"
-    return f"{head}\n    boundary: {fields['boundary']}{remarks}"
-
-
-def _render_anti_pattern(fields: Mapping[str, object], remarks: str) -> str:
-    head = f"  {fields['id']}\n    avoid: {fields['pattern']}"
-    return f"{head}\n    instead: {fields['instead']}{remarks}"
-
-
-_RENDERERS: dict[Kind, Callable[[Mapping[str, object], str], str]] = {
-    CONVENTION: _render_convention,
-    BOUNDARY: _render_boundary,
-    ANTI_PATTERN: _render_anti_pattern,
+_TEMPLATES = {
+    CONVENTION: "  %(id)s  %(scope)s (%(stability)s)\n    %(rule)s",
+    BOUNDARY: "  %(id)s  %(module)s\n    owns: %(owns)s\n    boundary: %(boundary)s",
+    ANTI_PATTERN: "  %(id)s\n    avoid: %(pattern)s\n    instead: %(instead)s",
 }
 
 
-def _render_remarks(entry: Entry, facts: Facts, now: int) -> str:
+def _render_kind(kind: Kind, found: Sequence[tuple[_Fields, Facts]], now: int) -> Iterator[str]:
+    template = _TEMPLATES[kind]
+    # Asked of all texts together: entry by entry it is half the work.
+    texts = map(itemgetter(*kind.always), (fields for fields, _ in found))
+    is_plain = "".join(chain.from_iterable(texts)).isprintable()
+    for fields, fact in found:
+        shown = fields if is_plain else {name: one_line(fields[name]) for name in kind.always}
+        yield template % shown + _render_remarks(kind, fields, fact, now)
+
+
+def _render_remarks(kind: Kind, fields: _Fields, facts: Facts, now: int) -> str:
     remarks = []
-    provenance = entry.fields.get(entry.kind.provenance)
+    provenance = fields.get(kind.provenance)
     if provenance:
-        remarks.append(f"{entry.kind.origin} {shorten_commit(cast(str, provenance))}")
-        if facts.recorded_at is not None:
-            remarks[0] += f", {render_age(now - facts.recorded_at)}"
+        age = "" if facts.recorded_at is None else f", {render_age(now - facts.recorded_at)}"
+        remarks.append(f"{kind.origin} {shorten_commit(provenance)}{age}")
     if facts.place_exists is False:
         remarks.append("its place no longer exists")
     if facts.touched is not None:
