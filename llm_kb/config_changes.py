@@ -132,8 +132,8 @@ def set_patterns(id_: str, name: str, patterns: Sequence[str]) -> Change:
 
 def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
     """Return the text after a change of the document; the text itself where it cannot be made."""
-    document = tomlkit.parse(text)
     try:
+        document = tomlkit.parse(text)
         change(document)
         return tomlkit.dumps(document)
     except (TOMLKitError, LookupError, TypeError, ValueError, AttributeError):

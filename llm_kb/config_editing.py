@@ -18,6 +18,7 @@ from llm_kb.config_layers import parse_layer
 from llm_kb.config_reading import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.toml_text import TomlError, decode_toml
+from llm_kb.topics import Layer
 
 _MARK = b"\xef\xbb\xbf"
 
@@ -41,7 +42,8 @@ def edit_config(path: Path, speaker: Speaker, decide: Callable[[dict[str, Any]],
     EditError, WriteError.
     """
     with locked(Path(os.path.realpath(path)).parent):
-        data = read_bytes(path) if os.path.lexists(path) else b""
+        is_workspace = speaker.origin.layer is not Layer.USER
+        data = read_bytes(path, require_owner=is_workspace) if os.path.lexists(path) else b""
         document = decode_bytes(data, path)
         parse_layer(document, speaker)
         change = decide(copy.deepcopy(document))

@@ -62,7 +62,7 @@ def find_workspace(
 def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
     if "\0" in named:
         raise ConfigError(VARIABLE, ["found a NUL byte; allowed: the path of a file"])
-    path = Path(named).expanduser() if named.startswith("~/") else Path(named)
+    path = Path(os.path.expanduser(named))  # noqa: PTH111 - it never raises
     if not path.is_absolute() and cwd is None:
         raise ConfigError(VARIABLE, [f"found {named!r}, but the current directory is gone"])
     path = Path(os.path.normpath((cwd or Path("/")) / path))

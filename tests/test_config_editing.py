@@ -267,12 +267,25 @@ def test_a_byte_order_mark_stays(path: Path) -> None:
 
 
 @posix_only
-def test_mode_owner_and_link_stay(path: Path, tmp_path: Path) -> None:
+def test_a_file_of_someone_else_is_not_edited(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    os.chown(path, 12345, 12345)
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        edit(path, add_topic("p", {"subjects": "a"}))
+    assert path.read_text() == WRITTEN
+
+
+@posix_only
+def test_mode_owner_and_link_stay(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = tmp_path / "real.toml"
     path.rename(real)
     real.chmod(0o640)
     if os.geteuid() == 0:
         os.chown(real, 12345, 12345)
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)  # as under sudo, in a user's place
     before = real.stat()
     path.symlink_to(real)
     edit(path, add_topic("p", {"subjects": "a"}))

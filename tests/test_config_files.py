@@ -119,6 +119,13 @@ def test_the_environment_names_the_file(workspace: Path, value: str, path: str, 
     )
 
 
+def test_the_environment_may_name_it_from_home(workspace: Path, home: Path) -> None:
+    (home / "x.toml").touch()
+    assert find_workspace(workspace, {"LLM_KB_CONFIG": "~/x.toml"}) == WorkspaceFile(
+        path=home / "x.toml", root=home
+    )
+
+
 @pytest.mark.parametrize("value", ["", "  "])
 def test_an_empty_variable_turns_the_workspace_off(workspace: Path, value: str) -> None:
     assert find_workspace(workspace, {"LLM_KB_CONFIG": value}) is None
