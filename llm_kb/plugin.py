@@ -1,24 +1,66 @@
-"""Hook implementations, nothing else. Imported at every start of `llm`.
+"""What every start of `llm` pays for: the hooks, the lazy `kb` group, options on two commands.
 
-Whatever a hook needs beyond `llm_kb.entry` is imported inside it: the hooks for
-tools and loaders run on requests alone.
+One module, because each more costs as much as all of its code. Commands are imported
+when they are run and requests are looked into when they are made; besides `llm`'s own
+modules nothing is imported here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from importlib import import_module
+from typing import Any, cast
 
 import click
 from llm import hookimpl
 
-from llm_kb.entry import LazyGroup, extend_commands
+COMMANDS = {
+    "add": "llm_kb.commands.add:add",
+    "check": "llm_kb.commands.check:check",
+    "config": "llm_kb.commands.config:config",
+    "disable": "llm_kb.commands.disable:disable",
+    "edit": "llm_kb.commands.edit:edit",
+    "init": "llm_kb.commands.init:init",
+    "knowledge": "llm_kb.commands.knowledge:knowledge",
+    "learn": "llm_kb.commands.learn:learn",
+    "learned": "llm_kb.commands.learned:learned",
+    "list": "llm_kb.commands.list_:list_",
+    "mcp": "llm_kb.commands.mcp:mcp",
+    "new": "llm_kb.commands.new:new",
+    "path": "llm_kb.commands.path:path",
+    "prompt": "llm_kb.commands.prompt:prompt",
+    "references": "llm_kb.commands.references:references",
+    "remove": "llm_kb.commands.remove:remove",
+    "search": "llm_kb.commands.search:search",
+    "show": "llm_kb.commands.show:show",
+    "trust": "llm_kb.commands.trust:trust",
+    "untrust": "llm_kb.commands.untrust:untrust",
+}
+"""Every subcommand of `llm kb` and where it is defined."""
+
+EXTENDED = ("prompt", "chat")
+"""The commands of the host that take our options."""
+
+_WRAPPER = "_llm_kb_wrapper"
+
+
+def __dir__() -> list[str]:
+    """Name the hooks alone: pluggy examines every name there is, at 5 µs each."""
+    return [
+        "register_commands",
+        "register_fragment_loaders",
+        "register_template_loaders",
+        "register_tools",
+    ]
 
 
 @hookimpl
 def register_commands(cli: click.Group) -> None:
     """Add the `kb` group, and our options to `prompt` and `chat`."""
-    cli.add_command(LazyGroup("kb", help="See, check and tune the knowledge that models can learn"))
+    cli.add_command(
+        LazyGroup("kb", help="See, check and tune the knowledge that models can learn")
+    )
     extend_commands(cli)
 
 
@@ -44,14 +86,121 @@ def register_template_loaders(register: Callable[..., None]) -> None:
 
 
 def load_fragments(reference: str) -> Any:
-    """Resolve the part of a `kb:` fragment after the colon."""
+    """Load kb:topic/pattern as fragments, one for each subject."""
     from llm_kb.loaders import load_fragments
 
     return load_fragments(reference)
 
 
 def load_template(reference: str) -> Any:
-    """Resolve the part of a `kb:` template after the colon."""
+    """Load kb:topic as a template: the learn tool, and that topic's section."""
     from llm_kb.loaders import load_template
 
     return load_template(reference)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is asked for.
+
+    Without a subcommand, or with a first argument that names none, it runs
+    `list`, as `llm`'s own groups do.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in alphabetical order."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        return cast(click.Command, getattr(import_module(module), attribute))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert the default subcommand where none is named."""
+        if not args or (args[0] not in COMMANDS and args[0] not in ctx.help_option_names):
+            args.insert(0, "list")
+        return super().parse_args(ctx, args)
+
+
+def extend_commands(cli: click.Group) -> None:
+    """Give `prompt` and `chat` our options, also when they are replaced later.
+
+    Another plugin may wrap these commands or put new ones in their place, before us
+    or after us; so they are extended now, and looked at again when one is asked for.
+    """
+    for name in EXTENDED:
+        if name in cli.commands:
+            extend(cli.commands[name])
+    if hasattr(cli, _WRAPPER):
+        return
+    get_command = cli.get_command
+
+    def get_extended(ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = get_command(ctx, cmd_name)
+        if command is not None and cmd_name in EXTENDED:
+            extend(command)
+        return command
+
+    setattr(cli, _WRAPPER, True)
+    cli.get_command = get_extended  # type: ignore[method-assign]  # this group alone
+
+
+def extend(command: click.Command) -> None:
+    """Append the options a command lacks and wrap its callback; harmless when repeated."""
+    taken = {param.name for param in command.params}
+    command.params.extend(option for option in make_options() if option.name not in taken)
+    callback = command.callback
+    # A wrapper made with functools.wraps copies our mark but is not what it marks.
+    if callback is not None and getattr(callback, _WRAPPER, None) is not callback:
+        command.callback = wrap_callback(callback, command.name or "prompt")
+
+
+def make_options() -> list[click.Option]:
+    """Return our options for one command."""
+    return [
+        click.Option(
+            ["-k", "--knowledge"],
+            multiple=True,
+            metavar="TOPIC/PATTERN",
+            help="Knowledge to pre-load into the system prompt",
+            shell_complete=complete_knowledge,
+        ),
+        click.Option(
+            ["kb_cfg", "--kb-cfg"],
+            multiple=True,
+            metavar="NAME|FILE|KEY=VALUE",
+            help="Config fragment or assignment for the knowledge base",
+        ),
+        click.Option(["no_kb", "--no-kb"], is_flag=True, help="Leave the knowledge base out"),
+    ]
+
+
+def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., Any]:
+    """Return a callback that takes our options and runs the host's with what they add."""
+
+    @wraps(callback)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        # Imported here: only a prompt or chat that really runs pays for it.
+        from llm_kb.prompt_options import open_request
+
+        with open_request(
+            command,
+            kwargs,
+            knowledge=kwargs.pop("knowledge", None) or (),
+            kb_cfg=kwargs.pop("kb_cfg", None) or (),
+            no_kb=bool(kwargs.pop("no_kb", False)),
+        ):
+            return callback(*args, **kwargs)
+
+    setattr(run, _WRAPPER, run)
+    return run
+
+
+def complete_knowledge(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Complete `-k`: topics first, then the slugs of the one named."""
+    # Imported here: completion alone needs it.
+    from llm_kb.commands._completion import complete_topic_slash_pattern
+
+    return cast(list[Any], complete_topic_slash_pattern(ctx, param, incomplete))

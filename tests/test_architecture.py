@@ -12,12 +12,12 @@ import pytest
 from importlinter.application import use_cases
 from importlinter.configuration import configure
 
-from llm_kb import entry
+from llm_kb import plugin
 from tests.conftest import RunLlm, RunLlmProcess
 
 PROJECT = Path(__file__).parent.parent
 
-MODULES_AT_START = {"llm_kb", "llm_kb.entry", "llm_kb.plugin"}
+MODULES_AT_START = {"llm_kb", "llm_kb.plugin"}
 
 HEAVY = {"httpx", "httpx2", "numpy", "pathspec", "sqlite3", "tomli", "tomlkit", "tomllib", "yaml"}
 
@@ -87,7 +87,7 @@ def test_importing_the_plugin_alone_pulls_in_nothing_heavy() -> None:
     assert loaded & HEAVY == set()
 
 
-@pytest.mark.parametrize("name", entry.COMMANDS)
+@pytest.mark.parametrize("name", plugin.COMMANDS)
 def test_every_subcommand_is_where_the_group_says(run_llm: RunLlm, name: str) -> None:
     result = run_llm(["kb", name, "--help"])
     assert result.exit_code == 0

@@ -11,8 +11,7 @@ import click
 import pytest
 from cogapp import Cog
 
-from llm_kb.plugin import make_options
-from llm_kb.plugin import register_commands
+from llm_kb.plugin import make_options, register_commands
 from tests.console import PROJECT, find_prompts, find_transcripts, iter_commands, transcript
 
 DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]

@@ -15,7 +15,7 @@ import yaml  # type: ignore[import-untyped]  # the host's, without stubs
 from click.testing import CliRunner
 from llm.plugins import pm
 
-from llm_kb.entry import extend, extend_commands
+from llm_kb.plugin import extend, extend_commands
 from tests.conftest import RunLlm
 from tests.scripted import Script
 
