@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from llm_kb.errors import KbError
@@ -11,10 +12,14 @@ from llm_kb.references.answers import search_answer
 from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
 from llm_kb.references.provenance import Provenance
+from llm_kb.references.roles import find_role, rank_by_role
 from llm_kb.references.search import search
 from llm_kb.references.topic_file import Status, TopicFile
 from llm_kb.references.topic_search import TopicHit, make_snippet, search_topics
 from llm_kb.references.vectors import EmbeddingError
+
+SPARE = 12
+"""How many more hits are looked at, from which documentation may rise."""
 
 NEAR = 0.3
 """Cosine below which two texts have nothing to do with each other, for any model."""
@@ -44,18 +49,20 @@ def ask(
     chosen = choose_topics(library, topic)
     directories = [library.store.directory(found.id) for found in chosen]
     problem = None
+    pool = limit + SPARE
     try:
         embedder = library.find_embedder()
-        result = search(directories, question, limit=limit, embedder=embedder)
+        result = search(directories, question, limit=pool, embedder=embedder)
     except EmbeddingError as error:
         problem = error
-        result = search(directories, question, limit=limit)
-    hit_topics = {hit.topic for hit in result.hits}
+        result = search(directories, question, limit=pool)
+    topics = {found.id: found for found in chosen}
+    records = {hit.topic: _provenance(library, hit.topic) for hit in result.hits}
+    hits = rank_by_role(
+        result.hits, lambda hit: find_role(hit.path, topics[hit.topic], records[hit.topic])
+    )
     answer = search_answer(
-        result,
-        {found.id: found for found in chosen},
-        {topic_id: _provenance(library, topic_id) for topic_id in hit_topics},
-        library.clock(),
+        replace(result, hits=tuple(hits[:limit])), topics, records, library.clock()
     )
     return answer | ({"warnings": [f"keywords only: {problem}"]} if problem else {})
 

@@ -1,0 +1,297 @@
+"""Plans, roles, names and the texts made of them: pure, on literals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from llm_kb.references.file_names import is_safe_path, page_name, page_path, unused_name
+from llm_kb.references.plan import (
+    Plan,
+    PlannedPage,
+    PlannedSource,
+    TopicRequest,
+    format_size,
+    grows_beyond,
+    parse_plan,
+    plan_table,
+)
+from llm_kb.references.provenance import (
+    Differences,
+    FileRecord,
+    Provenance,
+    compare,
+    parse_provenance,
+    render_provenance,
+)
+from llm_kb.references.recent import render_origin, render_recent_topics
+from llm_kb.references.roles import find_role, infer_role, rank_by_role
+from llm_kb.references.search import Hit
+from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Role, WebSource
+from llm_kb.references.topic_file import TopicFile
+from llm_kb.references.topic_search import make_snippet, search_topics
+
+NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
+GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)
+WEB = WebSource(url="https://dioxuslabs.com/learn/0.6/")
+REQUEST = TopicRequest(
+    topic_id="topic-dioxus",
+    title="Dioxus",
+    body="About.",
+    sources=(replace(GIT, commit=None), WEB),
+    tags=("rust",),
+    created_by={"ghost": "g"},
+)
+PLAN = Plan(
+    request=REQUEST,
+    sources=(
+        PlannedSource(source=GIT, files=1247, size=98_000_000, notes=("left out: 2 links",)),
+        PlannedSource(source=WEB, files=1, size=None, pages=(PlannedPage(url=WEB.url),)),
+    ),
+)
+
+
+def test_the_summary_is_what_the_operator_reads() -> None:
+    assert PLAN.summary == "DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page"
+    assert PLAN.describe() == (
+        "  git https://github.com/DioxusLabs/dioxus: 1,247 files, ~98 MB\n"
+        f"    main at {'a' * 40}\n"
+        "    left out: 2 links\n"
+        "  web https://dioxuslabs.com/learn/0.6/: 1 page, size unknown"
+    )
+
+
+def test_a_plan_survives_being_stored() -> None:
+    stored = json.loads(json.dumps(plan_table(PLAN)))
+    assert parse_plan(stored, ()) == PLAN
+    assert parse_plan(stored, ()).digest == PLAN.digest
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(PLAN, request=replace(REQUEST, title="Another")),
+        replace(PLAN, request=replace(REQUEST, body="Another")),
+        replace(PLAN, sources=PLAN.sources[:1]),
+        replace(PLAN, sources=(replace(PLAN.sources[0], files=1248), PLAN.sources[1])),
+        replace(PLAN, sources=(replace(PLAN.sources[0], size=98_000_001), PLAN.sources[1])),
+        replace(
+            PLAN,
+            sources=(
+                replace(PLAN.sources[0], source=replace(GIT, commit="b" * 40)),
+                PLAN.sources[1],
+            ),
+        ),
+        replace(
+            PLAN,
+            sources=(
+                PLAN.sources[0],
+                replace(PLAN.sources[1], pages=(PlannedPage(url="https://evil.example/"),)),
+            ),
+        ),
+    ],
+    ids=["title", "body", "sources", "files", "size", "commit", "page"],
+)
+def test_the_digest_covers_all_that_is_approved(changed: Plan) -> None:
+    assert changed.digest != PLAN.digest
+    assert changed.id != PLAN.id
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "~1.0 kB"),
+        (12_345, "~12 kB"),
+        (999_600, "~1.0 MB"),
+        (98_000_000, "~98 MB"),
+        (1_500_000_000, "~1.5 GB"),
+    ],
+)
+def test_sizes_for_people(size: int, text: str) -> None:
+    assert format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "hosts", "reason"),
+    [
+        (200_000_000, {"github.com", "dioxuslabs.com"}, None),
+        (1_000, {"github.com", "dioxuslabs.com"}, "it grew from ~1.0 kB to ~98 MB"),
+        (200_000_000, {"github.com"}, "it now leads to dioxuslabs.com"),
+    ],
+)
+def test_a_refresh_that_grows_or_moves_needs_a_word(
+    size: int, hosts: set[str], reason: str | None
+) -> None:
+    assert grows_beyond(PLAN, size, frozenset(hosts)) == reason
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "path"),
+    [
+        ("https://e.org/learn/0.6/", "e-org-learn-0-6.md", "e-org/learn/0-6/index.md"),
+        ("https://e.org", "e-org.md", "e-org/index.md"),
+        ("https://e.org/a/b.html?x=1", "e-org-a-b-html-x-1.md", "e-org/a/b-x-1.md"),
+        ("https://e.org/%2e%2e/%2fetc", "e-org-etc.md", "e-org/032f551e/etc.md"),
+    ],
+)
+def test_pages_get_names_made_of_their_urls(url: str, name: str, path: str) -> None:
+    assert (page_name(url), page_path(url)) == (name, path)
+    assert is_safe_path(path)
+
+
+def test_taken_names_are_numbered() -> None:
+    assert unused_name("a.md", []) == "a.md"
+    assert unused_name("a.md", ["A.MD", "a-2.md"]) == "a-3.md"
+    assert unused_name("d.x/a", ["d.x/a"]) == "d.x/a-2"
+
+
+RECORD = FileRecord(
+    source=0, url=GIT.url, hash="sha256:1", size=3, fetched_at="2025-06-15T10:00:00Z", commit="c1"
+)
+TOPIC = TopicFile(
+    id="topic-dioxus-ui",
+    title="Dioxus - Rust UI Framework",
+    body="# Dioxus\n\nDioxus is a portable framework for building interfaces.\n\n- Components\n",
+    fetched_at=NOON,
+    max_age_days=30,
+    tags=("rust", "ui", "framework"),
+    sources=(GIT, WEB, LocalSource(url="/x", role=Role.DOCS)),
+)
+
+
+def test_the_record_of_files_survives_being_stored() -> None:
+    provenance = Provenance(plan="d", files={"a.md": RECORD})
+    assert parse_provenance(render_provenance(provenance), "x") == provenance
+
+
+def test_disk_and_record_are_compared() -> None:
+    recorded = dict.fromkeys(("same", "changed", "gone"), RECORD)
+    found = {"same": "sha256:1", "changed": "sha256:2", "new": "sha256:1"}
+    assert compare(recorded, found) == Differences(
+        modified=("changed",), missing=("gone",), unknown=("new",)
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "age", "line"),
+    [
+        (RECORD, 1, f"{GIT.url} @ c1, fetched 2025-06-15T10:00:00Z"),
+        (
+            RECORD,
+            31,
+            f"{GIT.url} @ c1, fetched 2025-06-15T10:00:00Z, STALE since 2025-07-16T10:00:00Z",
+        ),
+        (
+            FileRecord(source=1, url=WEB.url, etag='"x"'),
+            1,
+            f"{WEB.url}, fetched 2025-06-15T10:00:00Z",
+        ),
+        (None, 1, "not fetched: added to topic-dioxus-ui by hand"),
+    ],
+)
+def test_the_origin_is_one_line(record: FileRecord | None, age: int, line: str) -> None:
+    assert render_origin(TOPIC, record, NOON + timedelta(days=age)) == line
+
+
+def test_recent_topics_are_listed_in_the_format_of_the_seed() -> None:
+    older = TopicFile(
+        id="topic-sqlite-vec", title="SQLite-Vec KNN", tags=("sqlite", "embeddings"),
+        fetched_at=NOON - timedelta(days=1),
+    )  # fmt: skip
+    assert render_recent_topics([older, TOPIC]) == (
+        "## Available Reference Topics\n\n"
+        "- Dioxus - Rust UI Framework (`topic-dioxus-ui`) — rust, ui, framework\n"
+        "- SQLite-Vec KNN (`topic-sqlite-vec`) — sqlite, embeddings"
+    )
+    many = [replace(older, id=f"topic-{n}", tags=()) for n in range(15)]
+    listed = render_recent_topics(many)
+    assert listed is not None
+    assert len(listed.splitlines()) == 12
+    assert render_recent_topics([]) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("dioxus", ["topic-dioxus-ui"]),
+        ("Rust UI framework dioxus", ["topic-dioxus-ui", "topic-egui"]),
+        ("component", ["topic-dioxus-ui"]),
+        ("immediate mode", ["topic-egui"]),
+        ("the of and", []),
+        ("zebra", []),
+        ("", []),
+    ],
+)
+def test_topics_are_found_by_what_they_are_about(query: str, found: list[str]) -> None:
+    egui = TopicFile(
+        id="topic-egui", title="egui", body="Immediate mode interfaces.", tags=("rust",)
+    )
+    hits = search_topics([egui, TOPIC], query)
+    assert [hit.topic.id for hit in hits] == found
+    assert all(0 < hit.score <= 1 for hit in hits)
+
+
+def test_a_snippet_is_a_paragraph_and_no_heading() -> None:
+    assert make_snippet(TOPIC.body) == "Dioxus is a portable framework for building interfaces."
+    assert make_snippet("# Only a heading\n") == ""
+    assert make_snippet("word " * 100) == ("word " * 100)[:157].rstrip() + "..."
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("docs/a.md", Role.DOCS),
+        ("README", Role.DOCS),
+        ("a.RST", Role.DOCS),
+        ("src/a.py", Role.CODE),
+        ("Makefile", Role.CODE),
+        ("md", Role.CODE),
+    ],
+)
+def test_roles_are_told_from_names(path: str, role: Role) -> None:
+    assert infer_role(path) is role
+
+
+def test_a_sources_own_role_counts_more_and_docs_rise() -> None:
+    files = {
+        "a.py": RECORD,
+        "page": replace(RECORD, source=1),
+        "local.py": replace(RECORD, source=2),
+        "odd.py": replace(RECORD, source=9),
+    }
+    provenance = Provenance(files=files)
+    roles = {path: find_role(path, TOPIC, provenance) for path in (*files, "unknown.md")}
+    assert roles == {
+        "a.py": Role.CODE,
+        "page": Role.DOCS,
+        "local.py": Role.DOCS,
+        "odd.py": Role.CODE,
+        "unknown.md": Role.DOCS,
+    }
+    hits = [
+        Hit(topic="t", path=path, first_line=1, last_line=1, title="", text="", score=score)
+        for path, score in (("a.py", 1.0), ("odd.py", 0.95), ("page", 0.95), ("local.py", 0.5))
+    ]
+    ranked = rank_by_role(hits, lambda hit: roles[hit.path])
+    assert [(hit.path, hit.score) for hit in ranked] == [
+        ("page", 0.95),
+        ("a.py", 0.9091),
+        ("odd.py", 0.8636),
+        ("local.py", 0.5),
+    ]
+
+
+def test_a_crawl_is_described_by_its_pages() -> None:
+    pages = (
+        PlannedPage(url="https://e.org/a", size=1000),
+        PlannedPage(url="https://e.org/b", size=2000),
+    )
+    planned = PlannedSource(
+        source=CrawlSource(url="https://e.org/a"), files=2, size=3000, pages=pages
+    )
+    assert Plan(request=REQUEST, sources=(planned,)).summary == "2 web pages (~3.0 kB)"
