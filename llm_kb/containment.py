@@ -20,6 +20,7 @@ _OPEN = os.O_RDONLY | sum(
 )
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _LARGEST_READ = 1 << 26
+_read_descriptor = os.readlink
 
 
 class OutsideError(OSError):
@@ -131,7 +132,7 @@ def _place_of(entry: os.DirEntry[str], entries: Entries) -> list[str]:
 def real_path(fd: int, path: str) -> str:
     """Return where an open file lies, links resolved; `path` is what it was opened by."""
     try:
-        return os.readlink(f"/proc/self/fd/{fd}")
+        return _read_descriptor(f"/proc/self/fd/{fd}")
     except OSError:
         # No /proc, as on macOS: resolve the path, and see that it is still the same file.
         real = os.path.realpath(path)

@@ -53,7 +53,7 @@ def _find_names(
 
 
 def _exists(containment: Containment, place: Place, name: str) -> bool:
-    return _status(containment, place, name) is not None
+    return look_at(containment, place, name) is not None
 
 
 def _ignores_case(containment: Containment, place: Place, name: str) -> bool:
@@ -61,11 +61,12 @@ def _ignores_case(containment: Containment, place: Place, name: str) -> bool:
     other = name.swapcase()
     if other == name:
         return False
-    here, there = (_status(containment, place, each) for each in (name, other))
+    here, there = (look_at(containment, place, each) for each in (name, other))
     return here is not None and there is not None and os.path.samestat(here, there)
 
 
-def _status(containment: Containment, place: Place, name: str) -> os.stat_result | None:
+def look_at(containment: Containment, place: Place, name: str) -> os.stat_result | None:
+    """Return what an entry of a directory is, links not followed; None without one."""
     try:
         return os.lstat(containment.prefix + place.path + name)
     except OSError:

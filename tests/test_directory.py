@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
-import tracemalloc
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,9 @@ from hypothesis import strategies as st
 
 from llm_kb import containment
 from llm_kb.directory import DirectoryCatalog
-from llm_kb.errors import PatternError, UnreadableError
+from llm_kb.errors import PatternError
 from llm_kb.patterns import parse_pattern
-from llm_kb.topics import Content, Layout, Skipped, Slug, Subject, Topic, Visibility, slugify
+from llm_kb.topics import Content, Layout, Skipped, Subject, Topic, Visibility, slugify
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 NFD = unicodedata.normalize("NFD", "é")
@@ -175,7 +173,10 @@ AMBIGUOUS = {
     "extensions": (["c.md", "c.toml"], {"c.md": "c.md", "c.toml": "c.toml"}),
     "without-one": (["R", "R.md"], {"R": "R", "R.md": "R.md"}),
     "hidden": (["n.md", ".n.md"], {"n": "n.md", "(.n)": ".n.md"}),
-    "hidden-twice": (["n.md", ".n.md", ".n.txt"], {"n": "n.md", "(.n.md)": ".n.md", "(.n.txt)": ".n.txt"}),
+    "hidden-twice": (
+        ["n.md", ".n.md", ".n.txt"],
+        {"n": "n.md", "(.n.md)": ".n.md", "(.n.txt)": ".n.txt"},
+    ),
     "hidden-only": ([".n.md", "..n.md"], {"(.n)": ".n.md", "(..n)": "..n.md"}),
     "directories": (["d/x.md", ".d/x.md"], {"d/x": "d/x.md", "(.d/x)": ".d/x.md"}),
     "name-is-slug": (
