@@ -26,7 +26,7 @@ $(BIN)/python:
 		&& $(PYTHON) -m pip --python $(VENV) install --quiet pip; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
-$(VENV)/.installed-dev: EXTRAS = [mcp]
+$(VENV)/.installed-dev: EXTRAS = [code,fast,mcp]
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRAS)' --group $*
 	@touch $@
