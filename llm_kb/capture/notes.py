@@ -103,7 +103,10 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
         tree = ""
         if rest in found and found[rest].mode != _TREE:
             blob = reader.read(found[rest].id.hex())
-            data = blob.data if blob else None
+            if blob is None:
+                # There is a note: taken for none, it would be overwritten.
+                raise DamagedNotesError(ref)
+            data = blob.data
         elif rest[:2] in found and found[rest[:2]].mode == _TREE:
             tree, rest = found[rest[:2]].id.hex(), rest[2:]
     if data is None and _is_fanned_out(levels[-1]):

@@ -28,7 +28,7 @@ def find_here() -> Path:
 def find_place(file: str) -> str:
     """Return a path, given relative to the current directory, below the repository's root."""
     root = require_repository(find_here()).root
-    place = os.path.relpath(find_here() / file, root)
+    place = os.path.relpath(find_here() / file, root).replace(os.sep, "/")
     # `dir/` covers only what is beneath, so the slash is part of the question.
     return place + "/" if file.endswith("/") and place != "." else place
 

@@ -25,6 +25,7 @@ from llm_kb.capture.errors import (
     UnknownCommitError,
     UnknownEntryError,
 )
+from llm_kb.capture.notes import DamagedNotesError
 from llm_kb.capture.store import (
     Change,
     Snapshot,
@@ -137,6 +138,18 @@ def test_a_damaged_store_is_reported_and_never_overwritten(repo: Repo, note: str
             act()
         assert command in str(e.value)
     assert repo.git(*command.split()[1:]) == note
+    assert repo.git("rev-parse", KNOWLEDGE_REF) == before
+
+
+def test_a_note_that_cannot_be_read_is_not_taken_for_none(repo: Repo) -> None:
+    """As in a partial clone without its server, or on a disk that lost a file."""
+    add_to_store(repo.path, convention("a"))
+    blob = repo.git("rev-parse", f"{KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}")
+    (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    before = repo.git("rev-parse", KNOWLEDGE_REF)
+    for act in (load_store, lambda directory: add_to_store(directory, convention("b"))):
+        with pytest.raises(DamagedNotesError, match="run `git fsck`"):
+            act(repo.path)
     assert repo.git("rev-parse", KNOWLEDGE_REF) == before
 
 
