@@ -130,8 +130,10 @@ def closing(presented: Presented) -> str:
     if end and presented.body and not presented.body.endswith("\n"):
         end = "\n" + end
     if presented.is_cut:
-        cut = f"(note: cut here; {presented.left_out:,} of {presented.size:,} bytes are not shown)"
-        end += ("\n" if presented.body.endswith("\n") and not end else "\n\n") + cut
+        above = end or presented.body or presented.head
+        gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
+        missing = f"{presented.left_out:,} of {presented.size:,} bytes"
+        end += f"{gap}(note: cut here; {missing} are not shown)"
     return end
 
 

@@ -122,7 +122,7 @@ def test_over_the_limit_whole_subjects_are_left_out(golden: Golden) -> None:
             "1234\n" * 39 + "\n(note: cut here; 105 of 300 bytes are not shown)",
             id="cut at a line",
         ),
-        pytest.param(1, "\n\n(note: cut here; 300 of 300 bytes are not shown)", id="no room"),
+        pytest.param(1, "(note: cut here; 300 of 300 bytes are not shown)", id="no room"),
     ],
 )
 def test_a_single_larger_subject_is_cut(max_chars: int, expected: str) -> None:
