@@ -81,7 +81,8 @@ class FailingModel(llm.Model):
     model_id = "failing"
     supports_tools = True
 
-    def __init__(self) -> None:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
         self.calls = 0
 
     def execute(
@@ -94,15 +95,15 @@ class FailingModel(llm.Model):
         """Answer once."""
         self.calls += 1
         if self.calls > 1:
-            raise RuntimeError("rate limit\nreached")
+            raise self.error
         yield "ok"
 
 
 class FailingPlugin:
     """Registers it."""
 
-    def __init__(self) -> None:
-        self.model = FailingModel()
+    def __init__(self, error: BaseException) -> None:
+        self.model = FailingModel(error)
 
     @llm.hookimpl
     def register_models(self, register: Callable[..., None]) -> None:
@@ -110,20 +111,28 @@ class FailingPlugin:
         register(self.model)
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (RuntimeError("rate limit\nreached"), "Error: the model failed on {}: RuntimeError: rate"),
+        (KeyboardInterrupt(), "Aborted!"),
+    ],
+    ids=["error", "Ctrl-C"],
+)
 def test_an_interrupted_run_goes_on_where_it_stopped(
-    repo: Repo, script: Script, run_llm: RunLlm
+    repo: Repo, script: Script, run_llm: RunLlm, error: BaseException, message: str
 ) -> None:
     for name in ("second", "third"):
         repo.commit(name)
-    plugin = FailingPlugin()
+    plugin = FailingPlugin(error)
     llm.plugins.pm.register(plugin)
     try:
         result = run_llm([*CAPTURE, "-m", "failing", "HEAD~2..HEAD"])
     finally:
         llm.plugins.pm.unregister(plugin)
     assert result.exit_code == 1
-    assert f"Error: the model failed on {repo.head[:12]}: RuntimeError: rate limit" in result.stderr
-    assert "second" in result.stdout
+    assert message.format(repo.head[:12]) in result.stderr
+    assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["second"]
     script.say("ok")
     result = run_llm([*SCRIPTED, "HEAD~2..HEAD"])
     assert result.exit_code == 0
