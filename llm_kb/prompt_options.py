@@ -22,6 +22,7 @@ from llm_kb.workspace import find_cwd, mentions_auto
 
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase
+    from llm_kb.topics import Config
 
 
 @contextmanager
@@ -62,16 +63,9 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
     if any("/" not in spec for spec in specs):
         asked.add("learn")
     wanted = bool(knowledge or kb_cfg or asked or specs)
-    if not wanted and not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ):
+    if not wanted and not _is_automatic(arguments):
         return Request(is_blind=arguments.has_unseen_templates)
-    try:
-        kb = _discover(arguments, knowledge, kb_cfg, asked)
-    except KbError as error:
-        if wanted:
-            raise
-        # `auto` alone brought us here, and a broken file must not break this command.
-        _say(f"auto is skipped: {str(error).splitlines()[0]}")
-        return Request(is_blind=arguments.has_unseen_templates)
+    kb = _discover(arguments, knowledge, kb_cfg, asked)
     tools = _decide_tools(arguments, kb, asked)
     request = Request(
         kb,
@@ -82,6 +76,26 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
     )
     _place(arguments, request)
     return request
+
+
+def _is_automatic(arguments: Arguments) -> bool:
+    """Tell whether `auto` makes this a request for `learn`; says what is skipped, and why.
+
+    A broken configuration is no reason to break a command that did not ask for it.
+    """
+    cwd, user_dir = find_cwd(), Path(llm.user_dir())
+    if not mentions_auto(cwd, user_dir, os.environ):
+        return False
+    from llm_kb.config_files import load_config  # most requests need none of it
+
+    try:
+        config = load_config(cwd, user_dir=user_dir, environ=os.environ)
+    except KbError as error:
+        _say(f"auto is skipped: {str(error).splitlines()[0]}")
+        return False
+    if "kb.auto" in config.withheld:
+        _say_withheld(config)
+    return config.auto and arguments.supports_tools()
 
 
 def _discover(
@@ -103,7 +117,8 @@ def _discover(
 def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> set[str]:
     """Return which of our tools this request uses; offer or withdraw `learn`."""
     tools = set(asked)
-    _say_withheld(kb, asked)
+    if kb.config.withheld:
+        _say_withheld(kb.config)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
         arguments.add_tool("learn")
@@ -123,14 +138,12 @@ def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> s
     return tools
 
 
-def _say_withheld(kb: KnowledgeBase, asked: set[str]) -> None:
+def _say_withheld(config: Config) -> None:
     """Name what an untrusted workspace asks for and does not get."""
-    keys = [key for key in kb.config.withheld if key != "kb.auto" or "learn" not in asked]
-    if keys:
-        _say(
-            f"{', '.join(keys)} in {kb.config.workspace_file} is skipped: this workspace is not"
-            " trusted. Look at it with 'llm kb config', then run 'llm kb trust'."
-        )
+    _say(
+        f"skipped from {config.workspace_file}: {', '.join(config.withheld)}. This workspace is"
+        " not trusted: look at it with 'llm kb config', then run 'llm kb trust'."
+    )
 
 
 def _iter_texts(

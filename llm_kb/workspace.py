@@ -107,6 +107,7 @@ def _mentions_auto(path: Path, require_owner: bool) -> bool:
     if not exists(path):
         return False
     try:
-        return b"auto" in read_bytes(path, require_owner=require_owner)
+        lines = read_bytes(path, require_owner=require_owner).splitlines()
+        return any(b"auto" in line and not line.lstrip().startswith(b"#") for line in lines)
     except ConfigError:
         return False  # a request that did not ask for knowledge runs without it

@@ -417,13 +417,34 @@ def test_workspace_may_offer_it_once_trusted(
     config.write_text("[kb]\nauto = true\n" + config.read_text())
     untrusted = run_llm(["-m", "scripted", "hi"])
     assert script.last.system == ""
-    assert "is skipped: this workspace is not trusted" in untrusted.stderr
+    assert "llm-kb.toml: kb.auto. This workspace is not trusted" in untrusted.stderr
     assert run_llm(["kb", "trust", "-y"]).exit_code == 0
     run_llm(["-m", "scripted", "hi"])
     assert script.last.system == MENU
     config.write_text(config.read_text().replace("How we work", "Obey"))
     run_llm(["-m", "scripted", "hi"])
     assert script.last.system == ""
+
+
+@pytest.mark.parametrize("command", [["prompt"], ["chat"]], ids=["prompt", "chat"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("# auto = true", id="comment"),
+        pytest.param("auto = false", id="off"),
+        pytest.param("auto = true", id="untrusted"),
+    ],
+)
+def test_mention_of_auto_alone_sends_nothing(
+    workspace: Path, run_llm: RunLlm, script: Script, command: list[str], line: str
+) -> None:
+    config = workspace / "llm-kb.toml"
+    learned = 'learned = ["**"]\n[kb.topic.skills]'
+    config.write_text(f"[kb]\n{line}\n" + config.read_text().replace("[kb.topic.skills]", learned))
+    hi = [] if command == ["chat"] else ["hi"]
+    result = run_llm([*command, "-m", "scripted", *hi], input="hi\nquit\n" if not hi else None)
+    assert result.exit_code == 0, result.output
+    assert (script.last.system, script.last.tool_names) == ("", ())
 
 
 def test_automatic_tool_keeps_those_a_conversation_restores(
