@@ -29,15 +29,14 @@ def current_library() -> Library:
     return library
 
 
-def approve_plan(library: Library, plan: Plan, *, yes: bool, question: str | None = None) -> bool:
+def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     """Show a plan and ask; without a terminal keep it, and say how to approve it."""
-    if question is None:
-        say(f"{plan.request.title}: {plan.summary}")
-        say(plan.describe())
+    say(f"{plan.request.title}: {plan.summary}")
+    say(plan.describe())
     if yes:
         return True
     if sys.stdin.isatty():
-        return click.confirm(question or "Fetch this?", default=False, err=True)
+        return click.confirm("Fetch this?", default=False, err=True)
     library.pending.add(plan, format_time(library.clock()))
     raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
 

@@ -20,6 +20,7 @@ from llm_kb.commands._references import (
 )
 from llm_kb.errors import KbError
 from llm_kb.references.answers import created_answer, pending_entry, refreshed_answer
+from llm_kb.references.errors import GrowthError
 from llm_kb.references.library import Created, Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.requests import parse_request
@@ -226,8 +227,10 @@ def _chosen(library: Library, topics: tuple[str, ...], *, stale: bool) -> list[s
 
 
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
-    def ask(plan: Plan, reason: str) -> bool:
-        return approve_plan(library, plan, yes=yes, question=f"{topic_id}: {reason}. Fetch it?")
+    def ask(_plan: Plan, reason: str) -> bool:
+        if not yes and not sys.stdin.isatty():
+            raise GrowthError(topic_id, reason)
+        return yes or click.confirm(f"{topic_id}: {reason}. Fetch it?", default=False, err=True)
 
     with show_progress() as progress:
         refreshed = library.refresh(topic_id, ask, progress)

@@ -115,6 +115,17 @@ class ApprovalNeededError(KbError):
         )
 
 
+class GrowthError(KbError):
+    """A refresh that would fetch what nobody has approved, where nobody can be asked."""
+
+    def __init__(self, topic_id: str, reason: str) -> None:
+        self.topic_id = topic_id
+        self.reason = reason
+        super().__init__(
+            f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
+        )
+
+
 class UnknownPlanError(KbError):
     """A pending plan that is not there, was used, or was changed on disk."""
 

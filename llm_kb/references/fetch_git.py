@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 BATCH_BYTES = 16_000_000
 """How much is read from git at once."""
 
+TRANSFER_PATIENCE = 30
+"""How many times the timeout of a request a whole transfer may take."""
+
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 _SAFE = {
@@ -252,7 +255,10 @@ def _ask(
         if cwd and _size(cwd) > 2 * policy.max_bytes + BATCH_BYTES:
             raise TooLargeError(source.url, f"it is over max_bytes ({policy.max_bytes:,})")
 
-    settings = _SAFE | dict(policy.config) | _pin(source, policy)
+    # A transfer that goes on may take long; one that stands still is ended.
+    stalled = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": f"{policy.timeout:.0f}"}
+    settings = _SAFE | stalled | dict(policy.config) | _pin(source, policy)
+    patience = policy.timeout * (TRANSFER_PATIENCE if cwd else 1)
     try:
         return run_remote(
             "git",
@@ -261,7 +267,7 @@ def _ask(
             cwd=cwd or Path(tempfile.gettempdir()),
             stdin=stdin,
             env=remote_environment(policy),
-            timeout=policy.timeout,
+            timeout=patience,
             watch=watch,
         )
     except GitError as error:

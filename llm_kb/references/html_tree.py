@@ -16,6 +16,9 @@ from typing import NamedTuple
 MAX_DEPTH = 120
 """Deeper elements are taken for their parent: a bound for whoever walks the tree."""
 
+MAX_ELEMENTS = 200_000
+"""What comes after so many is taken for text of its parent: a bound for memory."""
+
 VOID = frozenset(
     [
         "area",
@@ -135,6 +138,7 @@ def parse_html(text: str) -> Element:
     """Return the root of a page's tree; anything is a page."""
     root = Element("html")
     stack = [root]
+    left = MAX_ELEMENTS
     for token in _tokens(text):
         if not token.name:
             stack[-1].children.append(unescape(token.text))
@@ -142,8 +146,9 @@ def parse_html(text: str) -> Element:
             _close(stack, token.name)
         else:
             _close_implied(stack, token.name)
-            if token.name == "html":
+            if token.name == "html" or not left:
                 continue
+            left -= 1
             element = Element(token.name, token.attributes)
             stack[-1].children.append(element)
             _mark_ancestors(stack, token.name)

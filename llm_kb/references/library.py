@@ -239,7 +239,7 @@ class Library:
                 topic = _describe(plan, staged, now)
                 staged_store = Store(directory.parent)
                 staged_store.write_text(directory.name, render_topic_file(topic))
-                provenance = Provenance(plan=request_digest(request), files=staged.files)
+                provenance = Provenance(request=request_digest(request), files=staged.files)
                 staged_store.write_provenance(directory.name, provenance)
                 self.store.publish(request.topic_id, directory)
         chunks, problems = self._index(request.topic_id, progress)
@@ -288,7 +288,7 @@ class Library:
         staged_store = Store(staged.directory.parent)
         staged_store.write_text(staged.directory.name, text)
         staged_store.write_provenance(
-            staged.directory.name, Provenance(plan=old.plan, files=staged.files)
+            staged.directory.name, Provenance(request=old.request, files=staged.files)
         )
 
     def _index(self, topic_id: str, progress: Progress) -> tuple[int, list[str]]:
@@ -320,7 +320,7 @@ class Library:
         if not self.store.exists(request.topic_id):
             return None
         provenance = self.store.read_provenance(request.topic_id)
-        if provenance.plan != request_digest(request):
+        if provenance.request != request_digest(request):
             raise TopicExistsError(request.topic_id)
         report = update_index(self.store.directory(request.topic_id))
         return Created(

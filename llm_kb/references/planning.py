@@ -92,13 +92,15 @@ def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
 
 def _plan_crawl(source: CrawlSource, remotes: Remotes) -> PlannedSource:
     crawl = find_pages(source, remotes.http)
+    if not crawl.pages:
+        return PlannedSource(source=source, notes=crawl.notes)
     sizes = [page.size for page in crawl.pages if page.size is not None]
     return PlannedSource(
         source=source,
         files=len(crawl.pages),
         size=sum(sizes) if len(sizes) == len(crawl.pages) else None,
         pages=crawl.pages,
-        notes=crawl.notes,
+        notes=(*_moved(source.url, crawl.pages[0].url), *crawl.notes),
     )
 
 

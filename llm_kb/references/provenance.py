@@ -36,9 +36,9 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """The record of a topic's files, by path, and the digest of the plan they came by."""
+    """The record of a topic's files, by path, and the digest of the request that made it."""
 
-    plan: str = ""
+    request: str = ""
     files: Mapping[str, FileRecord] = field(default_factory=dict)
 
     def of_source(self, index: int) -> dict[str, FileRecord]:
@@ -80,7 +80,7 @@ def render_provenance(provenance: Provenance) -> bytes:
         path: {key: value for key, value in asdict(record).items() if value is not None}
         for path, record in sorted(provenance.files.items())
     }
-    table = {"version": VERSION, "plan": provenance.plan, "files": files}
+    table = {"version": VERSION, "request": provenance.request, "files": files}
     return json.dumps(table, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
@@ -91,7 +91,7 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
         if table["version"] != VERSION:
             raise TopicFileError(where, f"version {table['version']!r} is not known here")
         files = {path: FileRecord(**record) for path, record in table["files"].items()}
-        return Provenance(plan=table["plan"], files=files)
+        return Provenance(request=table["request"], files=files)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TopicFileError(where, f"it is no record of files: {error!r}") from error
 

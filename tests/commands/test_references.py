@@ -161,6 +161,19 @@ def test_refresh_goes_on_after_a_failure_and_says_so(
     assert "topic-another: nothing could be fetched for 'Another'" in result.stderr
 
 
+def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote: Remote) -> None:
+    create(run_llm, remote)
+    remote.write({"huge.txt": "x" * 2_000_000})
+    refused = run_llm(["kb", "references", "refresh", "topic-frob"])
+    assert refused.exit_code == 1
+    assert refused.stderr == (
+        "topic-frob: it grew from 39 B to ~2.0 MB; to fetch it all the same: "
+        "llm kb references refresh topic-frob -y\n"
+    )
+    refreshed = run_llm(["kb", "references", "refresh", "topic-frob", "-y"])
+    assert refreshed.stdout == "topic-frob: 1 added, 0 modified, 0 removed\n"
+
+
 def test_create_without_a_terminal_stores_the_plan(run_llm: RunLlm, remote: Remote) -> None:
     arguments = ["kb", "references", "create", "--title", "Frob", "--git", remote.url]
     result = run_llm(arguments)

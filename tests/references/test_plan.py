@@ -165,7 +165,7 @@ TOPIC = TopicFile(
 
 
 def test_the_record_of_files_survives_being_stored() -> None:
-    provenance = Provenance(plan="d", files={"a.md": RECORD})
+    provenance = Provenance(request="d", files={"a.md": RECORD})
     assert parse_provenance(render_provenance(provenance), "x") == provenance
 
 
