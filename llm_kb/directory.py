@@ -38,7 +38,7 @@ class DirectoryCatalog:
         """Yield the listed subjects in no order, as they are found."""
         gathering = self._gather()
         for batch in gathering.walk.batches(hidden=False):
-            gathering.rows.clear()
+            gathering.start_over()
             gathering.add(gathering.reader.listed(batch))
             yield from gathering.rows.settle()
 

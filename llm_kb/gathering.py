@@ -26,8 +26,12 @@ class Gathering:
         self.skipped: list[Skipped] = []
         self.walk = Walk(containment, _read_ignore(topic, containment, self.skipped), self.skipped)
         self.reader = _open_reader(topic, containment)
-        self.rows = Rows(self.reader.is_hidden)
         self._disabled = disabled
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forget the rows, and nothing else."""
+        self.rows = Rows(self.reader.is_hidden)
 
     def scan(self, place: Place, keep: Callable[[str], bool]) -> None:
         """Add the subjects of one directory whose file names are to be kept."""
@@ -53,7 +57,7 @@ class Gathering:
         files = names
         if not in_place or place.path != place.slug:
             files = [place.path + name for name in names]
-        self.rows.add(slugs, files, place.slug if in_place else None)
+        self.rows.add(slugs, files)
 
     def _report_strays(self, place: Place, names: Sequence[str], slugs: Sequence[str]) -> None:
         self.skipped += [

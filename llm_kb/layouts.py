@@ -43,9 +43,12 @@ class FilesReader:
     def slugs(self, batch: Batch) -> list[str]:
         """Return the slug of each file."""
         directory = batch.place.slug
+        names, bare = batch.names, batch.bare
         # Nearly all slugs are made here, at a fraction of what `slugify` costs.
-        slugs = [directory + (n.rpartition(".")[0] or n) for n in batch.names[: batch.bare]]
-        return slugs + [slugify(directory + name) for name in batch.names[batch.bare :]]
+        slugs = [directory + (name.rpartition(".")[0] or name) for name in names[:bare]]
+        if bare < len(names):
+            slugs += [slugify(directory + name) for name in names[bare:]]
+        return slugs
 
     def owner(self, batch: Batch) -> str | None:
         """Return nothing: files belong to themselves."""

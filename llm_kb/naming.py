@@ -8,6 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from operator import eq
 from typing import overload
 
 from llm_kb.spelling import compose, strip_extension
@@ -24,74 +27,63 @@ class Rows:
     """
 
     def __init__(self, is_hidden: IsHidden) -> None:
-        self._is_hidden = is_hidden
-        self._files: dict[str, str] = {}
-        self._shared: dict[str, list[str]] = {}
-        self._directories: set[str] = set()
+        self.is_hidden = is_hidden
+        self._slugs: list[str] = []
+        self._files: list[str] = []
 
-    def add(self, slugs: Sequence[str], files: Sequence[str], directory: str | None = None) -> None:
-        """Add the files of a directory; give its slug if all of theirs start with it."""
-        before = len(self._files)
-        # Only directories of the same slug can share slugs, and those are rare.
-        if directory is None or directory in self._directories:
-            for slug, file in zip(slugs, files, strict=True):
-                self._add_one(slug, file)
-        else:
-            self._directories.add(directory)
-            self._files.update(zip(slugs, files, strict=True))
-            if len(self._files) - before < len(slugs):
-                self._share(slugs, files)
-
-    def _share(self, slugs: Sequence[str], files: Sequence[str]) -> None:
-        """Note which files of one directory share a slug."""
-        times = Counter(slugs)
-        for slug, file in zip(slugs, files, strict=True):
-            if times[slug] > 1:
-                self._shared.setdefault(slug, []).append(_join(slug, file))
-
-    def _add_one(self, slug: str, file: str) -> None:
-        if slug in self._files:
-            first = _join(slug, self._files[slug])
-            self._shared.setdefault(slug, [first]).append(_join(slug, file))
-        else:
-            self._files[slug] = file
-
-    def clear(self) -> None:
-        """Forget all files."""
-        self._files, self._shared, self._directories = {}, {}, set()
+    def add(self, slugs: Sequence[str], files: Sequence[str]) -> None:
+        """Add files, each with its slug."""
+        self._slugs += slugs
+        self._files += files
 
     def settle(self, matches: Callable[[str], object] | None = None) -> Subjects:
         """Return the subjects in order; with `matches`, those whose slug it accepts."""
-        settled = self._name_shared() if self._shared else {}
-        order = sorted(self._files if matches is None else filter(matches, self._files))
-        if settled:
-            order = [slug for slug in order for _ in settled.get(slug, (None,))]
-        return Subjects(order, self._files, settled, self._is_hidden)
+        order = sorted(self._slugs)
+        # Sorted, files that share a slug are neighbours.
+        is_shared = any(map(eq, order, islice(order, 1, None)))
+        settled = self._name_shared() if is_shared else {}
+        return Subjects(order if matches is None else list(filter(matches, order)), self, settled)
+
+    def path(self, slug: str) -> str:
+        """Return the path of the one file that has a slug."""
+        return _join(slug, self._file_by_slug[slug])
+
+    @cached_property
+    def _file_by_slug(self) -> dict[str, str]:
+        # Only made when a subject is looked at, and then for all of them.
+        return dict(zip(self._slugs, self._files, strict=True))
 
     def _name_shared(self) -> dict[str, list[Subject]]:
         """Name the files that share a slug, and those whose slug such a name takes."""
-        slugs = {path: slug for slug, paths in self._shared.items() for path in paths}
+        times = Counter(self._slugs)
+        shared: dict[str, list[str]] = {}
+        for slug, file in zip(self._slugs, self._files, strict=True):
+            if times[slug] > 1:
+                shared.setdefault(slug, []).append(_join(slug, file))
+        slugs = {path: slug for slug, paths in shared.items() for path in paths}
         names: dict[str, str] = {}
-        for slug, paths in self._shared.items():
-            names.update(_propose_names(slug, paths, self._is_hidden))
-        while clashing := self._find_clashes(names, slugs):
+        for slug, paths in shared.items():
+            names.update(_propose_names(slug, paths, self.is_hidden))
+        while clashing := self._find_clashes(names, slugs, times):
             for path in clashing:
                 written = compose(path)
                 names[path] = written if names[path] != written else path
         settled: dict[str, list[Subject]] = {}
         for path in sorted(names, key=names.__getitem__):
-            subject = _make_subject(slugs[path], names[path], path, self._is_hidden)
+            subject = _make_subject(slugs[path], names[path], path, self.is_hidden)
             settled.setdefault(slugs[path], []).append(subject)
         return settled
 
-    def _find_clashes(self, names: dict[str, str], slugs: dict[str, str]) -> list[str]:
+    def _find_clashes(
+        self, names: dict[str, str], slugs: dict[str, str], times: Counter[str]
+    ) -> list[str]:
         """Return the files that must take a fuller name; bring in those not named so far."""
         owners: dict[str, list[str]] = {}
         for path, name in names.items():
             owners.setdefault(name, []).append(path)
         for name, paths in owners.items():
-            if name in self._files and name not in self._shared:
-                path = _join(name, self._files[name])
+            if times[name] == 1:
+                path = self.path(name)
                 if path not in names:
                     slugs[path] = names[path] = name
                     paths.append(path)
@@ -108,17 +100,12 @@ class Subjects(Sequence[Subject]):
     """Subjects sorted by slug, each made when it is looked at."""
 
     def __init__(
-        self,
-        slugs: Sequence[str],
-        files: Mapping[str, str],
-        settled: Mapping[str, Sequence[Subject]],
-        is_hidden: IsHidden,
+        self, slugs: Sequence[str], rows: Rows, settled: Mapping[str, Sequence[Subject]]
     ) -> None:
         self.slugs = slugs
         """The slug of each; one that several files share stands there several times."""
-        self._files = files
+        self._rows = rows
         self._settled = settled
-        self._is_hidden = is_hidden
 
     def __len__(self) -> int:
         return len(self.slugs)
@@ -135,16 +122,15 @@ class Subjects(Sequence[Subject]):
         slug = self.slugs[index]
         settled = self._settled.get(slug)
         if settled is None:
-            path = _join(slug, self._files[slug])
-            return _make_subject(slug, slug, path, self._is_hidden)
+            return _make_subject(slug, slug, self._rows.path(slug), self._rows.is_hidden)
         return settled[index % len(self.slugs) - bisect_left(self.slugs, slug)]
 
     def __iter__(self) -> Iterator[Subject]:
-        files, settled, is_hidden = self._files, self._settled, self._is_hidden
+        path, settled, is_hidden = self._rows.path, self._settled, self._rows.is_hidden
         previous = None
         for slug in self.slugs:
             if slug not in settled:
-                yield _make_subject(slug, slug, _join(slug, files[slug]), is_hidden)
+                yield _make_subject(slug, slug, path(slug), is_hidden)
             elif slug != previous:
                 yield from settled[slug]
             previous = slug

@@ -111,7 +111,8 @@ class Walk:
         """Tell a directory's subjects and the directories in it from all the rest."""
         names, odd = self._split_odd(entries.files)
         bare = len(names)
-        names += [name for name in odd if self.admits(place, name, hidden=hidden)]
+        if odd:
+            names += [name for name in odd if self.admits(place, name, hidden=hidden)]
         places = [
             self.enter(place, name)
             for name in entries.directories
