@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import llm
 
 from llm_kb import knowledge_base
 from llm_kb.assignments import split_knowledge
-from llm_kb.catalogs import open_catalogs
+from llm_kb.catalogs import SHIPPED, open_catalogs
 from llm_kb.config_files import load_config
 from llm_kb.workspace import find_cwd
 
@@ -38,9 +39,9 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
         `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `remembered` are
         values of `-k` that may have come to name nothing. `only` keeps these topics
-        and those of `knowledge`; `builtin` adds the topic shipped with the
-        package. Raises KbError: ConfigError for a broken file, UnknownTopicError and
-        NoMatchError for knowledge that does not exist.
+        and those of `knowledge`; `builtin` puts the shipped topic into the menu, where
+        it is of use beside the tools it speaks of. Raises KbError: ConfigError for a
+        broken file, UnknownTopicError and NoMatchError for knowledge that does not exist.
         """
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
         user_dir = Path(llm.user_dir())
@@ -49,7 +50,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         )
         return cls(
             config,
-            open_catalogs(config, directory, user_dir, builtin=builtin),
+            open_catalogs(config, directory, user_dir, shipped=replace(SHIPPED, in_menu=builtin)),
             knowledge=[split_knowledge(value) for value in knowledge],
             remembered=[split_knowledge(value) for value in remembered],
             only=only,

@@ -20,12 +20,12 @@ SHIPPED = Topic(
 
 
 def open_catalogs(
-    config: Config, cwd: Path | None, user_dir: Path, *, builtin: bool = False
+    config: Config, cwd: Path | None, user_dir: Path, *, shipped: Topic | None = None
 ) -> list[tuple[Topic, Catalog]]:
     """Pair every topic with its catalog, in the order of the menu.
 
-    Configured topics come first, as written; an id they use is theirs. `builtin`
-    adds the shipped topic, of use only beside the tools it speaks of.
+    Configured topics come first, as written; an id they use is theirs. `shipped`
+    comes last.
     """
     pairs: list[tuple[Topic, Catalog]] = [
         (topic, DirectoryCatalog(topic)) for topic in config.topics
@@ -34,8 +34,8 @@ def open_catalogs(
     if captured:
         pairs.append(captured)
     pairs += reference_catalogs(config, user_dir)
-    if builtin:
-        pairs.append((SHIPPED, DirectoryCatalog(SHIPPED)))
+    if shipped:
+        pairs.append((shipped, DirectoryCatalog(shipped)))
     adjustments = {topic.id: topic for topic in config.adjustments}
     first: dict[str, tuple[Topic, Catalog]] = {}
     for topic, catalog in pairs:

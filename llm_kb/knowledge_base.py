@@ -73,8 +73,13 @@ class KnowledgeBase:
 
     @property
     def is_configured(self) -> bool:
-        """Whether there is a workspace's configuration, or a topic from anywhere."""
-        return self.config.workspace is not None or bool(self._catalogs)
+        """Whether there is a workspace's configuration, or a topic for the menu."""
+        return self.config.workspace is not None or bool(self._offered)
+
+    @property
+    def _offered(self) -> list[str]:
+        """The ids of the topics an error may name."""
+        return [id_ for id_, (topic, _) in self._catalogs.items() if topic.in_menu]
 
     @cached_property
     def topics(self) -> Mapping[str, OpenTopic]:
@@ -96,7 +101,7 @@ class KnowledgeBase:
         for opened in self.topics.values():
             if opened.topic.title and opened.topic.title.casefold() == wanted:
                 return opened
-        raise UnknownTopicError(name, list(self.topics))
+        raise UnknownTopicError(name, self._offered)
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
@@ -166,7 +171,7 @@ class KnowledgeBase:
     def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
         for name in (*only, *(topic for topic, _ in knowledge)):
             if name not in self._catalogs:
-                raise UnknownTopicError(name, list(self._catalogs))
+                raise UnknownTopicError(name, self._offered)
         for name, pattern in knowledge:
             if not self._names_something(name, pattern):
                 raise NoMatchError(name, pattern, find_near(pattern, self._catalogs[name][1]))

@@ -17,7 +17,7 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         return []
     if reference.startswith("@"):
         return _load_section(reference)
-    kb = KnowledgeBase.discover(knowledge=[reference], builtin=True)
+    kb = KnowledgeBase.discover(knowledge=[reference])
     topic, pattern = split_knowledge(reference)
     opened = kb.find_topic(topic)
     return [
@@ -29,7 +29,7 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
 def load_template(reference: str) -> llm.Template:
     """Return a template that offers `learn` and the section of one topic."""
     request = current_request()
-    kb = KnowledgeBase.discover(builtin=True)
+    kb = KnowledgeBase.discover()
     topic = kb.find_topic(reference).topic
     # Two of these templates in one request would name the tool twice.
     names_tool = request is None or request.is_first_template()
@@ -51,7 +51,6 @@ def _load_section(reference: str) -> list[llm.Fragment]:
     kb = KnowledgeBase.discover(
         knowledge=[spec] if "/" in spec else [],
         only=[spec] if spec and "/" not in spec else [],
-        builtin=True,
     )
     section = kb.section(learn="/" not in spec)
     return [llm.Fragment(section, f"kb:{reference}")] if section else []

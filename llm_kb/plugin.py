@@ -58,9 +58,7 @@ def __dir__() -> list[str]:
 @hookimpl
 def register_commands(cli: click.Group) -> None:
     """Add the `kb` group, and our options to `prompt` and `chat`."""
-    cli.add_command(
-        LazyGroup("kb", help="See, check and tune the knowledge that models can learn")
-    )
+    cli.add_command(LazyGroup("kb", help="See, check and tune the knowledge that models can learn"))
     extend_commands(cli)
 
 
@@ -118,8 +116,9 @@ class LazyGroup(click.Group):
         return cast(click.Command, getattr(import_module(module), attribute))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the default subcommand where none is named."""
-        if not args or (args[0] not in COMMANDS and args[0] not in ctx.help_option_names):
+        """Insert the default subcommand where none is named, but not to complete one."""
+        known = {*COMMANDS, *ctx.help_option_names}
+        if not ctx.resilient_parsing and (not args or args[0] not in known):
             args.insert(0, "list")
         return super().parse_args(ctx, args)
 
@@ -172,6 +171,7 @@ def make_options() -> list[click.Option]:
             multiple=True,
             metavar="NAME|FILE|KEY=VALUE",
             help="Config fragment or assignment for the knowledge base",
+            shell_complete=complete_fragments,
         ),
         click.Option(["no_kb", "--no-kb"], is_flag=True, help="Leave the knowledge base out"),
     ]
@@ -196,6 +196,14 @@ def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., A
 
     setattr(run, _WRAPPER, run)
     return run
+
+
+def complete_fragments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Complete `--kb-cfg`: the names of config fragments."""
+    # Imported here: completion alone needs it.
+    from llm_kb.commands._completion import complete_fragment
+
+    return cast(list[Any], complete_fragment(ctx, param, incomplete))
 
 
 def complete_knowledge(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:

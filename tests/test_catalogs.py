@@ -10,7 +10,7 @@ import pytest
 from llm_kb import KnowledgeBase
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
-from llm_kb.errors import ConfigError
+from llm_kb.errors import ConfigError, UnknownTopicError
 
 
 @pytest.fixture
@@ -70,7 +70,13 @@ def test_only_the_user_changes_a_reference(tmp_path: Path, user_dir: Path) -> No
         KnowledgeBase.discover()
 
 
-def test_shipped_topic_is_there_for_those_who_gather_or_capture() -> None:
-    assert "llm-kb" not in KnowledgeBase.discover().topics
-    kb = KnowledgeBase.discover(builtin=True)
+def test_shipped_topic_is_offered_to_those_who_gather_or_capture() -> None:
+    assert "- llm-kb (**Using llm-kb**)" in (KnowledgeBase.discover(builtin=True).section() or "")
+
+
+def test_shipped_topic_is_read_by_whoever_names_it_and_named_by_none() -> None:
+    kb = KnowledgeBase.discover()
+    assert (kb.section(), kb.is_configured) == (None, False)
     assert "- reference-researcher" in kb.learn("llm-kb")
+    with pytest.raises(UnknownTopicError, match="valid topics: none"):
+        kb.learn("nope")

@@ -9,7 +9,8 @@ class ListGroup(click.Group):
     """Runs `list` without a subcommand, and where the first argument names none."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the default subcommand where none is named."""
-        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+        """Insert the default subcommand where none is named, but not to complete one."""
+        known = {*self.commands, *ctx.help_option_names}
+        if not ctx.resilient_parsing and (not args or args[0] not in known):
             args.insert(0, "list")
         return super().parse_args(ctx, args)

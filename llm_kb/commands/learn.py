@@ -29,5 +29,5 @@ def learn(
         llm kb learn project code-quality
         llm kb learn project 'maintainers/*' README
     """
-    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge, builtin=True)
+    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     click.echo(kb.learn(topic, list(patterns) or None))

@@ -1,0 +1,38 @@
+"""Shell completion through the installed `llm`, as a shell asks for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("llm kb pr", "plain,prompt", id="subcommand"),
+        pytest.param("llm kb references ref", "plain,refresh", id="of-a-group"),
+        pytest.param("llm prompt --kb-cfg rev", "plain,review", id="config-fragment"),
+        pytest.param("llm chat -k project/a", "plain,project/architecture", id="slug"),
+    ],
+)
+def test_shell_completes(
+    words: str, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/architecture.md").touch()
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
+    (tmp_path / ".llm/config.d").mkdir(parents=True)
+    (tmp_path / ".llm/config.d/review.toml").touch()
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    monkeypatch.setenv("_LLM_COMPLETE", "bash_complete")
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("llm"))],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.stdout.split() == [expected]
