@@ -169,7 +169,7 @@ _WORKSPACE_HEAD = """\
 
 # A topic is a directory of text files. More about one:
 #   description = "Shown when it is listed, and above what is pre-loaded of it."
-#   learned = ["code-quality", "maintainers/*"]     # always in the system prompt
+#   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
 #   disabled = ["drafts/**"]                        # never shown to a model
 #   ignore = ["*.log"]                              # no subjects, as in .gitignore
 
