@@ -20,10 +20,12 @@ Measure: TypeAlias = Callable[[Subject], tuple[int | None, float | None]]
 def take_stock(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[StockedTopic]:
     """Yield the topics in the order of the menu.
 
-    `everything` takes in hidden and disabled subjects, and disabled topics last.
+    `everything` takes in hidden and disabled subjects, topics that no menu offers,
+    and disabled topics last.
     """
     for opened in kb.topics.values():
-        yield stock_topic(opened, everything=everything)
+        if everything or opened.topic.in_menu:
+            yield stock_topic(opened, everything=everything)
     for topic in kb.config.topics:
         if everything and not topic.enable:
             yield StockedTopic(topic=topic, problem="the topic is disabled", whole=True)

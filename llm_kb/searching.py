@@ -31,10 +31,11 @@ def search_subjects(
     """Return the subjects that answer a query best, the best first.
 
     Listed subjects alone are searched, pre-loaded ones included; hidden and
-    disabled ones never. `topics` are ids or titles, all without any. Raises
-    UnknownTopicError.
+    disabled ones never. `topics` are ids or titles; without any, all are searched
+    that a menu may offer. Raises UnknownTopicError.
     """
-    chosen = {opened.topic.id: opened for opened in map(kb.find_topic, topics)} or kb.topics
+    named = {opened.topic.id: opened for opened in map(kb.find_topic, topics)}
+    chosen = named or {id_: opened for id_, opened in kb.topics.items() if opened.topic.in_menu}
     hits = (hit for opened in chosen.values() for hit in _search_topic(opened, query))
     return nsmallest(limit, hits, key=_rank)
 

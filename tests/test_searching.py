@@ -26,3 +26,10 @@ def test_ties_are_in_the_order_of_topics_and_slugs() -> None:
         ("one", "b"),
         ("two", "a"),
     ]
+
+
+def test_what_no_menu_offers_is_searched_by_name_alone() -> None:
+    topic = make_topic("shipped", in_menu=False)
+    kb = KnowledgeBase(Config(), [(topic, MemoryCatalog({"a.md": "word"}))])
+    assert search_subjects(kb, Query.parse("word")) == []
+    assert len(search_subjects(kb, Query.parse("word"), ["shipped"])) == 1

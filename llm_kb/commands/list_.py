@@ -13,6 +13,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.inventory import stock_topic, take_stock
 from llm_kb.stock_text import render_subjects, render_topic, render_tree
+from llm_kb.terminal import style
 
 
 @click.command("list")
@@ -69,11 +70,11 @@ def list_(
     render = render_tree if tree else whole
     # One write for all of them: thousands of small ones take longer than the walk.
     show("".join(f"{_style(line)}\n" for t in stocked for line in render(t)), nl=False)
-    if not kb.topics:
+    if not any(opened.topic.in_menu for opened in kb.topics.values()):
         say("llm-kb: no topics are configured; `llm kb init` proposes some")
 
 
 def _style(line: str) -> str:
     """Dim what no model finds by itself; the host strips this off a pipe."""
     dim = line.endswith(("  hidden", "  disabled")) or line.lstrip().startswith("skipped ")
-    return click.style(line, dim=True) if dim else line
+    return style(line, dim=True) if dim else line
