@@ -67,6 +67,7 @@ class Walk:
     ) -> None:
         self._containment = containment
         self._ignore = ignore
+        self._has_rules = bool(ignore)
         self._skipped = skipped
 
     def batches(
@@ -140,7 +141,7 @@ class Walk:
         A scan of all of them at once tells whether any does.
         """
         joined = "/" + "/".join(names) + "/"
-        if self._ignore or not _is_plain(joined):
+        if self._has_rules or not _is_plain(joined):
             return [], names
         odd: list[str] = []
         if "/." in joined:
@@ -162,9 +163,10 @@ class Walk:
         if (name.startswith(".") and not hidden) or is_always_ignored(name):
             return False
         path = place.path + name
-        if path == RULES_FILE or self._ignore.ignores(path + suffix):
+        if path == RULES_FILE or (self._has_rules and self._ignore.ignores(path + suffix)):
             return False
-        if _UNUSABLE.search(name):
+        is_printable = name.isascii() and name.isprintable()  # most are, and this is fast
+        if not is_printable and _UNUSABLE.search(name):
             self._skip(path, "its name holds control or undecodable characters")
             return False
         if not name.strip("."):
@@ -212,7 +214,7 @@ class Walk:
         names = path.split("/")
         return any(map(is_always_ignored, names)) or any(
             self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])
-            for count in range(len(names) if self._ignore else 0)
+            for count in range(len(names) if self._has_rules else 0)
         )
 
     def _skip(self, path: str, reason: str) -> None:
