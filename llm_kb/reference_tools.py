@@ -23,6 +23,7 @@ from llm_kb.references.requests import parse_changes, parse_request
 from llm_kb.references.search import Embedder
 from llm_kb.references.topic_file import Status, format_time
 from llm_kb.references.vectors import EmbeddingError
+from llm_kb.terminal import is_terminal
 from llm_kb.workspace import find_cwd
 
 Approve = Callable[[Plan], bool]
@@ -99,7 +100,7 @@ class References(llm.Toolbox):
         """Ask whoever can approve a plan; keep it for later where nobody is there."""
         if self._approve is not None:
             return self._approve(plan)
-        if not self._pauses and sys.stdin.isatty() and sys.stderr.isatty():
+        if not self._pauses and is_terminal(sys.stdin) and is_terminal(sys.stderr):
             return ask_on_terminal(plan)
         library.pending.add(plan, format_time(library.clock()))
         needed = ApprovalNeededError(plan.id, plan.request.title, plan.summary)

@@ -6,11 +6,13 @@ import sys
 
 import click
 
+from llm_kb.terminal import is_terminal
+
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ask on a terminal and abort on no; without a terminal require `-y`."""
     if yes:
         return
-    if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} There is no terminal to ask on: use -y to say yes")
+    if not is_terminal(sys.stdin):
+        raise click.ClickException(f"{question} There is no terminal to ask on: use -y to say yes")
     click.confirm(question, abort=True, err=True)

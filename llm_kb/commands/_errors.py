@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -15,7 +16,10 @@ R = TypeVar("R")
 
 
 def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn a KbError into a ClickException: a message and exit code 1, no traceback."""
+    """Turn a KbError into a ClickException: a message and exit code 1, no traceback.
+
+    So is an error of the system that nothing made sense of, such as a full disk.
+    """
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -23,5 +27,14 @@ def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except KbError as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # click ends in silence when nobody reads any more
+            raise click.ClickException(_describe(error)) from error
 
     return wrapper
+
+
+def _describe(error: OSError) -> str:
+    what = error.strerror or str(error)
+    return what if error.filename is None else f"{what}: {str(error.filename)!r}"

@@ -17,6 +17,7 @@ from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library, Progress, open_library
 from llm_kb.references.plan import Plan
 from llm_kb.references.topic_file import format_time
+from llm_kb.terminal import is_terminal
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -35,7 +36,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     say(plan.describe())
     if yes:
         return True
-    if sys.stdin.isatty():
+    if is_terminal(sys.stdin):
         return click.confirm("Fetch this?", default=False, err=True)
     library.pending.add(plan, format_time(library.clock()))
     raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
@@ -49,7 +50,7 @@ def count(number: int, what: str) -> str:
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Draw progress bars on a terminal; elsewhere say nothing."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield Progress()
         return
     bars = _Bars()

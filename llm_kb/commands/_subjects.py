@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from llm_kb.commands._config import current_config
 from llm_kb.directory import DirectoryCatalog
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.selection import find_near
+from llm_kb.terminal import has_terminal
 from llm_kb.topics import Topic
 
 
@@ -58,15 +58,10 @@ def find_file(topic: Topic, slug: str) -> Path:
     return topic.root / subjects[0].path
 
 
-def has_terminal() -> bool:
-    """Tell whether an editor could talk to someone."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 def open_editor(path: Path) -> None:
     """Open a file in $VISUAL, $EDITOR or what the system has, and wait for it."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if editor is None and not has_terminal():
+    if not editor and not has_terminal():
         raise click.ClickException(f"there is no terminal to edit on; the file is {path}")
     # Not `click.edit`: some of its versions pass the name through a shell.
     try:

@@ -22,6 +22,7 @@ from llm_kb.findings import (
     sort_findings,
 )
 from llm_kb.inspection import Inspection, inspect_config_error, iter_subjects
+from llm_kb.terminal import is_terminal
 from llm_kb.topics import Subject
 from llm_kb.workspace import find_cwd
 
@@ -62,7 +63,7 @@ def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int]:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
         return sort_findings(inspect_config_error(error, cwd)), 0
-    inspection = Inspection(kb, cwd, _show_progress if sys.stderr.isatty() else iter_subjects)
+    inspection = Inspection(kb, cwd, _show_progress if is_terminal(sys.stderr) else iter_subjects)
     return sort_findings(inspection.run()), inspection.subjects
 
 

@@ -13,6 +13,7 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
+from llm_kb.terminal import is_terminal
 
 
 @click.command()
@@ -37,7 +38,7 @@ def mcp(directory: Path | None, knowledge: tuple[str, ...], kb_cfg: tuple[str, .
     """
     server = _import_server()
     open_kb = partial(KnowledgeBase.discover, directory, fragments=kb_cfg, knowledge=knowledge)
-    if sys.stdin.isatty():
+    if is_terminal(sys.stdin):
         click.echo("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends", err=True)
     asyncio.run(server.serve(open_kb))
 

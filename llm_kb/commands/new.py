@@ -9,9 +9,10 @@ import click
 from llm_kb.commands._completion import complete_topic_slash_pattern
 from llm_kb.commands._config import say
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands._subjects import find_topic, has_terminal, open_editor, split_name
+from llm_kb.commands._subjects import find_topic, open_editor, split_name
 from llm_kb.directory import DirectoryCatalog
 from llm_kb.subject_files import SubjectExistsError, create_subject
+from llm_kb.terminal import has_terminal
 
 
 @click.command()

@@ -25,6 +25,7 @@ from llm_kb.references.library import Created, Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.requests import parse_request
 from llm_kb.references.topic_file import Status
+from llm_kb.terminal import is_terminal
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
@@ -228,7 +229,7 @@ def _chosen(library: Library, topics: tuple[str, ...], *, stale: bool) -> list[s
 
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
     def ask(_plan: Plan, reason: str) -> bool:
-        if not yes and not sys.stdin.isatty():
+        if not yes and not is_terminal(sys.stdin):
             raise GrowthError(topic_id, reason)
         return yes or click.confirm(f"{topic_id}: {reason}. Fetch it?", default=False, err=True)
 

@@ -14,6 +14,7 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.content_search import EmptyQueryError, Query
 from llm_kb.plain_text import one_line, shorten
 from llm_kb.searching import Hit, search_subjects
+from llm_kb.terminal import style
 
 LONGEST_LINE = 160
 """Characters of a line that people are shown; JSON has all of it."""
@@ -79,5 +80,5 @@ def _as_dict(hit: Hit) -> dict[str, object]:
 
 
 def _render(hit: Hit) -> str:
-    place = click.style(f"{hit.topic}/{hit.subject.name}", fg="cyan")
+    place = style(f"{hit.topic}/{hit.subject.name}", fg="cyan")
     return f"{place}:{hit.found.line}: {shorten(one_line(hit.found.text), LONGEST_LINE)}"

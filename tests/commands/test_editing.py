@@ -139,7 +139,12 @@ def test_a_topic_is_removed_and_its_files_stay(file: Path, run_llm: RunLlm) -> N
 
 
 def test_removing_asks_on_a_terminal_only(file: Path, run_llm: RunLlm) -> None:
-    assert run_llm(["kb", "remove", "project"]).exit_code == 2
+    result = run_llm(["kb", "remove", "project"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: Remove topic project from {file}? There is no terminal to ask on: "
+        "use -y to say yes\n",
+    )
     shown, code = run_on_terminal(["llm", "kb", "remove", "project"], "n\n")
     assert (f"Remove topic project from {file}? [y/N]:" in shown, code) == (True, 1)
     assert file.read_text() == WRITTEN

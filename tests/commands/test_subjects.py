@@ -191,7 +191,12 @@ def test_edit_does_not_choose_between_two(topic: Path, run_llm: RunLlm) -> None:
     )
 
 
-def test_without_terminal_and_editor_the_file_is_named(topic: Path, run_llm: RunLlm) -> None:
+@pytest.mark.parametrize("editor", [None, ""])
+def test_without_terminal_and_editor_the_file_is_named(
+    topic: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, editor: str | None
+) -> None:
+    if editor is not None:
+        monkeypatch.setenv("EDITOR", editor)
     topic.mkdir()
     (topic / "a.md").touch()
     result = run_llm(["kb", "edit", "project/a"])

@@ -57,7 +57,7 @@ def test_what_is_asked_for_is_shown_and_recorded(
 
 def test_without_a_terminal_a_yes_is_needed(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "trust"])
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert result.stderr.endswith("There is no terminal to ask on: use -y to say yes\n")
     assert not (user_dir / "kb-trust.json").exists()
 

@@ -1,0 +1,25 @@
+"""What a terminal is and what it may be sent: colour where it is wanted, and no surprises."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+import click
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tell whether someone sits at a stream; one closed from the start is None."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def has_terminal() -> bool:
+    """Tell whether an editor could talk to someone."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def style(text: str, *, fg: str | None = None, dim: bool | None = None) -> str:
+    """Style a text, unless $NO_COLOR says no; click strips it where there is no terminal."""
+    # https://no-color.org: an empty value says nothing.
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=fg, dim=dim)
