@@ -73,7 +73,11 @@ def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
     return Costs(
         section=estimate_tokens(kb.section(learn=learn) or ""),
         menu=menu.tokens if learn and menu.topics else 0,
-        topics=tuple(_count_topic(kb, opened) for opened in kb.topics.values()),
+        topics=tuple(
+            _count_topic(kb, opened)
+            for opened in kb.topics.values()
+            if opened.topic.in_menu or opened.learned.subjects
+        ),
     )
 
 
