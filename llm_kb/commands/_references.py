@@ -93,7 +93,12 @@ class _Bars:
         if label != self._label or self._bar is None:
             self.close()
             self._label = label
-            self._bar = click.progressbar(length=total, label=label[:60], file=sys.stderr)
+            self._bar = click.progressbar(
+                length=total,
+                label=label[:60],
+                file=sys.stderr,
+                update_min_steps=max(1, total // 100),
+            )
             self._bar.__enter__()
         self._bar.update(done - self._bar.pos)
 

@@ -196,7 +196,7 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
         *git,
         *({"type": "web", "url": url} for url in options["web"]),
         *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
-        *({"type": "local", "url": str(path.resolve())} for path in options["local"]),
+        *({"type": "local", "url": path.resolve().as_posix()} for path in options["local"]),
         *(_parse_source(text) for text in options["sources"]),
     ]
     if not tables:

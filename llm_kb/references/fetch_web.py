@@ -38,12 +38,12 @@ class Page:
 def measure_page(url: str, policy: HttpPolicy) -> PlannedPage:
     """Ask what a page weighs, without fetching it; its URL is where redirects end.
 
-    A server that knows no HEAD is asked for the first byte instead, whose answer
-    states the whole size.
+    A server that will not answer HEAD, or without a size, is asked for the first
+    byte instead, whose answer states the whole size.
     """
     headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
     answer = request(url, policy, method="HEAD", headers=headers)
-    if answer.status in {403, 405, 501} or (answer.status < 400 and answer.length is None):
+    if answer.status >= 400 or answer.length is None:
         ranged = {**headers, "Range": "bytes=0-0"}
         try:
             answer = request(url, replace(policy, max_bytes=100_000), headers=ranged)

@@ -152,7 +152,9 @@ def _probe_local(source: LocalSource, records: Mapping[str, FileRecord], old: Ol
     files = list(walk_local(source))
     there = {path: hash_content(read_local(source, path)) for path, _ in files}
     # Whether the files have a folder of their own is no change.
-    prefix = next((p.removesuffix(n) for p in records for n in there if p.endswith(f"/{n}")), "")
+    first = min(there, default="")
+    homes = [path for path in records if path == first or path.endswith(f"/{first}")]
+    prefix = min(homes, key=len, default="").removesuffix(first)
     same = {prefix + path: hash_ for path, hash_ in there.items()} == {
         path: record.hash for path, record in records.items()
     }

@@ -26,6 +26,7 @@ MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500
 
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _PATH_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 # A subset of git's own rule (git-check-ref-format), and no first character that makes
 # an option, a refspec or a revision expression of it.
@@ -147,7 +148,7 @@ def parse_source(
     if kind == "web":
         return WebSource(url=check_web_url(url, where), role=role)
     if kind == "local":
-        if not url.startswith("/") or _PATH_CONTROL.search(url):
+        if not _ABSOLUTE.match(url) or _PATH_CONTROL.search(url):
             raise SourceError(where, f"url {url!r} must be the absolute path of a directory")
         return LocalSource(url=url, paths=check_paths(table.get("paths"), where), role=role)
     return CrawlSource(

@@ -222,9 +222,12 @@ def _split(text: str, where: str) -> tuple[str, str]:
 def _array(values: Sequence[str]) -> Any:
     import tomlkit  # noqa: PLC0415 - as above
 
-    array = tomlkit.array()
-    array.extend(values)
-    return array.multiline(len(array.as_string()) > WIDTH)
+    # Parsed from text: appending to an array of tomlkit takes quadratic time.
+    items = [tomlkit.string(value).as_string() for value in values]
+    line = f"[{', '.join(items)}]"
+    if len(line) > WIDTH:
+        line = "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+    return tomlkit.value(line)
 
 
 def _sources(sources: Sequence[Source]) -> AoT:
