@@ -123,7 +123,7 @@ _LINK = re.compile(r":(?:std:)?(ref|doc):`([^`<]*?)\s*<([^`>]+)>`")
 _LABEL = re.compile(r"^\.\. _([^:\n`]+):[ \t]*$", re.MULTILINE)
 
 
-def _hold_out_links(text: str, path: str, chance: random.Random) -> tuple[str, list[Query]]:
+def _hold_out_links(text: str, path: str, _: random.Random) -> tuple[str, list[Query]]:
     """Ask with the words of links; where they lead is resolved when all files are known."""
     queries: list[Query] = []
 
@@ -134,7 +134,7 @@ def _hold_out_links(text: str, path: str, chance: random.Random) -> tuple[str, l
         target = link[3].lstrip("!~").casefold()
         project = path.partition("/")[0]
         if link[1] == "doc":
-            target = os.path.normpath(f"{os.path.dirname(path)}/{target}").casefold()
+            target = os.path.normpath(f"{path.rpartition('/')[0]}/{target}").casefold()
             target = target if not link[3].startswith("/") else f"*{link[3].casefold()}"
         else:
             target = f"{project}#{target}"
@@ -159,7 +159,7 @@ def _resolve_links(directory: Path, queries: list[Query]) -> Iterator[Query]:
             first, last, _ = heading
             place = (path, first + 1, following[0] if following else len(lines))
             if number == 0:
-                places[os.path.splitext(path)[0].casefold()] = place
+                places[path.rpartition(".")[0].casefold()] = place
             for line in lines[first:last]:
                 if label := _LABEL.match(line):
                     places[f"{path.partition('/')[0]}#{label[1].casefold()}"] = place

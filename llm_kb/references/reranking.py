@@ -18,10 +18,10 @@ from typing import NamedTuple
 # Each feature is between 0 and 1; a score grows by so much of itself at most.
 # Tuned on the `-tune` sets of bench/retrieval.py.
 COVERAGE = 1.0
-ADJACENCY = 0.6
-HEADING_FOCUS = 0.2
-FILE_EVIDENCE = 0.2
-OPENING = 0.25
+ADJACENCY = 1.0
+HEADING_FOCUS = 0.3
+FILE_EVIDENCE = 0.4
+OPENING = 0.5
 
 _WORD = re.compile(r"[^\W_]+")
 _ENDINGS = (
@@ -63,7 +63,8 @@ def rerank(
         text = _stems(candidate.text)
         heading = set(_stems(candidate.heading))
         found = weights.keys() & {*text, *_stems(candidate.title), *_stems(candidate.path)}
-        growth = 1 + COVERAGE * sum(map(weights.__getitem__, found)) / whole
+        # Squared: the last words of a question tell more than the first that match.
+        growth = 1 + COVERAGE * (sum(map(weights.__getitem__, found)) / whole) ** 2
         growth += FILE_EVIDENCE * files[candidate.path] / most
         if pairs:
             growth += ADJACENCY * len(pairs & set(pairwise(text))) / len(pairs)

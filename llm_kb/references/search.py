@@ -18,7 +18,7 @@ POOL = 60
 PER_FILE = 4
 """How many chunks of one file come before those of other files."""
 
-KEYWORD_WEIGHT, DENSE_WEIGHT = 1.0, 0.5
+KEYWORD_WEIGHT, DENSE_WEIGHT = 1.0, 0.3
 """What the legs count. A weak dense leg must not spoil what the words have found."""
 
 EMBED_AT_ONCE = 256

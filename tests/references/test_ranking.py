@@ -95,4 +95,4 @@ def test_a_much_better_score_stands() -> None:
 
 def test_nothing_to_rank_or_to_rank_by() -> None:
     assert rerank([], ["a"], {}, 0) == []
-    assert rerank([make("a", "text")], [], {}, 0) == [1.2]
+    assert rerank([make("a", "text")], [], {}, 0) == [1.4]

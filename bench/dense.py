@@ -1,0 +1,140 @@
+"""Dense search in a cold process: ours, with and without numpy, and llm's own.
+
+    python bench/dense.py [CHUNKS [DIMENSIONS]]
+
+Vectors are random around cluster centres, 20,000 of 384 numbers unless told otherwise, the
+same for all. Each way is a new process that opens its store, searches once and
+prints the ten best: `llm`'s `Collection.similar_by_vector`, and our
+`rank_by_vector` on the packed file. numpy is used where it is installed (the extra
+`llm-kb[fast]`) and worth its import; NUMPY=0 or 1 forces. Printed are medians of
+whole processes, the ratio to llm's, and the recall of its ten best.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import llm
+import sqlite_utils
+
+from llm_kb.references.index import open_index
+from llm_kb.references.vectors import update_vectors
+
+LLM = """
+import json, sys, llm, sqlite_utils
+class Model(llm.EmbeddingModel):
+    model_id = "m"
+    embed_batch = None
+collection = llm.Collection("c", sqlite_utils.Database(sys.argv[1]), model=Model())
+vector = json.loads(sys.argv[2])
+print(json.dumps([int(e.id) for e in collection.similar_by_vector(vector, number=10)]))
+"""
+OURS = """
+import json, os, sys
+from pathlib import Path
+from llm_kb.references import vectors
+from llm_kb.references.index import open_index
+if force := os.environ.get("NUMPY"):
+    vectors._use_numpy = lambda packed: force == "1"
+with open_index(Path(sys.argv[1])) as index:
+    ids = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
+    chunks = index.read_chunks(ids)
+    print(json.dumps([int(chunks[i].text.split()[1]) for i in ids]))
+"""
+RUNS = 3
+CENTRES = 200
+
+
+class Model(llm.EmbeddingModel):
+    """A model that is never asked."""
+
+    model_id = "m"
+    embed_batch = None
+
+
+def main(chunks: int = 20_000, dimensions: int = 384) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name, "topic")
+        directory.mkdir()
+        chance = random.Random(1)
+        centres = [[chance.gauss(0, 1) for _ in range(dimensions)] for _ in range(CENTRES)]
+
+        def around(number: int) -> list[float]:
+            local = random.Random(number)
+            return [value + local.gauss(0, 0.7) for value in centres[number % CENTRES]]
+
+        for start in range(0, chunks, 1000):
+            for number in range(start, min(start + 1000, chunks)):
+                (directory / f"{number}.txt").write_text(f"Number {number}\n")
+        with open_index(directory) as index:
+            index.update()
+            update_vectors(index, "m", lambda texts: [around(int(t.split()[1])) for t in texts])
+        store = Path(name, "llm.db")
+        fill_collection(store, chunks, around)
+        queries = [json.dumps(around(number * 37 + 5)) for number in range(RUNS)]
+        subprocess.run(
+            [sys.executable, "-c", OURS, directory, queries[0]],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip - makes the packed file
+        base, best = run(LLM, store, queries, {})
+        print(f"{chunks} of {dimensions} numbers: llm Collection {base:.2f} s")
+        for title, numpy in (("pure Python", "0"), ("numpy", "1"), ("as chosen", "")):
+            try:
+                seconds, found = run(OURS, directory, queries, {"NUMPY": numpy})
+            except subprocess.CalledProcessError:
+                print(f"{title}: not installed")
+                continue
+            shared = [len(set(a) & set(b)) / 10 for a, b in zip(best, found, strict=True)]
+            recall = 100 * statistics.mean(shared)
+            print(f"{title}: {seconds:.3f} s, ratio {seconds / base:.3f}, recall@10 {recall:.0f}")
+
+
+def fill_collection(store: Path, chunks: int, around: object) -> None:
+    """Write an llm collection as llm does, without asking a model."""
+    database = sqlite_utils.Database(store)
+    collection = llm.Collection("c", database, model=Model())
+    assert callable(around)
+    database["embeddings"].insert_all(
+        {
+            "collection_id": collection.id,
+            "id": str(number),
+            "embedding": llm.encode(around(number)),
+            "content": None,
+            "content_blob": None,
+            "content_hash": str(number).encode(),
+            "metadata": None,
+            "updated": 0,
+        }
+        for number in range(chunks)
+    )
+
+
+def run(
+    code: str, store: Path, queries: list[str], environment: dict[str, str]
+) -> tuple[float, list[list[int]]]:
+    """Return the median seconds of a process, and the results of each query."""
+    times, results = [], []
+    for query in queries:
+        started = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code, store, query],
+            check=True,
+            capture_output=True,
+            env=os.environ | environment,
+        )
+        times.append(time.perf_counter() - started)
+        results.append(json.loads(done.stdout))
+    return statistics.median(times), results
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
