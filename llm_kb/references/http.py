@@ -147,6 +147,12 @@ class _PinnedConnection(http.client.HTTPConnection):
             secure.do_handshake()
         self.sock = self._raw
 
+    def close(self) -> None:
+        """Close the connection, also one that failed before it was established."""
+        super().close()
+        if self._raw is not None:
+            self._raw.close()
+
     def abort(self) -> None:
         """Break the connection from another thread: pending reads end at once."""
         if self._raw is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,8 +50,8 @@ class Site:
 
 
 @contextmanager
-def serve_site() -> Iterator[Site]:
-    """Run a site until the block ends."""
+def serve_site(tls: ssl.SSLContext | None = None) -> Iterator[Site]:
+    """Run a site until the block ends; with `tls` it speaks that."""
 
     class RequestHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -93,7 +94,9 @@ def serve_site() -> Iterator[Site]:
             """Clients that hang up are what some tests are about."""
 
     server = Server(("127.0.0.1", 0), RequestHandler)
-    site = Site(f"http://127.0.0.1:{server.server_port}")
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    site = Site(f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import shutil
+import socket
+import ssl
+import subprocess
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +23,7 @@ from llm_kb.references.errors import (
     TooLargeError,
 )
 from llm_kb.references.http import HttpPolicy, Response, request
-from tests.references.sites import Answer, Site
+from tests.references.sites import Answer, Site, serve_site
 
 TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5, max_bytes=100_000)
 STRICT = HttpPolicy(timeout=5)
@@ -247,3 +253,81 @@ def test_a_refused_connection_is_an_error() -> None:
 )
 def test_length_is_that_of_the_whole(headers: dict[str, str], length: int | None) -> None:
     assert Response(url="", status=200, headers=headers).length == length
+
+
+# TLS
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for `wiki.test`, signed by nobody, with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    path = tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=wiki.test", "-addext", "subjectAltName=DNS:wiki.test"),
+            *("-keyout", str(tmp_path / "key.pem"), "-out", str(path)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return path
+
+
+@pytest.fixture
+def secure_site(certificate: Path) -> Iterator[Site]:
+    """A site that speaks TLS, under any name that leads to it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    with serve_site(context) as site:
+        yield site
+
+
+def secure_policy(**options: Any) -> HttpPolicy:
+    return HttpPolicy(
+        allow_hosts=("wiki.test", "other.test"),
+        timeout=5,
+        resolver=resolve_to("127.0.0.1"),
+        **options,
+    )
+
+
+def test_tls_is_spoken_with_the_name_and_to_the_address_that_was_checked(
+    secure_site: Site, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    secure_site.put("/", "secret")
+    url = secure_site.url.replace("127.0.0.1", "wiki.test")
+    assert request(f"{url}/", secure_policy()).body == b"secret"
+    with pytest.raises(FetchError, match=r"other\.test|Hostname mismatch"):
+        request(url.replace("wiki", "other") + "/", secure_policy())
+
+
+def test_a_certificate_nobody_signed_is_refused(secure_site: Site) -> None:
+    url = secure_site.url.replace("127.0.0.1", "wiki.test")
+    with pytest.raises(FetchError, match="CERTIFICATE_VERIFY_FAILED"):
+        request(f"{url}/", secure_policy())
+    assert secure_site.requests == []
+
+
+def test_a_redirect_from_https_to_http_is_refused(
+    secure_site: Site, site: Site, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    plain = site.url.replace("127.0.0.1", "wiki.test")
+    secure_site.redirect("/", plain)
+    url = secure_site.url.replace("127.0.0.1", "wiki.test")
+    with pytest.raises(FetchError, match="from https to http"):
+        request(f"{url}/", secure_policy())
+
+
+def test_a_handshake_that_never_ends_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        policy = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=1)
+        started = time.monotonic()
+        with pytest.raises(FetchError, match="no complete answer within 1 s"):
+            request(f"https://127.0.0.1:{port}/", policy)
+        assert time.monotonic() - started < 4
