@@ -32,9 +32,8 @@ def parse_assignment(text: str, speaker: Speaker) -> LayerConfig:
     parts = _split_key(found["key"])
     key = _find_key(parts)
     if found["operator"] == "+=" and key is not None and not key.is_list:
-        raise ConfigError(
-            text, [f"{'.'.join(parts)}: only a list can be extended with '+='; use '='"]
-        )
+        problem = f"{'.'.join(parts)}: only a list can be extended with '+='; use '='"
+        raise ConfigError(speaker.origin.place or text, [problem])
     table = {parts[-1]: _parse_value(found["value"], key)}
     for part in reversed(parts[:-1]):
         table = {part: table}

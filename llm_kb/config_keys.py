@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -32,6 +32,14 @@ class BadValueError(ValueError):
         self.found = found
         self.allowed = allowed
         super().__init__(f"found {found}; allowed: {allowed}")
+
+
+class BadItemsError(ValueError):
+    """All items of a list that its key cannot take."""
+
+    def __init__(self, errors: Sequence[BadValueError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(map(str, errors)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +130,7 @@ def read_choice(choices: Collection[str]) -> Reader:
 
 
 def read_list(read_item: Reader, *, unique: bool = False) -> Reader:
-    """Return a reader of a list, each item read by `read_item`."""
+    """Return a reader of a list, each item read by `read_item`; it raises BadItemsError."""
 
     def read(value: object, speaker: Speaker) -> tuple[str, ...]:
         if not isinstance(value, list):
@@ -131,11 +139,19 @@ def read_list(read_item: Reader, *, unique: bool = False) -> Reader:
                 allowed += f", as in [{describe_found(value)}]"
             raise BadValueError(describe_found(value), allowed)
         items: list[str] = []
+        errors: list[BadValueError] = []
         for item in value:
-            text = str(read_item(item, speaker))
+            try:
+                text = str(read_item(item, speaker))
+            except BadValueError as error:
+                errors.append(error)
+                continue
             if unique and text in items:
-                raise BadValueError(f"{describe_found(item)} twice", "each pattern once")
+                twice = f"{describe_found(item)} twice"
+                errors.append(BadValueError(twice, "each pattern once"))
             items.append(text)
+        if errors:
+            raise BadItemsError(errors)
         return tuple(items)
 
     return read

@@ -19,6 +19,7 @@ from llm_kb.config_keys import (
     TOPIC_ID,
     TOPIC_ID_RULE,
     TOPIC_KEYS,
+    BadItemsError,
     BadValueError,
     Key,
     Speaker,
@@ -141,6 +142,10 @@ class _Reading:
             read = key.read(value, self.speaker)
         except BadValueError as error:
             self.refuse(dotted, error.found, error.allowed)
+            return
+        except BadItemsError as error:
+            for item in error.errors:
+                self.refuse(dotted, item.found, item.allowed)
             return
         self.settings[dotted] = Setting(
             value=read,

@@ -119,6 +119,8 @@ def test_a_table_sets_several() -> None:
 def test_a_bad_assignment_says_why(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_assignment(text, SPEAKER)
+    if text != "no":  # which is found to be one before anyone speaks
+        assert caught.value.where == "--kb-cfg"
     assert caught.value.problems == (problem,)
 
 

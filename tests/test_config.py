@@ -234,6 +234,15 @@ def test_an_invalid_pattern_says_why() -> None:
     assert problem.startswith("kb.topic.p.learned: found '/a'; allowed: patterns over slugs (")
 
 
+def test_all_bad_items_of_a_list_come_together() -> None:
+    learned = ["a", "\x1b", "a", 3]
+    assert problems_of({"kb": {"topic": {"p": {"learned": learned}}}}) == (
+        "kb.topic.p.learned: found '\\x1b'; allowed: patterns without control characters",
+        "kb.topic.p.learned: found 'a' twice; allowed: each pattern once",
+        "kb.topic.p.learned: found the number 3; allowed: a list of patterns, each a string",
+    )
+
+
 def test_all_problems_of_a_file_come_together() -> None:
     with pytest.raises(ConfigError) as caught:
         parse({"auto": 1, "menu": "no", "topic": {"p": {"enable": "x"}}})
