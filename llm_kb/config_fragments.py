@@ -111,7 +111,7 @@ def list_fragments(load_paths: Sequence[Path]) -> list[str]:
 
 
 def _find_named(name: str, load_paths: Sequence[Path]) -> Path | None:
-    for directory in load_paths:
+    for directory in (Path(os.path.normpath(load_path)) for load_path in load_paths):
         path = Path(os.path.normpath(directory / f"{name}{SUFFIX}"))
         if not os.path.lexists(path):
             continue

@@ -463,6 +463,27 @@ def test_an_unknown_fragment_is_told_with_what_there_is(
     )
 
 
+def test_a_directory_to_look_in_may_lie_above(workspace: Path, user_dir: Path) -> None:
+    shared = workspace.parent / "shared"
+    shared.mkdir()
+    (shared / "review.toml").write_text("[kb]\nmenu_budget = 3\n")
+    (user_dir / "kb.toml").write_text('[kb]\nconfig_load_paths = ["../shared"]\n')
+    assert load(workspace, user_dir, "review").menu_budget == 3
+
+
+def test_an_assignment_to_a_mistyped_topic_names_the_near_one(
+    workspace: Path, user_dir: Path
+) -> None:
+    (user_dir / "kb.toml").write_text('[kb.topic.project]\nsubjects = "~/notes"\n')
+    text = "kb.topic.projct.learned+=x"
+    with pytest.raises(ConfigError) as caught:
+        load(workspace, user_dir, text)
+    assert str(caught.value) == (
+        f"--kb-cfg {text}: kb.topic.projct: unknown topic 'projct'; valid topics: project; "
+        "did you mean 'project'?"
+    )
+
+
 @pytest.mark.parametrize("text", ["", " ", "a\0b"])
 def test_a_fragment_needs_a_name(workspace: Path, user_dir: Path, text: str) -> None:
     (problem,) = problems_of(workspace, user_dir, text)
