@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from llm_kb.config_keys import TOPIC_KEYS, Value
+from llm_kb.config_keys import TOPIC_KEYS, Value, suggest
 from llm_kb.config_layers import LayerConfig, Setting, topic_key
 from llm_kb.errors import ConfigError
 from llm_kb.topics import (
@@ -24,6 +24,9 @@ from llm_kb.topics import (
 )
 
 T = TypeVar("T", bound=Value)
+
+_PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
+"""Layers of one run, which rarely mean to define a topic."""
 
 
 def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[str, ...]:
@@ -108,23 +111,45 @@ def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
     """
     if topic_key(id_, "subjects") in merged.settings:
         return False
-    if any(topic_key(id_, name) in merged.settings for name in ("disabled", "ignore", "layout")):
+    if _find_misplaced(merged, id_):
         return False
     by_user = all(origin.layer is not Layer.WORKSPACE for origin in merged.topics[id_])
     return id_ in BUILT_IN_TOPICS or (by_user and id_.startswith(REFERENCE_PREFIX))
 
 
+def _find_misplaced(merged: LayerConfig, id_: str) -> tuple[str, ...]:
+    """Return what is said of a topic that only one with a directory of its own can take."""
+    keys = (topic_key(id_, name) for name in ("disabled", "ignore", "layout"))
+    # An empty list says nothing: it is what taking the last pattern out leaves.
+    return tuple(key for key in keys if key in merged.settings and merged.settings[key].value)
+
+
 def _require_subjects(merged: LayerConfig) -> None:
     missing: dict[str, list[str]] = {}
     for id_, origins in merged.topics.items():
-        key = topic_key(id_, "subjects")
-        if key not in merged.settings and not _is_adjustment(merged, id_):
+        if topic_key(id_, "subjects") not in merged.settings and not _is_adjustment(merged, id_):
             where = origins[0].place or origins[0].layer.value
-            missing.setdefault(where, []).append(
-                f"{key}: missing; topic {id_!r} needs the directory of its subjects"
-            )
+            missing.setdefault(where, []).append(_describe_missing(merged, id_))
     for where, problems in missing.items():
         raise ConfigError(where, problems)
+
+
+def _describe_missing(merged: LayerConfig, id_: str) -> str:
+    """Say what a topic without `subjects` most likely was meant to be."""
+    misplaced = _find_misplaced(merged, id_)
+    if misplaced and (id_ in BUILT_IN_TOPICS or id_.startswith(REFERENCE_PREFIX)):
+        return (
+            f"{misplaced[0]}: not for topic {id_!r}, whose subjects are not in a directory of "
+            "yours; 'enable = false' leaves all of it out"
+        )
+    if all(origin.layer in _PASSING for origin in merged.topics[id_]):
+        known = sorted(topic for topic in merged.topics if topic != id_)
+        return (
+            f"kb.topic.{id_}: unknown topic {id_!r}; valid topics: {', '.join(known) or 'none'}"
+            f"{suggest(id_, known)}"
+        )
+    key = topic_key(id_, "subjects")
+    return f"{key}: missing; topic {id_!r} needs the directory of its subjects"
 
 
 def _resolve_topic(

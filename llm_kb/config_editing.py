@@ -14,7 +14,7 @@ from typing import Any
 from llm_kb.atomic import locked, replace_file
 from llm_kb.config_changes import Change
 from llm_kb.config_keys import Speaker
-from llm_kb.config_layers import parse_layer
+from llm_kb.config_layers import LayerConfig, parse_layer
 from llm_kb.config_reading import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.toml_text import TomlError, decode_toml
@@ -34,12 +34,17 @@ class EditError(KbError):
         )
 
 
-def edit_config(path: Path, speaker: Speaker, decide: Callable[[dict[str, Any]], Change]) -> None:
+def edit_config(
+    path: Path,
+    speaker: Speaker,
+    decide: Callable[[dict[str, Any]], Change],
+    check: Callable[[LayerConfig], None] = lambda _: None,
+) -> None:
     """Make one change to a configuration file, or write the file where there is none.
 
     `decide` is given the document as it is, while no other editor can change it,
-    and may raise. Nothing is written that is no valid layer. Raises ConfigError,
-    EditError, WriteError.
+    and may raise. Nothing is written that is no valid layer, or for which `check`
+    raises ConfigError. Raises ConfigError, EditError, WriteError.
     """
     with locked(Path(os.path.realpath(path)).parent):
         is_workspace = speaker.origin.layer is not Layer.USER
@@ -49,7 +54,7 @@ def edit_config(path: Path, speaker: Speaker, decide: Callable[[dict[str, Any]],
         change = decide(copy.deepcopy(document))
         text = apply_change(change, data.decode("utf-8-sig"), path)
         try:
-            parse_layer(decode_toml(text), speaker)
+            check(parse_layer(decode_toml(text), speaker))
         except ConfigError as error:
             raise ConfigError(f"{path}, left as it is", error.problems) from error
         replace_file(path, (_MARK if data.startswith(_MARK) else b"") + text.encode())

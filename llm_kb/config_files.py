@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_kb.assignments import parse_knowledge
@@ -42,6 +42,16 @@ class Layers:
     def digest(self) -> str:
         """What trust in the workspace layer is bound to."""
         return digest_workspace(self.workspace, self.below)
+
+    def with_edited(self, layer: LayerConfig, speaker: Speaker) -> Layers:
+        """Return these layers with the one of this speaker's file replaced."""
+        if speaker.origin.layer is Layer.USER:
+            return replace(self, below=merge([default_layer(), layer]))
+        return replace(self, workspace=layer)
+
+    def require_fit(self) -> None:
+        """Raise ConfigError unless the layers together make a configuration."""
+        resolve(merge([self.below, self.workspace]), root=self.file.root if self.file else Path())
 
 
 def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str]) -> Layers:

@@ -539,7 +539,12 @@ def test_topics_without_a_directory_are_told_together() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "is_adjusted"),
-    [({"learned": ["a"]}, True), ({"enable": False}, True), ({"disabled": ["a"]}, False)],
+    [
+        ({"learned": ["a"]}, True),
+        ({"enable": False}, True),
+        ({"disabled": []}, True),
+        ({"disabled": ["a"]}, False),
+    ],
 )
 def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjusted: bool) -> None:
     layer = parse({"topic": {"repo-knowledge": fields}})
@@ -550,8 +555,12 @@ def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjus
             (),
         )
     else:
-        with pytest.raises(ConfigError, match="subjects: missing"):
+        with pytest.raises(ConfigError) as caught:
             resolve(layer, root=Path("/w"))
+        assert caught.value.problems == (
+            "kb.topic.repo-knowledge.disabled: not for topic 'repo-knowledge', whose subjects are "
+            "not in a directory of yours; 'enable = false' leaves all of it out",
+        )
 
 
 BELOW = merge(

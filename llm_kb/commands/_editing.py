@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from llm_kb.commands._config import current_config, say, user_dir
+from llm_kb.commands._config import current_layers, say, user_dir
 from llm_kb.config_changes import Change
 from llm_kb.config_editing import edit_config
-from llm_kb.config_files import read_layer, user_speaker, workspace_speaker
+from llm_kb.config_files import Layers, read_layer, user_speaker, workspace_speaker
 from llm_kb.config_keys import Speaker
 from llm_kb.config_layers import LayerConfig
 from llm_kb.errors import ConfigError, UnknownTopicError
@@ -76,12 +77,33 @@ def file_of_topic(topic: str) -> ConfigFile:
 
 
 def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> None:
-    """Make one change to a file, and say when the layers no longer fit together.
+    """Make one change to a file, unless the layers would no longer fit together.
 
-    Raises KbError when the change cannot be made.
+    Where they do not fit before, they need not afterwards, and that is said: an
+    edit may be one of several that mend them. Raises KbError.
     """
-    edit_config(file.path, file.speaker, decide)
+    before = _find_fitting()
+    edit_config(file.path, file.speaker, decide, partial(_require_fit, before, file.speaker))
+    if before is None and _find_fitting() is None:
+        say("llm-kb: as a whole the configuration is still not valid; see 'llm kb config'")
+
+
+def _find_fitting() -> Layers | None:
+    """Return the layers in effect, if they fit together."""
     try:
-        current_config()
+        layers = current_layers()
+        layers.require_fit()
+    except ConfigError:
+        return None
+    return layers
+
+
+def _require_fit(before: Layers | None, speaker: Speaker, layer: LayerConfig) -> None:
+    """Raise ConfigError when an edited layer breaks what fitted together before."""
+    if before is None:
+        return
+    try:
+        before.with_edited(layer, speaker).require_fit()
     except ConfigError as error:
-        say(f"llm-kb: as a whole the configuration is not valid: {error}")
+        problem = f"as a whole the configuration would not be valid: {error}"
+        raise ConfigError(error.where, [problem]) from error

@@ -233,12 +233,49 @@ def test_references_are_tuned_in_the_users_file(
     assert file.read_text() == WRITTEN
 
 
-def test_layers_that_no_longer_fit_are_told(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
-    (user_dir / "kb.toml").write_text('[kb.topic.project]\nlearned = ["x"]\n')
-    result = run_llm(["kb", "remove", "project", "-y"])
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        pytest.param(
+            ["remove", "project", "-y"],
+            "{user}: kb.topic.project.subjects: missing; topic 'project' needs the directory of "
+            "its subjects",
+            id="another layer speaks of it",
+        ),
+        pytest.param(
+            ["disable", "llm-kb", "x"],
+            "{file}: kb.topic.llm-kb.disabled: not for topic 'llm-kb', whose subjects are not in a "
+            "directory of yours; 'enable = false' leaves all of it out",
+            id="a topic we bring",
+        ),
+    ],
+)
+def test_an_edit_after_which_the_layers_do_not_fit_is_not_made(
+    file: Path, user_dir: Path, run_llm: RunLlm, args: list[str], problem: str
+) -> None:
+    user = user_dir / "kb.toml"
+    user.write_text('[kb.topic.project]\nlearned = ["x"]\n')
+    result = run_llm(["kb", *args])
     assert (result.exit_code, result.stderr) == (
-        0,
-        f"llm-kb: as a whole the configuration is not valid: {user_dir}/kb.toml: "
-        "kb.topic.project.subjects: missing; topic 'project' needs the directory of its "
-        f"subjects\nremoved topic project from {file}; its files are where they were\n",
+        1,
+        f"Error: {file}, left as it is: as a whole the configuration would not be valid: "
+        f"{problem.format(user=user, file=file)}\n",
     )
+    assert file.read_text() == WRITTEN
+
+
+def test_nothing_of_references_is_disabled(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "disable", "topic-x", "README"]).exit_code == 1
+    assert not (user_dir / "kb.toml").exists()
+
+
+def test_edits_can_mend_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> None:
+    file.write_text(f'{WRITTEN}[kb.topic.repo-knowledge]\ndisabled = ["a", "b"]\n')
+    result = run_llm(["kb", "disable", "repo-knowledge", "a", "--remove"])
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (
+        0,
+        "llm-kb: as a whole the configuration is still not valid; see 'llm kb config'",
+    )
+    result = run_llm(["kb", "disable", "repo-knowledge", "b", "--remove"])
+    assert (result.exit_code, "not valid" in result.stderr) == (0, False)
+    assert run_llm(["kb", "config"]).exit_code == 0
