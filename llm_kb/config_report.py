@@ -87,7 +87,7 @@ def render_values(values: Sequence[ConfigValue], workspace: Path | None) -> str:
         for origin in value.origins
         if origin.place
     )
-    lines += [f"# {layer}: {_show_place(place)}" for layer, place in places]
+    lines += [f"# {layer}: {show_place(place)}" for layer, place in places]
     return "\n".join(lines).rstrip()
 
 
@@ -138,7 +138,8 @@ def _shorten(value: Plain, workspace: Path) -> Plain:
     return path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else value
 
 
-def _show_place(place: str | None) -> str:
+def show_place(place: str | None) -> str:
+    """Return a path as it is, or as its codes where it could deceive who reads it."""
     return place if place and place.isprintable() else ascii(place)
 
 

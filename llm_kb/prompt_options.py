@@ -140,10 +140,9 @@ def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> s
 
 def _say_withheld(config: Config) -> None:
     """Name what an untrusted workspace asks for and does not get."""
-    _say(
-        f"skipped from {config.workspace_file}: {', '.join(config.withheld)}. This workspace is"
-        " not trusted: look at it with 'llm kb config', then run 'llm kb trust'."
-    )
+    from llm_kb.trust_report import render_withheld  # most requests need none of it
+
+    _say(render_withheld(config))
 
 
 def _iter_texts(

@@ -1,4 +1,4 @@
-"""Say what trusting a workspace would allow, before it is asked."""
+"""Say what trusting a workspace would allow, before it is asked and where it is not given."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from llm_kb.config_keys import Value
 from llm_kb.config_layers import LayerConfig, topic_key
-from llm_kb.config_report import render_plain
+from llm_kb.config_report import render_plain, show_place
+from llm_kb.topics import Config
 
 
 def render_request(
     place: str, workspace: LayerConfig, below: LayerConfig, withheld: Sequence[str]
 ) -> str:
     """Render what a workspace layer asks for and gets only once it is trusted."""
-    lines = [f"{place} asks for:", ""]
+    lines = [f"{show_place(place)} asks for:", ""]
     for key in withheld:
         lines.append(f"  {key} = {_show(workspace.settings[key].value)}")
         lines.append(f"      {_meaning(key, below)}")
@@ -21,6 +22,14 @@ def render_request(
     if topics:
         lines += ["", "Its topics:", "", *topics]
     return "\n".join(lines)
+
+
+def render_withheld(config: Config) -> str:
+    """Render what an untrusted workspace asks for and does not get, and what to do."""
+    return (
+        f"skipped from {config.workspace_file}: {', '.join(config.withheld)}. This workspace is"
+        " not trusted: look at it with 'llm kb config', then run 'llm kb trust'."
+    )
 
 
 def _meaning(key: str, below: LayerConfig) -> str:

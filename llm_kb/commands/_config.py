@@ -10,6 +10,7 @@ import llm
 
 from llm_kb.config_files import Layers, load_config, read_layers
 from llm_kb.topics import Config
+from llm_kb.trust_report import render_withheld
 from llm_kb.workspace import find_cwd
 
 
@@ -37,6 +38,12 @@ def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()
 def show(text: str, *, nl: bool = True) -> None:
     """Print text for people; a name that is no text is shown as its codes."""
     click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=nl)
+
+
+def say_withheld(config: Config) -> None:
+    """Name what an untrusted workspace asks for and does not get, as a request does."""
+    if config.withheld:
+        say(f"llm-kb: {render_withheld(config)}")
 
 
 def say(text: str) -> None:

@@ -7,6 +7,7 @@ import json as json_module
 import click
 
 from llm_kb.api import KnowledgeBase
+from llm_kb.commands._config import say_withheld
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.costs import count_costs, render_costs
@@ -33,6 +34,7 @@ def prompt(
         llm kb prompt --tokens
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
+    say_withheld(kb.config)
     if tokens or json_:
         costs = count_costs(kb, learn=not preloaded)
         click.echo(json_module.dumps(costs.as_dict(), indent=2) if json_ else render_costs(costs))

@@ -11,6 +11,7 @@ import click
 from llm_kb.commands._config import current_layers, say, user_dir
 from llm_kb.commands._confirm import confirm
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._trust import say_corrupt
 from llm_kb.config_files import Layers
 from llm_kb.trust import is_trusted, read_trust, trust_path
 from llm_kb.trust import trust as record_trust
@@ -34,6 +35,8 @@ def trust(yes: bool, list_: bool, json_: bool) -> None:
         llm kb trust
         llm kb trust --list
     """
+    if json_ and not list_:
+        raise click.UsageError("--json goes with --list")
     if list_:
         _list(json_)
         return
@@ -59,7 +62,9 @@ def _ask_and_record(layers: Layers, file: Path, *, yes: bool) -> None:
 
 
 def _list(json_: bool) -> None:
-    files = sorted(read_trust(user_dir()).digests)
+    records = read_trust(user_dir())
+    say_corrupt(records)
+    files = sorted(records.digests)
     if json_:
         click.echo(json.dumps(files, indent=2))
         return

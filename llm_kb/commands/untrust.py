@@ -9,6 +9,8 @@ import click
 
 from llm_kb.commands._config import say, user_dir
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._trust import say_corrupt
+from llm_kb.trust import read_trust
 from llm_kb.trust import untrust as withdraw_trust
 from llm_kb.workspace import find_cwd, find_workspace
 
@@ -31,6 +33,18 @@ def untrust(file: Path | None) -> None:
         if workspace is None:
             raise click.ClickException("there is no workspace here; name the FILE to untrust")
         file = workspace.path
-    file = Path(os.path.normpath((find_cwd() or Path("/")) / file))
-    was_trusted = withdraw_trust(file, user_dir())
-    say(f"{file} is no longer trusted" if was_trusted else f"{file} was not trusted")
+    say_corrupt(read_trust(user_dir()))
+    spellings = _spell((find_cwd() or Path("/")) / file)
+    withdrawn = [path for path in spellings if withdraw_trust(path, user_dir())]
+    for path in withdrawn:
+        say(f"{path} is no longer trusted")
+    if not withdrawn:
+        say(f"{spellings[0]} was not trusted")
+
+
+def _spell(file: Path) -> list[Path]:
+    """Return the paths under which a file may be recorded: its own, and with links resolved."""
+    # The link itself may be what is trusted, reached through a directory that is a link.
+    beside = Path(os.path.realpath(file.parent)) / file.name
+    paths = (Path(os.path.normpath(file)), beside, Path(os.path.realpath(file)))
+    return list(dict.fromkeys(paths))

@@ -114,8 +114,8 @@ def test_private_notes_stay_private_until_the_workspace_is_trusted(
     (home / "notes" / "diary.md").write_text("Dear diary")
     untrusted = run_llm(["-m", "scripted", "-T", "learn", "hi"])
     assert (
-        f"llm-kb: kb.topic.notes.learned in {file} is skipped: this workspace is not trusted."
-        in untrusted.stderr
+        f"llm-kb: skipped from {file}: kb.auto, kb.topic.notes.learned. This workspace is not "
+        "trusted: look at it" in untrusted.stderr
     )
     assert "- notes" in script.last.system
     assert "Dear diary" not in script.last.system
@@ -131,3 +131,56 @@ def test_what_could_deceive_is_shown_as_its_code(
     file.write_text('[kb.topic.notes]\ntitle = "ok \\u202E\\u2066evil"\n')
     shown = run_llm(["kb", "trust", "-y"]).stderr
     assert '  kb.topic.notes.title = "ok \\u202e\\u2066evil"\n' in shown
+
+
+@pytest.mark.parametrize("command", [["prompt"], ["learn", "p"]])
+def test_what_is_withheld_is_told_where_a_request_is_shown(
+    file: Path, run_llm: RunLlm, command: list[str]
+) -> None:
+    (file.parent / "kb").mkdir()
+    (file.parent / "kb" / "a.md").write_text("A\n")
+    (file.parent / "kb" / "b.md").write_text("B\n")
+    assert run_llm(["kb", *command]).stderr == (
+        f"llm-kb: skipped from {file}: kb.auto, kb.topic.notes.learned. This workspace is not "
+        "trusted: look at it with 'llm kb config', then run 'llm kb trust'.\n"
+    )
+    run_llm(["kb", "trust", "-y"])
+    assert "skipped" not in run_llm(["kb", *command]).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "stdout"),
+    [(["trust", "--list"], ""), (["trust", "--list", "--json"], "[]\n"), (["untrust"], "")],
+)
+def test_a_corrupt_record_is_never_silent(
+    file: Path, user_dir: Path, run_llm: RunLlm, command: list[str], stdout: str
+) -> None:
+    (user_dir / "kb-trust.json").write_text("{")
+    result = run_llm(["kb", *command])
+    assert (result.exit_code, result.stdout) == (0, stdout)
+    assert result.stderr.startswith(
+        f"llm-kb: {user_dir}/kb-trust.json makes no sense, so nothing is trusted; "
+        "'llm kb trust' replaces it\n"
+    )
+
+
+def test_json_is_of_the_list(file: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "trust", "--json", "-y"])
+    assert (result.exit_code, "--json goes with --list" in result.stderr) == (2, True)
+    assert not is_auto(run_llm)
+
+
+def test_trust_is_taken_back_through_a_link(file: Path, tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    run_llm(["kb", "trust", "-y"])
+    assert run_llm(["kb", "untrust", "link/llm-kb.toml"]).stderr == f"{file} is no longer trusted\n"
+
+
+def test_a_directory_that_could_deceive_is_shown_as_its_code(
+    file: Path, tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a\u202eb").mkdir()
+    file.rename(tmp_path / "a\u202eb" / "llm-kb.toml")
+    monkeypatch.chdir(tmp_path / "a\u202eb")
+    shown = run_llm(["kb", "trust", "-y"]).stderr.splitlines()[0]
+    assert shown == f"'{tmp_path}/a\\u202eb/llm-kb.toml' asks for:"
