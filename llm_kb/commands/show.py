@@ -11,6 +11,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.errors import NoMatchError
 from llm_kb.selection import find_near, select
+from llm_kb.topics import Catalog, Subject
 
 
 @click.command()
@@ -34,11 +35,17 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
         llm kb show 'project/maintainers/*' | wc
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    for name in names:
-        topic, pattern = split_knowledge(name)
-        catalog = kb.find_topic(topic).catalog
-        selection = select(catalog, [pattern])
-        if selection.missing:
-            raise NoMatchError(topic, pattern, find_near(pattern, catalog))
-        for subject in selection.subjects:
-            click.echo(catalog.read(subject).data, nl=False)
+    # All are found before one is printed: half an output is easily taken for the whole.
+    found = [pair for name in names for pair in _find(kb, name)]
+    for catalog, subject in found:
+        click.echo(catalog.read(subject).data, nl=False)
+
+
+def _find(kb: KnowledgeBase, name: str) -> list[tuple[Catalog, Subject]]:
+    """Return the subjects that a name stands for, each with its catalog. Raises KbError."""
+    topic, pattern = split_knowledge(name)
+    catalog = kb.find_topic(topic).catalog
+    selection = select(catalog, [pattern])
+    if selection.missing:
+        raise NoMatchError(topic, pattern, find_near(pattern, catalog))
+    return [(catalog, subject) for subject in selection.subjects]

@@ -44,6 +44,11 @@ def test_files_are_shown_byte_for_byte(run_llm: RunLlm, names: list[str], output
     assert (result.exit_code, result.stdout_bytes) == (0, output)
 
 
+def test_nothing_is_shown_unless_all_is_found(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "show", "a/one", "a/nope"])
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
