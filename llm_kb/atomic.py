@@ -48,6 +48,7 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
 def create_file(path: Path, data: bytes) -> None:
     """Write a file that must not exist yet, whole or not at all.
 
+    Where links cannot be made it is there empty for a moment, never in part.
     Missing directories are made. Raises FileExistsError, WriteError.
     """
     _make_directory(path.parent)
@@ -89,8 +90,12 @@ def _link(written: Path, path: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without links: two steps, and still no overwriting
-        with path.open("xb") as file:
-            file.write(written.read_bytes())
+        path.open("xb").close()
+        try:
+            written.replace(path)
+        except OSError:
+            path.unlink(missing_ok=True)  # ours, and empty
+            raise
 
 
 @contextmanager

@@ -80,6 +80,36 @@ def test_a_file_is_created_once(
     assert ((tmp_path / "a" / "x").read_bytes(), names(tmp_path / "a")) == (b"one", ["x"])
 
 
+def test_without_links_a_failure_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(WriteError, match="No space left on device"):
+        create_file(tmp_path / "x", b"one")
+    assert names(tmp_path) == []
+
+
+def test_without_links_no_part_of_a_file_is_ever_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    def replace_seen(self: Path, target: Path) -> None:
+        seen.append(target.read_bytes())
+        os.replace(self, target)  # noqa: PTH105 - the method is what is replaced here
+
+    seen: list[bytes] = []
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    monkeypatch.setattr(Path, "replace", replace_seen)
+    create_file(tmp_path / "x", b"one")
+    assert (seen, (tmp_path / "x").read_bytes()) == ([b""], b"one")
+
+
 @posix_only
 def test_a_lock_that_is_held_for_too_long_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
