@@ -8,6 +8,7 @@ from pathlib import Path
 
 from llm_kb.atomic import create_file
 from llm_kb.errors import KbError
+from llm_kb.ignore import is_always_ignored
 from llm_kb.topics import Layout, Topic
 
 # What a file name holds on every system, and no pattern would take for a wildcard.
@@ -59,9 +60,14 @@ def place_subject(slug: str, layout: Layout) -> str:
     parts = slug.split("/")
     if any(not part.strip(". ") or part != part.strip() for part in parts):
         raise BadSlugError(slug, "each part between slashes must be a name")
-    if layout is Layout.SKILLS:
-        return f"{slug}/SKILL.md"
-    suffix = Path(parts[-1].lstrip(".")).suffix
+    path = f"{slug}/SKILL.md" if layout is Layout.SKILLS else _add_extension(slug)
+    for part in filter(is_always_ignored, path.split("/")):
+        raise BadSlugError(slug, f"nothing called {part!r} is ever a subject")
+    return path
+
+
+def _add_extension(slug: str) -> str:
+    suffix = Path(slug.rpartition("/")[2].lstrip(".")).suffix
     return slug if _EXTENSIONS.fullmatch(suffix) else f"{slug}.md"
 
 

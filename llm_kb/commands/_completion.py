@@ -6,7 +6,7 @@ Every command imports this module, so what completing needs is imported when it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -63,7 +63,31 @@ def complete_slug(
 def complete_topic_slash_pattern(
     ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
+    """Offer topics, then all and each of the slugs of the one topic it can only be."""
+    return _offer_slugs(ctx, incomplete, everything=["**"])
+
+
+@_silent
+def complete_topic_slash_slug(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Offer topics, then the slugs of the one topic it can only be."""
+    return _offer_slugs(ctx, incomplete)
+
+
+@_silent
+def complete_topic_slash(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer topics, for a slug that is not there yet."""
+    offered = (CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in _open(ctx))
+    return [item for item in offered if item.value.startswith(incomplete)]
+
+
+def _offer_slugs(
+    ctx: click.Context, incomplete: str, everything: Sequence[str] = ()
+) -> list[CompletionItem]:
+    """Offer topics, then slugs; `everything` are patterns to offer before a slug begins."""
     wanted, slash, start = incomplete.partition("/")
     found = [
         (topic, catalog)
@@ -72,8 +96,8 @@ def complete_topic_slash_pattern(
     ]
     if len(found) != 1:
         return [CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in found]
-    (topic, catalog), everything = found[0], [] if start else ["**"]
-    slugs = [*everything, *_slugs(catalog, start)]
+    topic, catalog = found[0]
+    slugs = [*(() if start else everything), *_slugs(catalog, start)]
     return [CompletionItem(f"{topic.id}/{slug}") for slug in slugs]
 
 

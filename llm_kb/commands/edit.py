@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from llm_kb.commands._completion import complete_topic_slash_pattern
+from llm_kb.commands._completion import complete_topic_slash_slug
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._subjects import find_file, find_topic, open_editor, split_name
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_pattern)
+@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
 @kb_errors
 def edit(name: str) -> None:
     """

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from llm_kb.commands._completion import complete_topic_slash_pattern
+from llm_kb.commands._completion import complete_topic_slash
 from llm_kb.commands._config import say
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._subjects import find_topic, open_editor, split_name
@@ -16,7 +16,7 @@ from llm_kb.terminal import has_terminal
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_pattern)
+@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash)
 @click.option("--no-edit", is_flag=True, help="Only write the file")
 @kb_errors
 def new(name: str, no_edit: bool) -> None:

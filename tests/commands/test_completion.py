@@ -67,7 +67,10 @@ def workspace(tmp_path: Path) -> Path:
         ("llm kb disable pros", ["prose"]),
         ("llm kb remove ", ["project", "prose"]),
         ("llm kb edit project/a", ["project/a"]),
+        ("llm kb edit project/", ["project/a", "project/m/b"]),
         ("llm kb new pro", ["project/", "prose/"]),
+        ("llm kb new proj", ["project/"]),
+        ("llm kb new project/a", []),
         ("llm kb config --kb-cfg r", ["review"]),
     ],
 )

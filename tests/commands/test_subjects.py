@@ -73,6 +73,10 @@ def test_a_skill_gets_its_directory(topic: Path, run_llm: RunLlm) -> None:
         " a",
         "a ",
         "a|b",
+        ".git/x",
+        "a/node_modules/b",
+        ".#x",
+        "x~/y",
     ],
 )
 def test_an_unsafe_slug_is_refused(topic: Path, run_llm: RunLlm, slug: str) -> None:
