@@ -92,7 +92,7 @@ class Inspection:
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
-        disabled = [pattern for pattern in topic.disabled if not _disables(topic, pattern)]
+        disabled = [pattern for pattern in topic.disabled if not disables_any(topic, pattern)]
         for name, unmatched in (("learned", opened.learned.missing), ("disabled", disabled)):
             key = topic_key(topic.id, name)
             file = self._place(key) or self._config_file(opened)
@@ -190,7 +190,7 @@ class Inspection:
         return _name_file(f"{opened.topic.root}/{path}", self._cwd)
 
 
-def _disables(topic: Topic, pattern: str) -> bool:
+def disables_any(topic: Topic, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
     listing = DirectoryCatalog(replace(topic, disabled=(pattern,))).list_subjects()
     return bool(find_disabled(topic, listing))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from llm_kb.commands._config import say
+from llm_kb.catalogs import SHIPPED, open_catalogs
+from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.config_changes import extend_patterns, reduce_patterns
+from llm_kb.directory import DirectoryCatalog
+from llm_kb.errors import ConfigError
+from llm_kb.inspection import disables_any
 from llm_kb.patterns import parse_pattern
+from llm_kb.selection import find_near, select
+from llm_kb.topics import Catalog
+from llm_kb.workspace import find_cwd
 
 
 def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
@@ -20,3 +28,28 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
     now = file.layer.settings[key].value
     held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"
     say(f"{key} in {file.path} now holds: {held}")
+    for pattern, near in [] if remove else _find_unmatched(topic, name, wanted):
+        hint = f"; did you mean: {', '.join(near)}" if near else ""
+        say(f"llm-kb: {pattern!r} matches nothing in topic {topic!r} yet{hint}")
+
+
+def _find_unmatched(
+    id_: str, name: str, patterns: Sequence[str]
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the patterns that name no subject of a topic, each with what is near it.
+
+    None for a topic that is not there, as references and captured knowledge need not be.
+    """
+    try:
+        catalogs = open_catalogs(current_config(), find_cwd(), user_dir(), shipped=SHIPPED)
+    except ConfigError:
+        return  # which was said when the file was edited
+    for topic, catalog in catalogs:
+        for pattern in patterns if topic.id == id_ else ():
+            if name == "disabled":
+                whole: Catalog = DirectoryCatalog(replace(topic, disabled=()))
+                is_matched = disables_any(topic, pattern)
+            else:
+                whole, is_matched = catalog, not select(catalog, [pattern]).missing
+            if not is_matched:
+                yield pattern, find_near(pattern, whole)

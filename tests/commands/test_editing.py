@@ -169,6 +169,9 @@ def test_an_unknown_topic_is_told_with_those_there_are(
 def test_patterns_are_added_and_taken_out(
     file: Path, run_llm: RunLlm, command: str, name: str
 ) -> None:
+    (file.parent / "kb/project/a").mkdir()
+    (file.parent / "kb/project/a/x.md").touch()
+    (file.parent / "kb/project/.b.md").touch()
     result = run_llm(["kb", command, "project", "a/*", "b", "b"])
     assert (result.exit_code, result.stderr) == (
         0,
@@ -185,6 +188,23 @@ def test_patterns_are_added_and_taken_out(
     result = run_llm(["kb", command, "project", "b", "--remove"])
     assert result.stderr == f"kb.topic.project.{name} in {file} now holds: nothing\n"
     assert file.read_text() == f"{WRITTEN}{name} = []\n"
+
+
+@pytest.mark.parametrize("command", ["learned", "disable"])
+def test_a_pattern_that_matches_nothing_yet_is_told(
+    file: Path, run_llm: RunLlm, command: str
+) -> None:
+    for name in ("review.md", "style.md"):
+        (file.parent / "kb/project" / name).touch()
+    said = run_llm(["kb", command, "project", "revew", "style", "zz/*"]).stderr.splitlines()
+    assert said[1:] == [
+        "llm-kb: 'revew' matches nothing in topic 'project' yet; did you mean: review",
+        "llm-kb: 'zz/*' matches nothing in topic 'project' yet",
+    ]
+    said = run_llm(["kb", command, "project", "style"]).stderr.splitlines()
+    assert said[1:] == []  # disabled already, it is there all the same
+    said = run_llm(["kb", command, "project", "revew", "--remove"]).stderr.splitlines()
+    assert said[1:] == []
 
 
 def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:
