@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,9 @@ class References(llm.Toolbox):
                 name=text.name,
                 description=text.description,
                 input_schema=text.schema,
-                implementation=implementations[text.name],
+                # Not the bound method: the host would log its toolbox under the part of
+                # the tool's name before the first `_`, and could not continue with that.
+                implementation=partial(implementations[text.name]),
                 plugin=getattr(self, "plugin", None),
             )
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 OUR_TOOLS = frozenset({"learn", "References", "emit_knowledge"})
 
+_OF_REFERENCES = "reference_"
+"""How the names of the tools of `References` begin: a conversation is logged with these."""
+
 SECTION = "kb:@"
 """The fragment that stands for the whole section of a request."""
 
@@ -86,8 +89,12 @@ def running(request: Request) -> Iterator[None]:
 
 
 def tool_name(spec: str) -> str:
-    """Return the name in a value of `-T`, which may carry arguments: `Name(…)`."""
-    return spec.partition("(")[0].strip()
+    """Return the name in a value of `-T`, which may carry arguments: `Name(…)`.
+
+    A tool of the toolbox `References`, as a continued conversation names it, is that.
+    """
+    name = spec.partition("(")[0].strip()
+    return "References" if name.startswith(_OF_REFERENCES) else name
 
 
 def name_source(knowledge: Iterable[tuple[str, str]]) -> str:

@@ -28,6 +28,8 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         yield request.kb.learn_tool()
     if "References" in request.tools:
         yield _references()
+        # A continued conversation asks for the tools of the toolbox one by one.
+        yield from _references()().tools()
     if "emit_knowledge" in request.tools:
         yield from _emit_knowledge()
 

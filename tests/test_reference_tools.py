@@ -368,3 +368,26 @@ def test_an_embedding_model_that_is_not_there_is_told_of_by_name(
     assert answer["warnings"] == [
         "keywords only: embedding model 'nope' is unknown; see `llm embed-models`"
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "created_by"),
+    [
+        ("References", {"ghost": "llm"}),
+        ('References("my-agent")', {"ghost": "my-agent"}),
+        ('References(ghost="my-agent", model="m-1")', {"ghost": "my-agent", "model": "m-1"}),
+    ],
+)
+def test_arguments_of_the_toolbox_are_recorded_and_a_continued_conversation_keeps_its_tools(
+    run_llm: RunLlm, script: Script, remote: Remote, spec: str, created_by: dict[str, str]
+) -> None:
+    script.call("reference_topic_create", **fields(remote)).say("ok")
+    first = run_llm(["-m", "scripted", "-T", spec, "Learn frob"])
+    assert first.exit_code == 0, first.output
+    (pending,) = current_library().pending.list()
+    assert pending.plan.request.created_by == created_by
+    script.call("reference_topic_list").say("ok")
+    again = run_llm(["-c", "What is there?"])
+    assert again.exit_code == 0, again.output
+    assert script.requests[2].tool_names == tuple(text.name for text in ALL)
+    assert script.requests[3].outputs == ("[]",)
