@@ -6,8 +6,8 @@ Vectors are random around cluster centres, 20,000 of 384 numbers unless told oth
 same for all. Each way is a new process that opens its store, searches once and
 prints the ten best: `llm`'s `Collection.similar_by_vector`, and our
 `rank_by_vector` on the packed file. numpy is used where it is installed (the extra
-`llm-kb[fast]`) and worth its import; NUMPY=0 or 1 forces. Printed are medians of
-whole processes, the ratio to llm's, and the recall of its ten best.
+`llm-kb[fast]`) and worth its import; NUMPY=0 or 1 forces. Printed are medians of the
+processor time of whole processes, the ratio to llm's, and the recall of its ten best.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import llm
@@ -121,17 +121,18 @@ def fill_collection(store: Path, chunks: int, around: object) -> None:
 def run(
     code: str, store: Path, queries: list[str], environment: dict[str, str]
 ) -> tuple[float, list[list[int]]]:
-    """Return the median seconds of a process, and the results of each query."""
+    """Return the median processor time of a process, and the results of each query."""
     times, results = [], []
     for query in queries:
-        started = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             [sys.executable, "-c", code, store, query],
             check=True,
             capture_output=True,
             env=os.environ | environment,
         )
-        times.append(time.perf_counter() - started)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         results.append(json.loads(done.stdout))
     return statistics.median(times), results
 

@@ -29,9 +29,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from known_items import CACHE, Query, build_set, fetch
 
+from llm_kb.references.chunking_syntax import find_parser
 from llm_kb.references.index import discard_index, index_path, open_index
 from llm_kb.references.index_files import walk_files
 from llm_kb.references.query import STOP_WORDS, parse_question
@@ -88,23 +90,32 @@ def plain_query(question: str) -> str:
 
 def main() -> None:
     tree, queries = make_tree()
-    discard_index(tree)
+    builds = {}
+    for extra in ("with llm-kb[code]", "without"):
+        # None in sys.modules makes an import fail, as where the extra is missing.
+        with patch.dict(sys.modules, {"tree_sitter": None} if extra == "without" else {}):
+            find_parser.cache_clear()
+            discard_index(tree)
+            with open_index(tree) as index:
+                builds[extra] = timed(index.update)
+                report = index.update()
+                builds[extra] /= report.chunks
     with open_index(tree) as index:
-        build = timed(index.update)
-        report = index.update()
         unchanged = min(timed(index.update) for _ in range(5))
         paths = [tree / file.path for file in walk_files(tree)]
         stat = min(timed(lambda: [path.stat() for path in paths]) for _ in range(5))
     connection = sqlite3.connect(index_path(tree))
     rows = connection.execute(
         "SELECT title, path, text FROM chunks JOIN documents ON documents.id = document"
+        " ORDER BY chunks.id"
     ).fetchall()
     connection.close()
     bare = CACHE / "bare.sqlite3"
-    bare_build = timed(lambda: insert_bare(bare, rows))
+    insert = timed(lambda: insert_bare(bare, rows)) / len(rows)
     print(f"{report.documents} files, {report.chunks} chunks")
-    print(f"build: {report.chunks / build:.0f} chunks/s, bare inserts {len(rows) / bare_build:.0f}"
-          f" chunks/s: ratio of speeds {bare_build / build:.2f} (at least 0.5)")  # fmt: skip
+    for extra, build in builds.items():
+        print(f"build {extra}: {1 / build:.0f} chunks/s, bare inserts {1 / insert:.0f}:"
+              f" ratio of speeds {insert / build:.2f} (at least 0.5)")  # fmt: skip
     print(f"unchanged: {1000 * unchanged:.0f} ms, stat {1000 * stat:.0f} ms:"
           f" ratio {unchanged / stat:.2f} (at most 3.0)")  # fmt: skip
     measure_queries(tree, bare, queries)

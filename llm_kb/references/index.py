@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from llm_kb.references.chunking import chunk_document
 from llm_kb.references.documents import Chunk, split_identifiers
 from llm_kb.references.index_database import DamageError, connect, discard, transaction, translated
 from llm_kb.references.index_files import File, read_file, walk_files
@@ -211,6 +210,9 @@ class Index:
             )
             if known_hash == reading.hash:
                 return None, 0
+        # Late: its patterns take longer to compile than a search takes.
+        from llm_kb.references.chunking import chunk_document  # noqa: PLC0415
+
         chunks = chunk_document(path, reading.text) if reading.text else []
         self._replace_chunks(document, path, chunks)
         return row is None, len(chunks)

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.references.documents import decode_document
-from llm_kb.references.store import RESERVED
 
 MAX_FILE_BYTES = 20_000_000
 """A larger file is data, and only its name is kept."""
+
+RESERVED = frozenset({"topic.md", ".provenance.json"})
+"""The topic's own files at its root. As in the store, which a search need not import."""
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references import index_database
+from llm_kb.references import index_database, index_files, store
 from llm_kb.references.index import (
     Index,
     IndexReport,
@@ -177,6 +177,10 @@ def test_names_and_links_that_are_no_documents(topic: Path, tmp_path: Path) -> N
     (topic / os.fsdecode(b"bad\xff.md")).write_text("giraffe")
 
     assert update_index(topic) == IndexReport(documents=2, chunks=2, added=2)
+
+
+def test_what_the_store_keeps_for_itself_is_no_document() -> None:
+    assert index_files.RESERVED == store.RESERVED
 
 
 def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) -> None:
