@@ -103,9 +103,10 @@ class Containment:
         return entries
 
     def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
-        """Return a file's first `limit` bytes, its size, and where it really lies.
+        """Return a file's first `limit` bytes, its size, and its path once links are resolved.
 
-        Raises OSError when it cannot be opened, is no regular file, or lies outside.
+        The last is relative where it lies in the topic. Raises OSError when it cannot
+        be opened, is no regular file, or lies outside.
         """
         full = self.prefix + path
         fd = os.open(full, _OPEN)
@@ -114,11 +115,19 @@ class Containment:
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(errno.EINVAL, "not a regular file", full)
             real = real_path(fd, full)
-            if not self.holds(real):
+            if real == full:
+                real = path
+            elif self.holds(real):
+                real = self.relative(real) or real
+            else:
                 raise OutsideError(full)
-            data = _read(fd, status.st_size, limit)
+            size = status.st_size
+            wanted = size + 1 if limit is None else limit
+            data = os.read(fd, min(wanted, _LARGEST_READ)) if wanted else b""
+            if len(data) == _LARGEST_READ:
+                data = _read_on(fd, data, wanted)
             # A file that grew while it was read has at least what was read of it.
-            return data, max(status.st_size, len(data)), real
+            return data, max(size, len(data)), real
         finally:
             os.close(fd)
 
@@ -141,17 +150,13 @@ def real_path(fd: int, path: str) -> str:
         return real
 
 
-def _read(fd: int, size: int, limit: int | None) -> bytes:
-    wanted = size + 1 if limit is None else limit
-    chunks: list[bytes] = []
-    while wanted > 0:
-        asked = min(wanted, _LARGEST_READ)
-        chunk = os.read(fd, asked)
+def _read_on(fd: int, start: bytes, wanted: int) -> bytes:
+    chunks = [start]
+    left = wanted - len(start)
+    while left > 0 and (chunk := os.read(fd, min(left, _LARGEST_READ))):
         chunks.append(chunk)
-        wanted -= len(chunk)
-        if len(chunk) < asked:
-            break
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        left -= len(chunk)
+    return b"".join(chunks)
 
 
 def _as_prefix(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 
 from llm_kb.containment import Containment
 from llm_kb.disabling import Disabled
@@ -78,8 +79,7 @@ class DirectoryCatalog:
             data, size, real = self._containment.read_file(subject.path, limit)
         except OSError as error:
             raise UnreadableError(subject.path, describe(error)) from error
-        inside = self._containment.relative(real)
-        if inside is not None and inside != subject.path and self._excludes(inside):
+        if real != subject.path and self._excludes(real):
             raise UnreadableError(subject.path, "it leads to a file that is no subject")
         return Content(data=data, size=size)
 
@@ -97,5 +97,7 @@ class DirectoryCatalog:
 
     def _excludes(self, path: str) -> bool:
         """Tell whether a file may not be read under another name either."""
+        if Path(path).is_absolute():
+            return False  # outside, where links are allowed to lead
         is_disabled = self._disabled is not None and self._disabled.covers(slugify(path), [path])
         return is_disabled or self._gather().walk.ignores_any(path)

@@ -52,7 +52,10 @@ def _translate_component(component: Component, groups: Iterator[int]) -> str:
     if not searched:
         return first
     *middle, last = searched
-    settled = (_settle(f"[^/]*?{chunk}", groups) for chunk in middle)
+    settled = [_settle(f"[^/]*?{chunk}", groups) for chunk in middle]
+    if middle and not last:
+        # The rest of the level is free, so the farthest place does as well, and is found faster.
+        settled[-1] = _settle(f"[^/]*{middle[-1]}", groups)
     return f"{first}{''.join(settled)}[^/]*{last}"
 
 

@@ -23,7 +23,7 @@ from llm_kb.glob_syntax import Run, parse_runs
 Matcher: TypeAlias = Callable[[str], object]
 """Called with a slug; truthy if it matches."""
 
-_MOST_REPEATED = 64
+_MOST_REPEATED = 40
 """How often a regex may look at one character of a slug and still be in time."""
 
 _MOST_COMPILED = 12_000
