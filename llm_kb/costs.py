@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from llm_kb.errors import UnreadableError
 from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
 from llm_kb.menu import estimate_tokens
 from llm_kb.selection import is_listed
+from llm_kb.topics import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +89,16 @@ def _count_topic(kb: KnowledgeBase, opened: OpenTopic) -> TopicCost:
         for s in opened.learned.subjects
     )
     listed = (s for s in opened.catalog.list_subjects().subjects if is_listed(s))
-    sizes = (opened.catalog.read(subject, 0).size for subject in listed)
+    sizes = (_measure(opened, subject) for subject in listed)
     return TopicCost(id=opened.topic.id, preloaded=preloaded, inlined=-(-sum(sizes) // 4))
+
+
+def _measure(opened: OpenTopic, subject: Subject) -> int:
+    """Return a subject's size in bytes; nothing of what cannot be read would be sent."""
+    try:
+        return opened.catalog.read(subject, 0).size
+    except UnreadableError:
+        return 0
 
 
 def render_costs(costs: Costs) -> str:

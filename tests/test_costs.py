@@ -1,0 +1,104 @@
+"""What `llm kb prompt --tokens` counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from llm_kb.costs import Costs, SubjectCost, TopicCost, count_costs, render_costs
+from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.menu import estimate_tokens
+from llm_kb.topics import Config
+from tests.conftest import RunLlm
+from tests.memory import MemoryCatalog, make_topic
+
+FILES = {"a.md": "x" * 400, "b/c.md": "y" * 80, ".hidden.md": "z" * 4000, "gone.md": None}
+
+COSTS = Costs(
+    section=1_234,
+    menu=56,
+    topics=(
+        TopicCost(
+            id="project",
+            preloaded=(
+                SubjectCost(slug="a", tokens=1_000),
+                SubjectCost(slug="a/long/slug", tokens=20),
+            ),
+            inlined=12_345,
+        ),
+        TopicCost(id="skills", preloaded=(), inlined=70),
+    ),
+)
+
+
+def open_kb(**fields: object) -> KnowledgeBase:
+    """Return a knowledge base of one topic, `t`."""
+    topic = make_topic("t", **fields)
+    return KnowledgeBase(Config(topics=(topic,)), [(topic, MemoryCatalog(FILES))])
+
+
+def test_listed_subjects_are_counted_and_what_cannot_be_read_costs_nothing() -> None:
+    costs = count_costs(open_kb(), learn=True)
+    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=120),)
+    assert costs.inlined == 120
+
+
+def test_what_is_preloaded_is_counted_by_subject() -> None:
+    kb = open_kb(learned=("a",))
+    costs = count_costs(kb, learn=True)
+    assert costs.topics[0].preloaded == (SubjectCost(slug="a", tokens=100),)
+    assert costs.topics[0].tokens == 100
+    assert costs.section == estimate_tokens(kb.section() or "")
+    assert 0 < costs.menu < costs.section
+
+
+def test_without_learn_there_is_no_menu_to_pay_for() -> None:
+    kb = open_kb(learned=("a",))
+    costs = count_costs(kb, learn=False)
+    assert costs.menu == 0
+    assert costs.section == estimate_tokens(kb.section(learn=False) or "")
+
+
+def test_a_table_breaks_the_cost_down() -> None:
+    assert render_costs(COSTS) == (
+        "                    sent  all of it   (estimated tokens)\n"
+        "menu                  56\n"
+        "project            1,020     12,345\n"
+        "  a                1,000\n"
+        "  a/long/slug         20\n"
+        "skills                 0         70\n"
+        "section            1,234     12,415"
+    )
+
+
+def test_figures_for_machines() -> None:
+    assert COSTS.as_dict() == {
+        "section": 1_234,
+        "menu": 56,
+        "inlined": 12_415,
+        "topics": [
+            {
+                "id": "project",
+                "tokens": 1_020,
+                "inlined": 12_345,
+                "subjects": [
+                    {"slug": "a", "tokens": 1_000},
+                    {"slug": "a/long/slug", "tokens": 20},
+                ],
+            },
+            {"id": "skills", "tokens": 0, "inlined": 70, "subjects": []},
+        ],
+    }
+
+
+def test_the_command_prints_both(run_llm: RunLlm, tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.md").write_text("x" * 400, encoding="utf-8")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n', encoding="utf-8")
+    printed = json.loads(run_llm(["kb", "prompt", "-k", "t/a", "--preloaded", "--json"]).stdout)
+    assert printed["topics"] == [
+        {"id": "t", "tokens": 100, "inlined": 100, "subjects": [{"slug": "a", "tokens": 100}]}
+    ]
+    assert printed["menu"] == 0
+    table = run_llm(["kb", "prompt", "-k", "t/a", "--preloaded", "--tokens"]).stdout
+    assert "\n  a            100\n" in table
