@@ -7,14 +7,10 @@ plain, quoted or block scalar. A YAML library would cost more than all the rest.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from llm_kb.toml_text import TomlError, decode_toml
 
 _KEY = re.compile(r"""(["']?)([\w-]+)\1[ \t]*:(?:[ \t]+(.*))?$""")
 _BLOCK = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#.*)?$")
@@ -47,8 +43,8 @@ def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
 
 def _read_toml(lines: Sequence[str]) -> dict[str, str]:
     try:
-        table = tomllib.loads("\n".join(lines))
-    except (ValueError, RecursionError):
+        table = decode_toml("\n".join(lines))
+    except TomlError:
         return {}
     return {key: value for key, value in table.items() if isinstance(value, str)}
 

@@ -93,3 +93,8 @@ def test_toml(toml: str, found: dict[str, str]) -> None:
 def test_nothing_makes_it_fail(text: str) -> None:
     found, _ = read_front_matter("---\n" + text)
     assert all(found.values())
+
+
+def test_a_key_that_takes_for_ever_is_none() -> None:
+    text = f"+++\nx{'.x' * 101} = 1\ntitle = 'T'\n+++\n"
+    assert read_front_matter(text)[0] == {}

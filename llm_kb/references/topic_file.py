@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,14 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources import OPTIONAL_GIT_PROTOCOLS, Source, parse_source, source_table
+from llm_kb.toml_text import TomlError, decode_toml
 
 if TYPE_CHECKING:
     from tomlkit.items import AoT
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TYPE = "ReferenceTopic"
 FENCE = "+++"
@@ -120,8 +115,8 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
     """Read the text of a `topic.md`; raise TopicFileError, naming `where`."""
     front, body = _split(text, where)
     try:
-        table = tomllib.loads(front)
-    except tomllib.TOMLDecodeError as error:
+        table = decode_toml(front)
+    except TomlError as error:
         raise TopicFileError(where, f"its front matter is no TOML: {error}") from error
     read = _Reader(table, where)
     if table.get("type") != TYPE:

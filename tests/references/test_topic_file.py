@@ -138,6 +138,7 @@ def test_dates_may_be_dates_of_toml() -> None:
         pytest.param('= "2025', '= "later 2025', "must be a time", id="time"),
         pytest.param('["rust",', "[1,", "tags must be a list of texts", id="tags"),
         pytest.param("= 8", "= = 8", "no TOML", id="toml"),
+        pytest.param("= 8", f"= 8\nx{'.x' * 101} = 1", "more than 100 parts", id="a long key"),
         pytest.param('"web"', '"ftp"', r"sources\[1\]: type is 'ftp'", id="source"),
         pytest.param("[[sources]]", "[sources]", "no TOML", id="sources"),
     ],
