@@ -26,7 +26,7 @@ _ODD_NAMES = {
     "has white space at an edge": re.compile(r"(?:^|/)\s|\s(?:\.[^/.]*)?(?:/|$)"),
     "has quotes": re.compile(r"['`]"),
     "looks like an option": re.compile(r"^-"),
-    "has characters without width": _ZERO_WIDTH,
+    "has joiners, which have no width": re.compile("[\u200c\u200d]"),
 }
 
 

@@ -23,9 +23,9 @@ def defuse(text: str) -> str:
 
 
 def attribute(text: str) -> str:
-    """Return text as it stands between the quotes of a tag."""
+    """Return text as it stands between the quotes of a tag; a name keeps its spaces."""
     if not text.isprintable():
-        text = one_line(text)
+        text = "".join(c if unicodedata.category(c) == "Zs" else _visible(c) for c in text)
     return defuse(text.replace('"', "&quot;"))
 
 

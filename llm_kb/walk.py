@@ -20,10 +20,14 @@ from llm_kb.containment import Containment, Entries, OutsideError
 from llm_kb.ignore import RULES_FILE, IgnoreRules, is_always_ignored, may_hold_ignored
 from llm_kb.topics import Skipped
 
-# Control characters, line and paragraph separators, what reorders or hides text, and the
-# surrogates that stand for undecodable bytes.
+# Control characters, line and paragraph separators, format characters, which reorder or hide
+# text and are no part of a tag (joiners aside, see `plain_text`), and the surrogates that
+# stand for undecodable bytes.
 _UNUSABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e007f]"
 )
 _CONTROL = bytes((*range(0x20), 0x7F))
 _OUTSIDE = "the link leads outside the topic"
@@ -167,7 +171,7 @@ class Walk:
             return False
         is_printable = name.isascii() and name.isprintable()  # most are, and this is fast
         if not is_printable and _UNUSABLE.search(name):
-            self._skip(path, "its name holds control or undecodable characters")
+            self._skip(path, "its name holds control, invisible or undecodable characters")
             return False
         if not name.strip("."):
             self._skip(path, "its name is dots alone")

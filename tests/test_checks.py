@@ -36,7 +36,7 @@ from tests.presented import make_presented, make_subject
         ("a .md", "its name has white space at an edge"),
         ("it's.md", "its name has quotes"),
         ("-a.md", "its name looks like an option"),
-        ("a\u200bb.md", "its name has characters without width"),
+        ("a\u200db.md", "its name has joiners, which have no width"),
         ("a?'.md", "its name has characters of patterns, has quotes"),
     ],
 )

@@ -16,7 +16,9 @@ import pytest
 from llm_kb import containment, lookup
 from llm_kb.containment import Containment
 from llm_kb.errors import UnreadableError
+from llm_kb.plain_text import attribute
 from llm_kb.topics import Content, Skipped, slugify
+from llm_kb.walk import printable
 from tests.test_directory import catalog, found, matched, names, read, root, skipped, write
 
 __all__ = ["root"]  # the fixture
@@ -191,6 +193,13 @@ def test_names_that_nobody_can_read_are_reported_readably(
     assert names(opened) == {"a": "a.md"}
     assert [report.path for report in skipped(opened)] == sorted([shown, f"d/{shown}"])
     assert found(opened, os.fsdecode(name)) == []
+
+
+def test_what_a_tag_would_lose_of_a_name_makes_it_unusable() -> None:
+    odd = [chr(code) for code in range(sys.maxunicode + 1) if not chr(code).isprintable()]
+    lost = [character for character in odd if attribute(character) != character]
+    assert [character for character in lost if printable(character) == character] == []
+    assert printable("a\u200bb \u00a0\u200d") == "a\\u200bb \u00a0\u200d"
 
 
 def test_a_directory_of_an_unreadable_name_is_not_entered(root: Path) -> None:

@@ -59,6 +59,7 @@ def test_defused_text_closes_nothing_and_stays_as_it_is(text: str) -> None:
         pytest.param('"></subject>', r"&quot;><\/subject>", id="breaking out"),
         pytest.param("a\x1b[31mb", "a[31mb", id="control character"),
         pytest.param("two  spaces", "two  spaces", id="spaces of a slug are its own"),
+        pytest.param("no\u00a0break ", "no\u00a0break ", id="unusual spaces of a slug too"),
     ],
 )
 def test_attribute(text: str, expected: str) -> None:
