@@ -112,16 +112,17 @@ def outline_code(suffix: str, text: str) -> Outline:
     marks: list[Mark] = []
     inside = False
     for match in CODE_SUFFIXES[suffix].finditer(text):
-        groups = match.groupdict()
-        if groups["end"]:
+        # The last group of an alternative is the name, or `end`.
+        group = match.lastgroup
+        if group == "end" or group is None:
             if inside:
                 marks.append(Mark(match.start(), 0, ""))
                 inside = False
             continue
-        name = groups["a"] or groups.get("b") or groups.get("c") or groups.get("d") or ""
-        indent = groups["indent"] if groups["indent"] is not None else groups["inner"]
+        indent = match["inner"] if group == "d" else match["indent"]
         depth = len(indent.expandtabs())
-        marks.append(Mark(_attached_start(text, match.start(), marks), depth, name.strip()))
+        start = _attached_start(text, match.start(), marks)
+        marks.append(Mark(start, depth, match[group].strip()))
         inside = True
     return Outline(marks=marks, separator=".")
 

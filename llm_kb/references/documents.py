@@ -15,7 +15,6 @@ MAX_TITLE = 200
 
 # Where a hump begins in the midst of a word: `getDefault` at D, `HTTPServer` at S.
 _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z][A-Z])(?=[a-z]))[a-z0-9]*")
-_HUMP_BEFORE = re.compile(r"(?:[A-Z]?[a-z0-9]+|[A-Z]+)\Z")
 _LONGEST_HUMP = 40
 
 
@@ -83,9 +82,20 @@ def split_identifiers(text: str) -> str:
     """
     parts: dict[str, None] = {}
     for match in _HUMP.finditer(text):
-        start = match.start()
-        before = _HUMP_BEFORE.search(text, max(0, start - _LONGEST_HUMP), start)
-        if before:
-            parts[before[0]] = None
+        parts[text[_hump_before(text, match.start()) : match.start()]] = None
         parts[match[0]] = None
     return " ".join(parts)
+
+
+def _hump_before(text: str, end: int) -> int:
+    """Return where the hump that ends at an offset begins."""
+    start = end - 1
+    last = max(0, end - _LONGEST_HUMP)
+    if text[start].isupper():
+        while start > last and text[start - 1].isupper():
+            start -= 1
+        return start
+    # A loop, since a regular expression cannot look backwards as cheaply.
+    while start > last and (text[start - 1].islower() or text[start - 1].isdigit()):
+        start -= 1
+    return start - 1 if start > last and text[start - 1].isupper() else start
