@@ -13,7 +13,7 @@ from llm_kb.naming import Rows
 from llm_kb.topics import Layout, Skipped, Topic
 from llm_kb.walk import Batch, Place, Walk, describe
 
-_MOST_RULES = 1 << 20
+_MOST_RULES = 1 << 16
 """Bytes of a `.kbignore` that are read."""
 
 _NO_SKILL = f"it lies in no directory with a {SKILL_FILE}"

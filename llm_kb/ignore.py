@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from llm_kb.topics import Skipped
@@ -17,6 +18,9 @@ RULES_FILE = ".kbignore"
 _ALWAYS = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}
 )
+
+_MOST_RULES = 500
+"""Rules of one place that are kept; every file is held against each of them."""
 
 _MOST_STARS = 2
 """Wildcards of a kind in a rule; pathspec's time is a power of their number."""
@@ -49,7 +53,7 @@ class IgnoreRules:
         """Take the rules of each place, `(where they stand, lines)`, the last one to win."""
         self.problems: list[Skipped] = []
         lines = [line for where, rules in groups for line in self._usable(where, rules)]
-        self._spec = _compile(lines) if lines else None
+        self._spec = _compile(tuple(lines)) if lines else None
 
     def __bool__(self) -> bool:
         return self._spec is not None
@@ -60,7 +64,10 @@ class IgnoreRules:
 
     def _usable(self, where: str, rules: Sequence[str]) -> list[str]:
         usable: list[str] = []
-        for number, rule in enumerate(rules, 1):
+        if len(rules) > _MOST_RULES:
+            surplus = f"the rules after the first {_MOST_RULES} lines are left out"
+            self.problems.append(Skipped(path=where, reason=surplus))
+        for number, rule in enumerate(rules[:_MOST_RULES], 1):
             reason = _find_problem(rule)
             if reason:
                 self.problems.append(
@@ -71,6 +78,7 @@ class IgnoreRules:
         return usable
 
 
+@lru_cache(maxsize=4 * _MOST_RULES)
 def _find_problem(rule: str) -> str | None:
     components = rule.split("/")
     if components.count("**") > _MOST_STARS or any(
@@ -78,13 +86,14 @@ def _find_problem(rule: str) -> str | None:
     ):
         return f"it has more than {_MOST_STARS} wildcards of a kind and could take very long"
     try:
-        _compile([rule])
+        _compile((rule,))
     except ValueError as error:
         return str(error)
     return None
 
 
-def _compile(lines: Sequence[str]) -> GitIgnoreSpec:
+@lru_cache(maxsize=32)
+def _compile(lines: tuple[str, ...]) -> GitIgnoreSpec:
     # Imported only where there are rules: it costs more than the rest of the start.
     from pathspec import GitIgnoreSpec  # noqa: PLC0415
 

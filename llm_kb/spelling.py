@@ -41,7 +41,7 @@ def pick(reference: str, subjects: Iterable[Subject]) -> list[Subject]:
     subjects = list(subjects)
     whole = [subject for subject in subjects if _agrees(reference, compose(subject.path))]
     exact = [subject for subject in whole if compose(subject.path) == reference]
-    named = exact or whole
+    named = set(exact or whole)
     return [
         s for s in subjects if s in named or any(_agrees(reference, stem) for stem in _stems(s))
     ]

@@ -382,3 +382,41 @@ def test_another_case_finds_nothing_else_where_the_disk_ignores_case(
     opened = catalog(root, disabled=["Dir/*"])
     assert [found(opened, r) for r in ("dir/x", "DIR/x", "Dir/x")] == [[]] * 3
     assert (found(opened, "open/y"), found(opened, "OPEN/y")) == (["open/y.md"], [])
+
+
+# What is merely too much
+
+
+def test_thousands_of_extensions_of_one_name_are_told_apart(root: Path) -> None:
+    paths = [f"a.{number:04}" for number in range(3000)]
+    for path in paths:
+        (root / path).touch()
+    opened = catalog(root)
+    assert names(opened) == {path: path for path in paths}
+    assert found(opened, "a") == paths
+    assert found(opened, "a.2999") == ["a.2999"]
+
+
+def test_a_path_longer_than_the_system_takes_is_reported(root: Path) -> None:
+    write(root, "a.md")
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=here)
+        deeper = os.open("d" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(os.open("b.md", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    opened = catalog(root)
+    assert names(opened) == {"a": "a.md"}
+    assert [report.reason for report in skipped(opened)] == ["file name too long"]
+
+
+def test_more_rules_than_anyone_writes_are_left_out_and_reported(root: Path) -> None:
+    rules = [f"rule-{number}" for number in range(2000)]
+    (root / ".kbignore").write_text("\n".join([*rules[:499], "a.md", "b.md", *rules]))
+    write(root, "a.md", "b.md", "rule-1998")
+    opened = catalog(root)
+    assert names(opened) == {"b": "b.md", "rule-1998": "rule-1998"}
+    reason = "the rules after the first 500 lines are left out"
+    assert skipped(opened) == [Skipped(path=".kbignore", reason=reason)]
