@@ -14,7 +14,8 @@ from llm_kb import reference_tools
 from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.errors import KbError
 from llm_kb.references.errors import ApprovalNeededError
-from llm_kb.references.library import Library, Progress, open_library
+from llm_kb.references.library import Library, open_library
+from llm_kb.references.outcomes import Progress
 from llm_kb.references.plan import Plan
 from llm_kb.references.topic_file import format_time
 from llm_kb.terminal import is_terminal

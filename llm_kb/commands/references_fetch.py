@@ -21,11 +21,12 @@ from llm_kb.commands._references import (
 from llm_kb.errors import KbError
 from llm_kb.references.answers import created_answer, pending_entry, refreshed_answer
 from llm_kb.references.errors import GrowthError
-from llm_kb.references.library import Created, Library
+from llm_kb.references.library import Library
+from llm_kb.references.outcomes import Created
 from llm_kb.references.plan import Plan
 from llm_kb.references.requests import parse_request
 from llm_kb.references.topic_file import Status
-from llm_kb.terminal import is_terminal
+from llm_kb.terminal import is_terminal, read_input
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
@@ -78,7 +79,7 @@ def create(title: str, body: str, yes: bool, json_: bool, **options: Any) -> Non
     library = current_library()
     fields = {
         "title": title,
-        "body": sys.stdin.read() if body == "-" else body,
+        "body": read_input() if body == "-" else body,
         "sources": _collect_sources(options),
         "tags": list(options["tags"]),
         "max_age_days": options["max_age_days"],

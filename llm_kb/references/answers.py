@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from llm_kb.references.library import Created, Refreshed
+from llm_kb.references.outcomes import Created, Refreshed
 from llm_kb.references.pending import PendingPlan
 from llm_kb.references.plan import plan_table
 from llm_kb.references.provenance import Provenance

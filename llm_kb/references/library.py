@@ -27,6 +27,7 @@ from llm_kb.references.errors import (
 from llm_kb.references.fetch_git import Repositories
 from llm_kb.references.fetching import Fetcher, OldTopic, Staged
 from llm_kb.references.index import discard_index, open_index, update_index
+from llm_kb.references.outcomes import SILENT, Created, Progress, Refreshed, summarize_refresh
 from llm_kb.references.pending import PendingPlans
 from llm_kb.references.plan import Plan, TopicRequest, grows_beyond
 from llm_kb.references.planning import check_limits, make_plan
@@ -48,39 +49,6 @@ from llm_kb.topics import Config, References
 
 Approve = Callable[[Plan], bool]
 """Asks the operator about a plan; False denies it. It may raise to answer later."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """Who is told how far long work is."""
-
-    asking: Callable[[str], None] = lambda _: None
-    fetching: Callable[[str, int, int], None] = lambda *_: None
-    indexing: Callable[[int, int], None] | None = None
-    embedding: Callable[[int, int], None] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Created:
-    """What came of creating a topic."""
-
-    topic_id: str
-    file_count: int
-    chunk_count: int
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refreshed:
-    """What came of a refresh: how many files are new, changed and gone."""
-
-    topic_id: str
-    changed: bool
-    added: int = 0
-    modified: int = 0
-    removed: int = 0
-    file_count: int = 0
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +84,13 @@ class Library:
                 problems.append(str(error))
         return topics, problems
 
-    def plan(self, request: TopicRequest, progress: Progress = Progress()) -> Plan:
+    def plan(self, request: TopicRequest, progress: Progress = SILENT) -> Plan:
         """Ask the sources what they hold; nothing is kept of it."""
         with self._repositories() as repositories:
             return make_plan(request, self._remotes(repositories), progress.asking)
 
     def create(
-        self, request: TopicRequest, approve: Approve, progress: Progress = Progress()
+        self, request: TopicRequest, approve: Approve, progress: Progress = SILENT
     ) -> Created:
         """Plan a topic, have the plan approved, and carry it out.
 
@@ -145,7 +113,7 @@ class Library:
                 self._ask(plan, approve)
                 return self._carry_out(plan, remotes, progress)
 
-    def carry_out(self, plan_id: str, progress: Progress = Progress()) -> Created:
+    def carry_out(self, plan_id: str, progress: Progress = SILENT) -> Created:
         """Carry out a pending plan: the operator's approval. It is used up, unless it fails."""
         plan = self.pending.take(plan_id)
         try:
@@ -159,7 +127,7 @@ class Library:
         self,
         topic_id: str,
         approve: Callable[[Plan, str], bool],
-        progress: Progress = Progress(),
+        progress: Progress = SILENT,
     ) -> Refreshed:
         """Fetch what has changed of a topic's sources.
 
@@ -200,7 +168,7 @@ class Library:
                 self.store.publish(topic_id, directory)
         _, problems = self._index(topic_id, progress)
         staged.warnings += problems
-        return _summarize(topic_id, old.provenance, staged)
+        return summarize_refresh(topic_id, old.provenance, staged)
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change what a topic's owner says of it; the fetched files stay as they are."""
@@ -353,20 +321,6 @@ def request_digest(request: TopicRequest) -> str:
         [source_table(source) for source in request.sources],
     ]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-
-def _summarize(topic_id: str, old: Provenance, staged: Staged) -> Refreshed:
-    new = staged.files
-    changed = sum(old.files[path].hash != new[path].hash for path in old.files.keys() & new)
-    return Refreshed(
-        topic_id=topic_id,
-        changed=True,
-        added=len(new.keys() - old.files),
-        modified=changed,
-        removed=len(old.files.keys() - new),
-        file_count=len(new),
-        warnings=tuple(staged.warnings),
-    )
 
 
 def _describe(plan: Plan, staged: Staged, now: datetime) -> TopicFile:

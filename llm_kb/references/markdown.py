@@ -13,32 +13,10 @@ from urllib.parse import urljoin, urlsplit
 from llm_kb.references.html_tree import BLOCKS, Element, parse_html
 
 _SKIPPED = frozenset(
-    [
-        "script",
-        "style",
-        "template",
-        "noscript",
-        "svg",
-        "nav",
-        "form",
-        "button",
-        "input",
-        "select",
-        "textarea",
-        "iframe",
-        "object",
-        "canvas",
-        "audio",
-        "video",
-        "map",
-        "head",
-        "footer",
-        "dialog",
-        "menu",
-        "title",
-        "link",
-        "meta",
-    ]
+    """
+    script style template noscript svg nav form button input select textarea iframe object
+    canvas audio video map head footer dialog menu title link meta
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
 _SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "dialog", "menu"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}

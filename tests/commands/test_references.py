@@ -219,7 +219,7 @@ def test_errors_say_what_to_do(
 def test_delete_asks_and_needs_a_terminal_for_that(run_llm: RunLlm, remote: Remote) -> None:
     create(run_llm, remote)
     refused = run_llm(["kb", "references", "delete", "topic-frob"])
-    assert (refused.exit_code, "use -y" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "use -y" in refused.stderr) == (1, True)
     assert run_llm(["kb", "references", "delete", "topic-frob", "-y"]).stderr == (
         "Deleted topic-frob\n"
     )

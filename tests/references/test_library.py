@@ -19,7 +19,8 @@ from llm_kb.references.errors import (
     UnknownReferenceError,
 )
 from llm_kb.references.index import index_path
-from llm_kb.references.library import Created, Library, Refreshed
+from llm_kb.references.library import Library
+from llm_kb.references.outcomes import Created, Refreshed
 from llm_kb.references.plan import Plan, TopicRequest
 from llm_kb.references.provenance import Differences
 from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Source, WebSource
