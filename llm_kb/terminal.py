@@ -19,6 +19,13 @@ def has_terminal() -> bool:
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
+def read_input() -> str:
+    """Return all of standard input. Raises ClickException where it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise click.ClickException("standard input is closed, so '-' has nothing to read")
+    return sys.stdin.read()
+
+
 def style(text: str, *, fg: str | None = None, dim: bool | None = None) -> str:
     """Style a text, unless $NO_COLOR says no; click strips it where there is no terminal."""
     # https://no-color.org: an empty value says nothing.

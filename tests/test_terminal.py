@@ -77,6 +77,23 @@ def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
     )
 
 
+@posix_only
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("llm kb mcp <&-", "a client speaks over standard input and output; one is closed"),
+        (
+            "llm kb references update x --body - <&-",
+            "standard input is closed, so '-' has nothing to read",
+        ),
+    ],
+    ids=["mcp", "body"],
+)
+def test_a_closed_input_is_told(workspace: Path, line: str, error: str) -> None:
+    done = run_shell(line)
+    assert (done.returncode, done.stderr) == (1, f"Error: {error}\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["list", "show p/a", "config"])
 def test_a_full_disk_is_told(workspace: Path, command: str) -> None:

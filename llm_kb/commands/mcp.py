@@ -38,6 +38,8 @@ def mcp(directory: Path | None, knowledge: tuple[str, ...], kb_cfg: tuple[str, .
     """
     server = _import_server()
     open_kb = partial(KnowledgeBase.discover, directory, fragments=kb_cfg, knowledge=knowledge)
+    if sys.stdin is None or sys.stdout is None:
+        raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
         click.echo("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends", err=True)
     asyncio.run(server.serve(open_kb))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from llm_kb.references.answers import topic_details, topic_entry
 from llm_kb.references.asking import ask
 from llm_kb.references.requests import parse_changes
 from llm_kb.references.topic_file import Status
+from llm_kb.terminal import read_input
 
 
 @click.group(cls=ListGroup)
@@ -160,7 +160,7 @@ def update(
     changes: dict[str, Any] = {
         "status": status,
         "max_age_days": max_age_days,
-        "body": sys.stdin.read() if body == "-" else body,
+        "body": read_input() if body == "-" else body,
         "tags": list(tags) or None,
     }
     if all(value is None for value in changes.values()):
