@@ -19,7 +19,6 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from operator import mul
 from pathlib import Path
 from struct import Struct
 
@@ -77,9 +76,9 @@ class _Packed:
         return bytes(self.data[start : start + self.width * self.rows])
 
     @property
-    def numbers(self) -> memoryview[float]:
-        """Return the unit vectors, one after the other."""
-        return self.data[_HEADER.size + (8 + self.width) * self.rows :].cast("f")
+    def numbers_start(self) -> int:
+        """Return the offset of the unit vectors, which stand one after the other."""
+        return _HEADER.size + (8 + self.width) * self.rows
 
 
 def _width(dimensions: int) -> int:
@@ -184,9 +183,12 @@ def _rank(packed: _Packed, query: array[float], limit: int) -> list[int]:
     wanted = max(CANDIDATES, limit)
     furthest = sorted(distances)[:wanted][-1]
     rows = [row for row, distance in enumerate(distances) if distance <= furthest]
-    numbers, ids = packed.numbers, packed.ids
+    # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
+    wanted_row = tuple(query)
+    read_row = Struct(f"<{dimensions}f").unpack_from
+    start, ids = packed.numbers_start, packed.ids
     scored = [
-        (-sum(map(mul, numbers[row * dimensions : (row + 1) * dimensions], query)), ids[row])
+        (math.dist(read_row(packed.data, start + 4 * dimensions * row), wanted_row), ids[row])
         for row in rows
     ]
     return [id_ for _, id_ in sorted(scored)[:limit]]
@@ -197,7 +199,9 @@ def _rank_with_numpy(packed: _Packed, query: array[float], limit: int) -> list[i
     import numpy as np  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an extra, and slow
 
     wanted = np.frombuffer(query, dtype="<f4")
-    matrix = np.frombuffer(packed.numbers, dtype="<f4").reshape(packed.rows, packed.dimensions)
+    matrix = np.frombuffer(packed.data, dtype="<f4", offset=packed.numbers_start).reshape(
+        packed.rows, packed.dimensions
+    )
     scores = matrix @ wanted
     best = np.argsort(-scores, kind="stable")[:limit]
     ids = packed.ids
