@@ -91,8 +91,3 @@ def _likeness(wanted: str, name: str) -> float:
 def is_listed(subject: Subject) -> bool:
     """Tell whether a subject shows in listings."""
     return subject.visibility is Visibility.LISTED
-
-
-def without(subjects: Sequence[Subject], paths: frozenset[str]) -> tuple[Subject, ...]:
-    """Leave out the subjects at these paths."""
-    return tuple(subject for subject in subjects if subject.path not in paths)
