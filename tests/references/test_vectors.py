@@ -203,7 +203,7 @@ def test_sign_bits_find_what_exact_cosines_do(
 
 
 def cosine(one: list[float], other: list[float]) -> float:
-    return sum(map(mul, one, other)) / sqrt(sum(map(mul, one, one)))
+    return float(sum(map(mul, one, other)) / sqrt(sum(map(mul, one, one))))
 
 
 def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
