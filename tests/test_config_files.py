@@ -464,10 +464,10 @@ def test_an_unknown_fragment_is_told_with_what_there_is(
 
 
 def test_a_directory_to_look_in_may_lie_above(workspace: Path, user_dir: Path) -> None:
-    shared = workspace.parent / "shared"
+    shared = workspace.parent / "common"
     shared.mkdir()
     (shared / "review.toml").write_text("[kb]\nmenu_budget = 3\n")
-    (user_dir / "kb.toml").write_text('[kb]\nconfig_load_paths = ["../shared"]\n')
+    (user_dir / "kb.toml").write_text('[kb]\nconfig_load_paths = ["../common"]\n')
     assert load(workspace, user_dir, "review").menu_budget == 3
 
 

@@ -46,15 +46,15 @@ def test_links_out_of_the_topic_are_skipped_and_reported(root: Path) -> None:
 
 
 def test_the_user_may_allow_links_to_lead_somewhere(root: Path) -> None:
-    write(root.parent, "shared/x.md", "shared-not/y.md", "shared/deep/z.md")
-    (root / "s").symlink_to("../shared")
-    (root / "n").symlink_to("../shared-not")
-    (root.parent / "shared" / "out.md").symlink_to("../private/key.md")
-    opened = catalog(root, allow=[root.parent / "shared"])
+    write(root.parent, "commons/x.md", "commons-not/y.md", "commons/deep/z.md")
+    (root / "s").symlink_to("../commons")
+    (root / "n").symlink_to("../commons-not")
+    (root.parent / "commons" / "out.md").symlink_to("../private/key.md")
+    opened = catalog(root, allow=[root.parent / "commons"])
     assert names(opened) == {"s/deep/z": "s/deep/z.md", "s/x": "s/x.md"}
     assert [s.path for s in skipped(opened)] == ["n", "s/out.md"]
     assert found(opened, "s/x") == ["s/x.md"]
-    assert read(opened, "s/x.md") == Content(data=b"shared/x.md", size=11)
+    assert read(opened, "s/x.md") == Content(data=b"commons/x.md", size=12)
     assert names(catalog(root)) == {}
 
 
