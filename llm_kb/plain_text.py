@@ -36,6 +36,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def visible_line(text: str) -> str:
+    """Return text on one line, for people: what `one_line` would drop stands as its code."""
+    if text.isprintable():
+        return one_line(text)
+    return one_line("".join(_visible(c) or c.encode("unicode_escape").decode() for c in text))
+
+
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of a line, an ellipsis where it was cut."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

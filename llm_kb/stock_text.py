@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from itertools import takewhile
 
-from llm_kb.plain_text import one_line, shorten
+from llm_kb.plain_text import shorten, visible_line
 from llm_kb.stock import State, StockedSubject, StockedTopic
 
 WIDTH = 80
@@ -21,7 +21,7 @@ _LONGEST_COLUMN = 40
 def render_topic(stocked: StockedTopic) -> Iterator[str]:
     """Yield a topic's heading and what there is of it."""
     topic = stocked.topic
-    heading = f"{topic.id}: {one_line(topic.title)}" if topic.title else topic.id
+    heading = f"{topic.id}: {visible_line(topic.title)}" if topic.title else topic.id
     yield shorten(heading, WIDTH)
     yield f"  {_summary(stocked)}"
     special = _special(stocked)
@@ -106,7 +106,7 @@ def _state(subject: StockedSubject) -> str:
 
 def _skipped_lines(stocked: StockedTopic, indent: str) -> Iterator[str]:
     for skipped in stocked.skipped if stocked.whole else ():
-        yield f"{indent}skipped {one_line(skipped.path)}: {one_line(skipped.reason)}"
+        yield f"{indent}skipped {visible_line(skipped.path)}: {visible_line(skipped.reason)}"
 
 
 def _format_day(seconds: float) -> str:

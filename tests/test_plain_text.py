@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.plain_text import attribute, defuse, one_line, shorten
+from llm_kb.plain_text import attribute, defuse, one_line, shorten, visible_line
 
 CLOSING = re.compile(r"<\s*/\s*(subject|topic|knowledge)(?![\w.:-])", re.IGNORECASE)
 
@@ -87,6 +87,19 @@ def test_an_attribute_ends_neither_its_quotes_nor_its_line(text: str) -> None:
 )
 def test_one_line(text: str, expected: str) -> None:
     assert one_line(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" a \n b", "a b"),
+        ("a\u202eb\u200bc\x1b[2J\ud800", "a\\u202eb\\u200bc\\x1b[2J\\ud800"),
+        ("\U0001f469\u200d\U0001f4bb", "\U0001f469\u200d\U0001f4bb"),
+    ],
+    ids=["white space", "hidden", "joined emoji"],
+)
+def test_visible_line(text: str, expected: str) -> None:
+    assert visible_line(text) == expected
 
 
 @given(st.text())

@@ -12,7 +12,7 @@ from llm_kb.commands._config import say
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.content_search import EmptyQueryError, Query
-from llm_kb.plain_text import one_line, shorten
+from llm_kb.plain_text import one_line, shorten, visible_line
 from llm_kb.searching import Hit, search_subjects
 from llm_kb.terminal import style
 
@@ -81,4 +81,4 @@ def _as_dict(hit: Hit) -> dict[str, object]:
 
 def _render(hit: Hit) -> str:
     place = style(f"{hit.topic}/{hit.subject.name}", fg="cyan")
-    return f"{place}:{hit.found.line}: {shorten(one_line(hit.found.text), LONGEST_LINE)}"
+    return f"{place}:{hit.found.line}: {shorten(visible_line(hit.found.text), LONGEST_LINE)}"

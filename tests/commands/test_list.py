@@ -192,3 +192,12 @@ def test_colour_only_on_a_terminal(run_llm: RunLlm) -> None:
         "skipped",
     ]
     assert "\x1b" not in run_llm(["kb", "list", "project", "--all"]).output
+
+
+def test_what_could_deceive_in_a_title_is_shown_as_its_code(
+    run_llm: RunLlm, workspace: Path
+) -> None:
+    (workspace / "llm-kb.toml").write_text(
+        '[kb.topic.a]\nsubjects = "kb"\ntitle = "ok \\u202Eevil"\n'
+    )
+    assert run_llm(["kb", "list"]).stdout.splitlines()[0] == "a: ok \\u202eevil"
