@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -30,9 +32,18 @@ def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # click ends in silence when nobody reads any more
+            _drop_unwritable()
             raise click.ClickException(_describe(error)) from error
 
     return wrapper
+
+
+def _drop_unwritable() -> None:
+    """Let go of output that cannot be written: Python would try again at exit, and end with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _describe(error: OSError) -> str:
