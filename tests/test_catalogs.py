@@ -54,10 +54,17 @@ def test_topic_of_the_same_id_takes_its_place(repository: Path) -> None:
     assert KnowledgeBase.discover().learn("repo-knowledge", "a") == "A\n"
 
 
-@pytest.mark.parametrize("topic", ["repo-knowledge", "topic-x", "other"])
-def test_what_needs_a_directory_still_needs_one(tmp_path: Path, topic: str) -> None:
+@pytest.mark.parametrize(
+    ("topic", "problem"),
+    [
+        ("repo-knowledge", "layout: not for topic 'repo-knowledge'"),
+        ("topic-x", "layout: not for topic 'topic-x'"),
+        ("other", "subjects: missing"),
+    ],
+)
+def test_what_needs_a_directory_still_needs_one(tmp_path: Path, topic: str, problem: str) -> None:
     Path("llm-kb.toml").write_text(f'[kb.topic.{topic}]\nlayout = "skills"\n')
-    with pytest.raises(ConfigError, match=f"kb.topic.{topic}.subjects: missing"):
+    with pytest.raises(ConfigError, match=f"kb.topic.{topic}.{problem}"):
         KnowledgeBase.discover()
 
 
