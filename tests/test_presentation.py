@@ -259,5 +259,5 @@ def test_shown_bytes_are_exact(data: bytes, bom: bool, limit: int) -> None:
     data = b"\xef\xbb\xbf" * bom + data
     cut = truncate(make_presented("a.md", data), limit)
     assert len(cut.body) <= limit
-    assert cut.body == make_presented("a.md", data[: cut.shown], size=len(data)).body
+    assert cut.body == make_presented("a.md", data[: cut.shown]).body
     assert cut.shown + cut.left_out == len(data)
