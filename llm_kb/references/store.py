@@ -41,6 +41,9 @@ TOPIC_FILE = "topic.md"
 RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
 """Names at a topic's root that are not for fetched files."""
 
+_LOOKS = 5
+"""How often a topic is looked for, 5 ms apart, before it is said not to be there."""
+
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
@@ -77,17 +80,23 @@ class Store:
     def read_text(self, topic_id: str) -> str:
         """Return the text of a topic's `topic.md`; raise UnknownReferenceError without one."""
         path = self.directory(topic_id) / TOPIC_FILE
-        try:
-            while not path.exists() and (self.root / ".old" / topic_id).exists():
-                # Between the two renames of a swap: over at once, unless it was killed there.
-                with suppress(_BusyError), _locked(self.root / ".locks" / topic_id, wait=False):
-                    self._recover(topic_id)
-                time.sleep(0.01)
-            return path.read_text("utf-8")
-        except FileNotFoundError as error:
-            raise UnknownReferenceError(topic_id, self.ids()) from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise TopicFileError(str(path), str(error)) from error
+        looks = _LOOKS
+        while True:
+            try:
+                return path.read_text("utf-8")
+            except FileNotFoundError as error:
+                # A swap may begin and end between any two looks, so one says little.
+                looks -= 1
+                if (self.root / ".old" / topic_id).exists():
+                    # Between its two renames: over at once, unless it was killed there.
+                    with suppress(_BusyError), _locked(self.root / ".locks" / topic_id, wait=False):
+                        self._recover(topic_id)
+                    looks = _LOOKS
+                if not looks:
+                    raise UnknownReferenceError(topic_id, self.ids()) from error
+                time.sleep(0.005)
+            except (OSError, UnicodeDecodeError) as error:
+                raise TopicFileError(str(path), str(error)) from error
 
     def read(self, topic_id: str) -> TopicFile:
         """Read a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
