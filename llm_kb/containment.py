@@ -123,8 +123,11 @@ class Containment:
                 raise OutsideError(full)
             size = status.st_size
             wanted = size + 1 if limit is None else limit
-            data = os.read(fd, min(wanted, _LARGEST_READ)) if wanted else b""
-            if len(data) == _LARGEST_READ:
+            # Room is made for all that is asked for, and for a high limit that costs more than
+            # the rest of this: so ask for what the file has, and a byte to see whether it grew.
+            asked = min(wanted, size + 1, _LARGEST_READ)
+            data = os.read(fd, asked)
+            if len(data) == asked < wanted:
                 data = _read_on(fd, data, wanted)
             # A file that grew while it was read has at least what was read of it.
             return data, max(size, len(data)), real

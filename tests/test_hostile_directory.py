@@ -239,6 +239,30 @@ def test_a_link_swapped_in_for_something_ignored_or_disabled_leaks_nothing(root:
             read(opened, path)
 
 
+def test_what_is_swapped_between_two_reads_of_a_directory_leaks_nothing(root: Path) -> None:
+    """That a directory was in the topic at one read says nothing of the next."""
+    write(root, "d/key.md", "d/pipe.md", "d/x.md")
+    opened = catalog(root)
+    assert read(opened, "d/x.md") == Content(data=b"d/x.md", size=6)
+    (root / "d" / "pipe.md").unlink()
+    os.mkfifo(root / "d" / "pipe.md")
+    with pytest.raises(UnreadableError, match="not a regular file"):
+        read(opened, "d/pipe.md")
+    (root / "d" / "x.md").unlink()
+    (root / "d" / "x.md").symlink_to("../../private/key.md")
+    with pytest.raises(UnreadableError, match="it leads outside the topic"):
+        read(opened, "d/x.md")
+    assert read(opened, "d/key.md") == Content(data=b"d/key.md", size=8)
+    (root / "d").rename(root.parent / "moved")
+    (root / "d").symlink_to("../private")
+    with pytest.raises(UnreadableError, match="it leads outside the topic"):
+        read(opened, "d/key.md")
+    (root / "d").unlink()
+    (root / "d").mkdir()
+    (root / "d" / "key.md").write_text("new")
+    assert read(opened, "d/key.md") == Content(data=b"new", size=3)
+
+
 def test_a_directory_swapped_for_a_link_while_walking_is_not_listed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,6 +365,28 @@ def test_no_more_is_read_than_asked_for(root: Path) -> None:
     assert peak < 1 << 20
 
 
+def test_no_room_is_made_for_more_than_a_file_has(root: Path) -> None:
+    write(root, "a.md")
+    opened = catalog(root)
+    tracemalloc.start()
+    try:
+        content = read(opened, "a.md", 1 << 26)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert content == Content(data=b"a.md", size=4)
+    assert peak < 1 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is as on Linux")
+@pytest.mark.parametrize("limit", [0, 1, 2, 5, 1000])
+def test_a_file_with_more_than_its_size_says_is_read_up_to_the_limit(limit: int) -> None:
+    """As one that grows while it is read: the system calls every file of `/proc` empty."""
+    start = Path("/proc/version").read_bytes()[:limit]
+    read_file = Containment(Path("/proc")).read_file
+    assert read_file("version", limit) == (start, len(start), "version")
+
+
 @pytest.mark.parametrize("size", [0, 1, 4096, (1 << 26) + 1])
 def test_a_file_is_read_whole(root: Path, size: int) -> None:
     data = bytes(size)
@@ -348,6 +394,7 @@ def test_a_file_is_read_whole(root: Path, size: int) -> None:
     opened = catalog(root)
     assert read(opened, "a.md") == Content(data=data, size=size)
     assert read(opened, "a.md", size) == Content(data=data, size=size)
+    assert read(opened, "a.md", size + 2) == Content(data=data, size=size)
     assert read(opened, "a.md", 0) == Content(data=b"", size=size)
 
 
