@@ -24,10 +24,10 @@ $(BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'no Python of at least 3.10 found; name one: make PYTHON=…' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) \
 		&& $(PYTHON) -m pip --python $(VENV) install --quiet pip; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
 $(VENV)/.installed-dev: EXTRAS = [code,fast,mcp]
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRAS)' --group $*
 	@touch $@
 

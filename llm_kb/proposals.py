@@ -196,8 +196,9 @@ _USER = """\
 # introduction = "What I want to remember across projects."
 # subjects = "~/notes"             # anywhere; a relative one is beside this file
 
-[kb.references]
+# [kb.references]
 # allow_hosts = ["wiki.corp"]      # private addresses that may be fetched from
+# allow_protocols = ["file"]       # git over file:// URLs
 # max_files = 50_000               # per fetch
 # max_bytes = 500_000_000
 """

@@ -38,8 +38,10 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Find what is wrong with the knowledge base, or could be better
 
-    Every subject is read. Exits with 1 when there are errors; warnings alone
-    exit with 0. Fit for a pre-commit hook.
+    Every subject is read. What a text tells a model to read is followed where it
+    is written as a call or option, as in learn("project", "review"), -k
+    project/review or kb:project/review. Exits with 1 when there are errors;
+    warnings alone exit with 0. Fit for a pre-commit hook.
 
     \b
         llm kb check
