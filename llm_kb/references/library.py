@@ -38,6 +38,7 @@ from llm_kb.references.search import Embedder
 from llm_kb.references.sources import source_table
 from llm_kb.references.store import Store
 from llm_kb.references.topic_file import (
+    Status,
     TopicFile,
     change_topic_file,
     format_time,
@@ -220,7 +221,7 @@ class Library:
 
     def _touch(self, topic_id: str) -> None:
         """Note that a topic was found to be up to date."""
-        changes = {"fetched_at": format_time(self.clock())}
+        changes = _freshness(self.store.read(topic_id), format_time(self.clock()))
         text = self.store.read_text(topic_id)
         where = str(self.store.directory(topic_id))
         self.store.write_text(topic_id, change_topic_file(text, where, changes))
@@ -249,7 +250,7 @@ class Library:
             ],
         }
         if not staged.failures:
-            changes["fetched_at"] = staged.now
+            changes |= _freshness(self.store.read(topic_id), staged.now)
         where = str(self.store.directory(topic_id))
         text = change_topic_file(self.store.read_text(topic_id), where, changes)
         old = self.store.read_provenance(topic_id)
@@ -321,6 +322,12 @@ def request_digest(request: TopicRequest) -> str:
         [source_table(source) for source in request.sources],
     ]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def _freshness(topic: TopicFile, now: str) -> dict[str, str]:
+    """Return what a complete refresh notes: its time, and no more `stale` set by hand."""
+    marked = topic.status is Status.STALE
+    return {"fetched_at": now} | ({"status": Status.ACTIVE.value} if marked else {})
 
 
 def _describe(plan: Plan, staged: Staged, now: datetime) -> TopicFile:

@@ -33,8 +33,10 @@ def render_origin(topic: TopicFile, record: FileRecord | None, now: datetime) ->
     at = f" @ {record.commit}" if record.commit else ""
     fetched = format_time(topic.fetched_at) if topic.fetched_at else record.fetched_at
     line = f"{record.url}{at}, fetched {fetched}"
+    if not topic.is_stale(now):
+        return line
     since = topic.stale_since(now)
-    return f"{line}, STALE since {format_time(since)}" if since else line
+    return f"{line}, STALE since {format_time(since)}" if since else f"{line}, STALE"
 
 
 def _render_line(topic: TopicFile) -> str:

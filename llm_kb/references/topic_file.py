@@ -36,7 +36,7 @@ _FRONT_MATTER = re.compile(
 
 
 class Status(Enum):
-    """What a topic's owner says of it; staleness by age is computed, not stored."""
+    """What a topic's owner says of it; staleness by age is computed besides."""
 
     ACTIVE = "active"
     STALE = "stale"
@@ -61,7 +61,9 @@ class TopicFile:
     created_by: Mapping[str, str] = field(default_factory=dict)
 
     def is_stale(self, now: datetime) -> bool:
-        """Tell whether the topic's age is past its limit, or its owner gave it up."""
+        """Tell whether its owner says so or gave it up, or its age is past its limit."""
+        if self.status is Status.STALE:
+            return True
         if self.max_age_days == 0:
             return False
         if self.status is Status.OBSOLETE:
@@ -69,10 +71,15 @@ class TopicFile:
         return self.fetched_at is None or (now - self.fetched_at).days > self.max_age_days
 
     def stale_since(self, now: datetime) -> datetime | None:
-        """Return when a stale topic became so; None for a fresh one, or without a date."""
+        """Return when a stale topic became so; None for a fresh one, or without a date.
+
+        One that its owner marked before its age did is held stale from the start:
+        when it was marked is not recorded.
+        """
         if not self.is_stale(now) or self.fetched_at is None:
             return None
-        return self.fetched_at + timedelta(days=self.max_age_days + 1)
+        expiry = self.fetched_at + timedelta(days=self.max_age_days + 1)
+        return expiry if self.max_age_days and expiry <= now else self.fetched_at
 
     def status_at(self, now: datetime) -> Status:
         """Return the status to show: stale where age makes it so."""

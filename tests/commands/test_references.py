@@ -150,6 +150,32 @@ def test_refresh_tells_what_changed(run_llm: RunLlm, remote: Remote, user_dir: P
     assert (answer["topic_id"], answer["changed"], answer["file_count"]) == ("topic-frob", False, 3)
 
 
+@pytest.mark.parametrize("max_age", ["30", "0"])
+def test_a_topic_marked_stale_by_hand_is_so_everywhere_until_it_is_refreshed(
+    run_llm: RunLlm, remote: Remote, max_age: str
+) -> None:
+    create(run_llm, remote, "--max-age-days", max_age)
+    run_llm(["kb", "references", "update", "topic-frob", "--status", "stale"])
+
+    (entry,) = json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
+    assert (entry["status"], entry["is_stale"]) == ("stale", True)
+    since = entry["fetched_at"]
+    found = run_llm(["kb", "references", "search", "on_mount", "--json"]).stdout
+    assert json.loads(found)["results"][0]["stale_since"] == since
+    learned = run_llm(["kb", "learn", "topic-frob", "docs/a"]).stdout
+    assert f", STALE since {since}\n" in learned
+
+    refresh = ["kb", "references", "refresh", "--stale"]
+    assert run_llm(refresh).stdout == "topic-frob: unchanged\n"
+    (entry,) = json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
+    assert (entry["status"], entry["is_stale"]) == ("active", False)
+
+    run_llm(["kb", "references", "update", "topic-frob", "--status", "stale"])
+    remote.write({"new.md": "new"})
+    assert run_llm(refresh).stdout == "topic-frob: 1 added, 0 modified, 0 removed\n"
+    assert run_llm(refresh).stdout == ""
+
+
 def test_refresh_goes_on_after_a_failure_and_says_so(
     run_llm: RunLlm, remote: Remote, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import TopicFileError
+from llm_kb.references.provenance import FileRecord
+from llm_kb.references.recent import render_origin
 from llm_kb.references.sources import GitSource, WebSource
 from llm_kb.references.topic_file import (
     Status,
@@ -149,25 +151,35 @@ def test_what_is_wrong_is_said_with_its_place(old: str, new: str, message: str) 
 
 
 @pytest.mark.parametrize(
-    ("status", "max_age", "age", "stale", "shown"),
+    ("status", "max_age", "age", "since", "shown"),
     [
-        ("active", 30, timedelta(days=30, hours=23), False, "active"),
-        ("active", 30, timedelta(days=31), True, "stale"),
-        ("active", 0, timedelta(days=3000), False, "active"),
-        ("obsolete", 30, timedelta(days=1), True, "obsolete"),
-        ("obsolete", 0, timedelta(days=3000), False, "obsolete"),
-        ("stale", 30, timedelta(days=1), False, "stale"),
+        ("active", 30, timedelta(days=30, hours=23), None, "active"),
+        ("active", 30, timedelta(days=31), 31, "stale"),
+        ("active", 0, timedelta(days=3000), None, "active"),
+        ("obsolete", 30, timedelta(days=1), 0, "obsolete"),
+        ("obsolete", 0, timedelta(days=3000), None, "obsolete"),
+        ("stale", 30, timedelta(days=1), 0, "stale"),
+        ("stale", 30, timedelta(days=40), 31, "stale"),
+        ("stale", 0, timedelta(days=40), 0, "stale"),
     ],
 )
-def test_staleness_is_the_function_of_the_seed(
-    status: str, max_age: int, age: timedelta, stale: bool, shown: str
+def test_staleness_is_told_by_age_or_by_the_owner(
+    status: str, max_age: int, age: timedelta, since: int | None, shown: str
 ) -> None:
     topic = TopicFile(
         id="t", title="T", fetched_at=NOON, max_age_days=max_age, status=Status(status)
     )
-    assert (topic.is_stale(NOON + age), topic.status_at(NOON + age).value) == (stale, shown)
-    since = topic.stale_since(NOON + age)
-    assert since == (NOON + timedelta(days=max_age + 1) if stale else None)
+    now = NOON + age
+    assert (topic.is_stale(now), topic.status_at(now).value) == (since is not None, shown)
+    assert topic.stale_since(now) == (None if since is None else NOON + timedelta(days=since))
+
+
+def test_an_origin_says_stale_even_where_no_date_is_known() -> None:
+    topic = TopicFile(id="t", title="T", status=Status.STALE)
+    record = FileRecord(source=0, url="https://e.org/a", fetched_at="2025-06-15T10:00:00Z")
+    assert render_origin(topic, record, NOON) == (
+        "https://e.org/a, fetched 2025-06-15T10:00:00Z, STALE"
+    )
 
 
 @pytest.mark.parametrize(
