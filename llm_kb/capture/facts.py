@@ -20,7 +20,7 @@ _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 
 
 def gather_facts(directory: Path, entries: Sequence[Entry]) -> tuple[Facts, ...]:
-    """Return the facts of every entry, in their order, with four git processes at most."""
+    """Return the facts of every entry, in their order, with a handful of git processes."""
     times = read_commit_times(directory, (entry.provenance for entry in entries))
     places = {normalize_place(entry.place) for entry in entries if entry.place}
     existing = find_existing(directory, places - {EVERYWHERE})
@@ -70,17 +70,30 @@ def commit_time(data: bytes) -> int:
 
 def find_existing(directory: Path, places: Iterable[str]) -> frozenset[str] | None:
     """Return the paths that HEAD has; None without a commit."""
-    wanted = sorted(place for place in places if _is_path(place))
+    wanted = {place for place in places if _is_path(place)}
     found: set[str] = set()
-    for start in range(0, len(wanted), _PATHS_AT_ONCE):
-        some = wanted[start : start + _PATHS_AT_ONCE]
-        command = ("ls-tree", "-z", "--full-tree", "--name-only", "HEAD", "--", *some)
-        try:
-            listed = run_git("--literal-pathspecs", *command, cwd=directory)
-        except GitError:
-            return None
-        found.update(path.decode(errors="surrogateescape") for path in listed.split(b"\0"))
+    for level in _apart(wanted):
+        for start in range(0, len(level), _PATHS_AT_ONCE):
+            some = level[start : start + _PATHS_AT_ONCE]
+            command = ("ls-tree", "-z", "--full-tree", "--name-only", "HEAD", "--", *some)
+            try:
+                listed = run_git("--literal-pathspecs", *command, cwd=directory)
+            except GitError:
+                return None
+            found.update(path.decode(errors="surrogateescape") for path in listed.split(b"\0"))
     return frozenset(found)
+
+
+def _apart(places: set[str]) -> list[list[str]]:
+    """Return the places by how many of the others lie above them: no list has one above another.
+
+    Asked for a directory and for something in it, `git ls-tree` names only the latter.
+    """
+    levels: dict[int, list[str]] = {}
+    for place in sorted(places):
+        above = sum(str(parent) in places for parent in PurePosixPath(place).parents)
+        levels.setdefault(above, []).append(place)
+    return list(levels.values())
 
 
 def _is_path(place: str) -> bool:

@@ -70,6 +70,17 @@ def test_a_scope_exists_and_was_touched(
     assert gather_facts(repo.path, [conv(scope, first)]) == (expected,)
 
 
+@pytest.mark.parametrize("scopes", [("src/", "src/a"), ("src/a", "src/"), ("src", "src/gone")])
+def test_a_scope_exists_whatever_lies_below_it(
+    history: tuple[Repo, str], scopes: tuple[str, ...]
+) -> None:
+    repo, _ = history
+    facts = gather_facts(repo.path, [*map(conv, scopes), conv("docs")])
+    found = {scope: fact.place_exists for scope, fact in zip(scopes, facts, strict=False)}
+    assert found == {scope: scope != "src/gone" for scope in scopes}
+    assert facts[-1].place_exists
+
+
 def test_an_abbreviated_commit_is_found(history: tuple[Repo, str]) -> None:
     repo, first = history
     (facts,) = gather_facts(repo.path, [conv("src", first[:10])])
