@@ -119,7 +119,10 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
     library = current_library()
     answers = []
     failed = False
-    for topic_id in _chosen(library, topics, stale=stale):
+    chosen = _chosen(library, topics, stale=stale)
+    if not chosen:
+        say("Nothing to refresh: no topic is stale." if stale else "No topics to refresh.")
+    for topic_id in chosen:
         try:
             answers.append(_refresh(library, topic_id, yes=yes))
         except KbError as error:

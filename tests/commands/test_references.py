@@ -138,7 +138,8 @@ def test_refresh_tells_what_changed(run_llm: RunLlm, remote: Remote, user_dir: P
         run_llm(["kb", "references", "refresh", "topic-frob"]).stdout == "topic-frob: unchanged\n"
     )
     remote.write({"new.md": "new"})
-    assert run_llm(["kb", "references", "refresh", "--stale"]).stdout == ""
+    idle = run_llm(["kb", "references", "refresh", "--stale"])
+    assert (idle.stdout, idle.stderr) == ("", "Nothing to refresh: no topic is stale.\n")
     assert run_llm(["kb", "references", "refresh", "--all"]).stdout == (
         "topic-frob: 1 added, 0 modified, 0 removed\n"
     )
@@ -174,6 +175,14 @@ def test_a_topic_marked_stale_by_hand_is_so_everywhere_until_it_is_refreshed(
     remote.write({"new.md": "new"})
     assert run_llm(refresh).stdout == "topic-frob: 1 added, 0 modified, 0 removed\n"
     assert run_llm(refresh).stdout == ""
+
+
+def test_refresh_says_when_there_is_nothing_to_do(run_llm: RunLlm, remote: Remote) -> None:
+    idle = run_llm(["kb", "references", "refresh", "--all"])
+    assert (idle.exit_code, idle.stdout, idle.stderr) == (0, "", "No topics to refresh.\n")
+    create(run_llm, remote)
+    idle = run_llm(["kb", "references", "refresh", "topic-frob", "--stale", "--json"])
+    assert (idle.stdout, idle.stderr) == ("[]\n", "Nothing to refresh: no topic is stale.\n")
 
 
 def test_refresh_goes_on_after_a_failure_and_says_so(
