@@ -131,8 +131,7 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
     if json_:
         click.echo(json_module.dumps(answers, indent=2, ensure_ascii=False))
     for answer in [] if json_ else answers:
-        counts = "{added} added, {modified} modified, {removed} removed".format_map(answer)
-        click.echo(f"{answer['topic_id']}: {counts if answer['changed'] else 'unchanged'}")
+        click.echo(f"{answer['topic_id']}: {_render_counts(answer)}")
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -229,6 +228,13 @@ def _chosen(library: Library, topics: tuple[str, ...], *, stale: bool) -> list[s
             say(f"left out: {problem}")
     now = library.clock()
     return [topic.id for topic in found if not stale or topic.is_stale(now)]
+
+
+def _render_counts(answer: dict[str, Any]) -> str:
+    if not answer["changed"]:
+        return "unchanged"
+    counts = "{added} added, {modified} modified, {removed} removed".format_map(answer)
+    return counts + (f", {answer['restored']} restored" if answer["restored"] else "")
 
 
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:

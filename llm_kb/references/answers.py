@@ -109,6 +109,7 @@ def refreshed_answer(refreshed: Refreshed) -> dict[str, Any]:
         "added": refreshed.added,
         "modified": refreshed.modified,
         "removed": refreshed.removed,
+        "restored": refreshed.restored,
         "file_count": refreshed.file_count,
         "warnings": list(refreshed.warnings),
     }

@@ -32,7 +32,7 @@ from llm_kb.references.pending import PendingPlans
 from llm_kb.references.plan import Plan, TopicRequest, grows_beyond
 from llm_kb.references.planning import check_limits, make_plan
 from llm_kb.references.provenance import Differences, Provenance, compare, total_size
-from llm_kb.references.refreshing import probe_topic
+from llm_kb.references.refreshing import count_restored, probe_topic
 from llm_kb.references.remotes import Remotes, git_policy
 from llm_kb.references.search import Embedder
 from llm_kb.references.sources import source_table
@@ -166,10 +166,11 @@ class Library:
                 )
                 fetcher.fetch(findings.plan)
                 self._stage_refreshed(topic_id, findings.plan, staged)
+                restored = count_restored(old, staged.files)
                 self.store.publish(topic_id, directory)
         _, problems = self._index(topic_id, progress)
         staged.warnings += problems
-        return summarize_refresh(topic_id, old.provenance, staged)
+        return summarize_refresh(topic_id, old.provenance, staged, restored)
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change what a topic's owner says of it; the fetched files stay as they are."""

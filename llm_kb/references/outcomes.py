@@ -35,18 +35,22 @@ class Created:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """What came of a refresh: how many files are new, changed and gone."""
+    """What came of a refresh: how many files are new, changed and gone.
+
+    `restored` ones were edited or lost here, and are as they were fetched again.
+    """
 
     topic_id: str
     changed: bool
     added: int = 0
     modified: int = 0
     removed: int = 0
+    restored: int = 0
     file_count: int = 0
     warnings: tuple[str, ...] = ()
 
 
-def summarize_refresh(topic_id: str, old: Provenance, staged: Staged) -> Refreshed:
+def summarize_refresh(topic_id: str, old: Provenance, staged: Staged, restored: int) -> Refreshed:
     """Count what a refresh has changed."""
     new = staged.files
     changed = sum(old.files[path].hash != new[path].hash for path in old.files.keys() & new)
@@ -56,6 +60,7 @@ def summarize_refresh(topic_id: str, old: Provenance, staged: Staged) -> Refresh
         added=len(new.keys() - old.files),
         modified=changed,
         removed=len(old.files.keys() - new),
+        restored=restored,
         file_count=len(new),
         warnings=tuple(staged.warnings),
     )

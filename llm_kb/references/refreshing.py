@@ -76,6 +76,19 @@ def probe_topic(topic: TopicFile, old: OldTopic, remotes: Remotes) -> Findings:
     return findings
 
 
+def count_restored(old: OldTopic, files: Mapping[str, FileRecord]) -> int:
+    """Count the files that are fetched again only because they were edited or lost here."""
+    recorded = old.provenance.files
+    return sum(
+        # The very record: the file was taken over as it is, whatever it is.
+        path in recorded
+        and record is not recorded[path]
+        and record.hash == recorded[path].hash
+        and not _are_there(old, {path: record})
+        for path, record in files.items()
+    )
+
+
 def _probe(index: int, source: Source, old: OldTopic, remotes: Remotes) -> Probe:
     records = old.provenance.of_source(index)
     # A page's record may name another URL than its source: the one a redirect led to.

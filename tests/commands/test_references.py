@@ -177,6 +177,16 @@ def test_a_topic_marked_stale_by_hand_is_so_everywhere_until_it_is_refreshed(
     assert run_llm(refresh).stdout == ""
 
 
+def test_refresh_counts_the_files_it_restores(
+    run_llm: RunLlm, remote: Remote, user_dir: Path
+) -> None:
+    create(run_llm, remote)
+    (user_dir / "kb" / "references" / "topic-frob" / "README.md").write_text("edited here")
+    refresh = ["kb", "references", "refresh", "topic-frob"]
+    assert run_llm(refresh).stdout == "topic-frob: 0 added, 0 modified, 0 removed, 1 restored\n"
+    assert run_llm(refresh).stdout == "topic-frob: unchanged\n"
+
+
 def test_refresh_says_when_there_is_nothing_to_do(run_llm: RunLlm, remote: Remote) -> None:
     idle = run_llm(["kb", "references", "refresh", "--all"])
     assert (idle.exit_code, idle.stdout, idle.stderr) == (0, "", "No topics to refresh.\n")

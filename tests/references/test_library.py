@@ -462,8 +462,25 @@ def test_refresh_brings_back_files_that_were_lost_or_edited(
     assert library.verify("topic-frob") == Differences(
         missing=("README.md",), modified=("docs/guide.md",)
     )
-    library.refresh("topic-frob", never)
+    refreshed = library.refresh("topic-frob", never)
     assert files_of(library) == before
+    assert refreshed == Refreshed(topic_id="topic-frob", changed=True, restored=2, file_count=3)
+
+
+def test_files_that_changed_at_their_source_or_could_not_be_fetched_are_not_restored(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    page = WebSource(url=site.put("/a", PAGE))
+    library.create(request(GitSource(url=remote.url), page), yes)
+    root = library.store.directory("topic-frob")
+    for path in library.store.read("topic-frob").files:
+        (root / path).write_text("edited here")
+    site.answers.clear()
+    remote.write({"README.md": "# Changed\n"})
+    refreshed = library.refresh("topic-frob", never)
+    # README.md is the source's; the other two files of the repository are as before.
+    assert (refreshed.added, refreshed.modified, refreshed.removed) == (0, 1, 0)
+    assert (refreshed.restored, len(refreshed.warnings)) == (2, 1)
 
 
 def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Remote) -> None:
