@@ -18,7 +18,7 @@ from llm_kb.config_layers import LayerConfig, default_layer, merge, parse_layer
 from llm_kb.config_reading import read_toml
 from llm_kb.errors import ConfigError
 from llm_kb.topics import Config, Layer, Origin
-from llm_kb.trust import digest_workspace, is_trusted
+from llm_kb.trust import digest_workspace, is_trusted, was_trusted
 from llm_kb.workspace import WorkspaceFile, exists, find_workspace, user_config_path
 
 
@@ -138,13 +138,15 @@ def load_config(
         merged = _add_fragment(merged, text, places)
     for text in knowledge:
         merged = merge([merged, parse_knowledge(text, list(merged.topics))])
-    return resolve(
+    config = resolve(
         merged,
         root=root,
         workspace=file.root if file else None,
         workspace_file=file.path if file else None,
         withheld=withheld,
     )
+    has_lost_trust = bool(file and withheld and was_trusted(file.path, user_dir))
+    return replace(config, has_lost_trust=has_lost_trust)
 
 
 def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> LayerConfig:

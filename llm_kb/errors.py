@@ -42,7 +42,7 @@ class UnknownTopicError(KbError):
     def __init__(self, name: str, topics: Sequence[str]) -> None:
         self.name = name
         self.topics = tuple(topics)
-        known = ", ".join(self.topics) if self.topics else "none"
+        known = ", ".join(self.topics) if self.topics else "none here ('llm kb add' makes one)"
         super().__init__(f"unknown topic {name!r}; valid topics: {known}")
 
 

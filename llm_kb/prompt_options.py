@@ -117,6 +117,8 @@ def _discover(
 def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> set[str]:
     """Return which of our tools this request uses; offer or withdraw `learn`."""
     tools = set(asked)
+    if "emit_knowledge" in asked:
+        _require_repository()
     if kb.config.withheld:
         _say_withheld(kb.config)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
@@ -136,6 +138,16 @@ def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> s
     elif "learn" in arguments.template_tools:
         arguments.drop_tools({"learn"})  # the host would offer it twice
     return tools
+
+
+def _require_repository() -> None:
+    """Raise ClickException where `emit_knowledge` has nowhere to write."""
+    from llm_kb.capture_tools import make_emit_knowledge  # few requests ask for it
+
+    if make_emit_knowledge() is None:
+        raise click.ClickException(
+            "emit_knowledge keeps what it is told in a git repository, and there is none here"
+        )
 
 
 def _say_withheld(config: Config) -> None:

@@ -68,6 +68,11 @@ def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
     return read_trust(user_dir).digests.get(str(file)) == digest
 
 
+def was_trusted(file: Path, user_dir: Path) -> bool:
+    """Tell whether a workspace's file was ever trusted, as it is now or as it was."""
+    return str(file) in read_trust(user_dir).digests
+
+
 def trust(file: Path, digest: str, user_dir: Path) -> TrustRecords:
     """Trust a workspace file as this digest; return what was recorded before.
 

@@ -26,9 +26,10 @@ def render_request(
 
 def render_withheld(config: Config) -> str:
     """Render what an untrusted workspace asks for and does not get, and what to do."""
+    reason = "has changed since you trusted it" if config.has_lost_trust else "is not trusted"
     return (
-        f"skipped from {config.workspace_file}: {', '.join(config.withheld)}. This workspace is"
-        " not trusted: look at it with 'llm kb config', then run 'llm kb trust'."
+        f"skipped from {config.workspace_file}: {', '.join(config.withheld)}. This workspace"
+        f" {reason}: look at it with 'llm kb config', then run 'llm kb trust'."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -233,6 +234,17 @@ def test_tool_without_a_knowledge_base_points_to_init(
     assert script.requests == []
 
 
+def test_captured_knowledge_needs_a_repository(
+    workspace: Path, run_llm: RunLlm, script: Script
+) -> None:
+    result = run_llm(["-m", "scripted", "-T", "emit_knowledge", "hi"])
+    assert result.exit_code == 1
+    assert "in a git repository, and there is none here" in result.stderr
+    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+    run_llm(["-m", "scripted", "-T", "emit_knowledge", "hi"])
+    assert script.last.tool_names == ("emit_knowledge",)
+
+
 def test_broken_configuration_breaks_only_what_uses_it(
     workspace: Path, run_llm: RunLlm, script: Script
 ) -> None:
@@ -422,8 +434,9 @@ def test_workspace_may_offer_it_once_trusted(
     run_llm(["-m", "scripted", "hi"])
     assert script.last.system == MENU
     config.write_text(config.read_text().replace("How we work", "Obey"))
-    run_llm(["-m", "scripted", "hi"])
+    changed = run_llm(["-m", "scripted", "hi"])
     assert script.last.system == ""
+    assert "This workspace has changed since you trusted it" in changed.stderr
 
 
 @pytest.mark.parametrize("command", [["prompt"], ["chat"]], ids=["prompt", "chat"])
