@@ -122,6 +122,8 @@ class Library:
                 return self._carry_out(plan, self._remotes(repositories), progress)
         except BaseException:
             self.pending.add(plan, format_time(self.clock()))
+            if self._is_made(plan.request):  # and it was the index that failed
+                self._settle(plan.request)
             raise
 
     def refresh(
@@ -212,6 +214,7 @@ class Library:
                 provenance = Provenance(request=request_digest(request), files=staged.files)
                 staged_store.write_provenance(directory.name, provenance)
                 self.store.publish(request.topic_id, directory)
+            self._settle(request)
         chunks, problems = self._index(request.topic_id, progress)
         return Created(
             topic_id=request.topic_id,
@@ -289,15 +292,31 @@ class Library:
         """
         if not self.store.exists(request.topic_id):
             return None
-        provenance = self.store.read_provenance(request.topic_id)
-        if provenance.request != request_digest(request):
+        if not self._is_made(request):
             raise TopicExistsError(request.topic_id)
         report = update_index(self.store.directory(request.topic_id))
         return Created(
             topic_id=request.topic_id,
-            file_count=len(provenance.files),
+            file_count=len(self.store.read_provenance(request.topic_id).files),
             chunk_count=report.chunks,
         )
+
+    def _is_made(self, request: TopicRequest) -> bool:
+        """Tell whether there is a topic that this very request has made."""
+        if not self.store.exists(request.topic_id):
+            return False
+        made_by = self.store.read_provenance(request.topic_id).request
+        return made_by == request_digest(request)
+
+    def _settle(self, request: TopicRequest) -> None:
+        """Drop the plans that waited to do what was done now.
+
+        Left there, one of them could bring the topic back after it was deleted.
+        """
+        done = request_digest(request)
+        for waiting in self.pending.list():
+            if request_digest(waiting.plan.request) == done:
+                self.pending.drop(waiting.plan.id)
 
     def _repositories(self) -> Repositories:
         return Repositories(git_policy(self.settings, self.resolver))

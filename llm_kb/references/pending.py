@@ -82,6 +82,10 @@ class PendingPlans:
             raise UnknownPlanError(plan_id, "another process has just used it") from error
         return plan
 
+    def drop(self, plan_id: str) -> None:
+        """Forget a plan, which another process may have used already."""
+        self._path(plan_id).unlink(missing_ok=True)
+
     def take_approved(self, plan: Plan) -> bool:
         """Tell whether this very plan has been approved, and use that up."""
         try:

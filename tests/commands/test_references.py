@@ -236,6 +236,16 @@ def test_create_without_a_terminal_stores_the_plan(run_llm: RunLlm, remote: Remo
     assert json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout) == []
 
 
+def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: Remote) -> None:
+    run_llm(["kb", "references", "create", "--title", "Frob", "--git", remote.url])
+    (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
+    create(run_llm, remote)
+    run_llm(["kb", "references", "delete", "topic-frob", "-y"])
+    again = run_llm(["kb", "references", "approve", pending["id"]])
+    assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
+    assert run_llm(["kb", "references", "pending"]).stderr == "No plans wait.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -20,7 +20,7 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.index import index_path
 from llm_kb.references.library import Library
-from llm_kb.references.outcomes import Created, Refreshed
+from llm_kb.references.outcomes import Created, Progress, Refreshed
 from llm_kb.references.plan import Plan, TopicRequest
 from llm_kb.references.provenance import Differences
 from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Source, WebSource
@@ -268,6 +268,47 @@ def test_a_pending_plan_is_carried_out_once(library: Library, remote: Remote) ->
     assert list(files_of(library)) == ["README.md", "docs/guide.md", "src/frob.py"]
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
         library.carry_out(plan.id)
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["same plan", "later commit"])
+def test_a_topic_once_made_leaves_no_plan_that_could_bring_it_back(
+    library: Library, remote: Remote, later: bool
+) -> None:
+    wanted = request(GitSource(url=remote.url))
+    plan = library.plan(replace(wanted, created_by={"ghost": "a model"}))
+    other = library.plan(replace(wanted, topic_id="topic-other"))
+    for waiting in (plan, other):
+        library.pending.add(waiting, "2025-06-15T10:00:00Z")
+    if later:
+        remote.write({"later.md": "later"})
+    library.create(wanted, yes)
+    library.delete("topic-frob")
+    with pytest.raises(UnknownPlanError, match="it was used or dropped"):
+        library.carry_out(plan.id)
+    assert [pending.plan for pending in library.pending.list()] == [other]
+
+
+def test_a_denied_or_failed_request_leaves_its_plan(library: Library, remote: Remote) -> None:
+    wanted = request(GitSource(url=remote.url))
+    plan = library.plan(wanted)
+    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    with pytest.raises(DeniedError):
+        library.create(wanted, lambda plan: False)
+    assert [pending.plan for pending in library.pending.list()] == [plan]
+
+
+def test_a_plan_is_used_up_although_the_index_was_interrupted(
+    library: Library, remote: Remote
+) -> None:
+    plan = library.plan(request(GitSource(url=remote.url)))
+    library.pending.add(plan, "2025-06-15T10:00:00Z")
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        library.carry_out(plan.id, Progress(indexing=interrupt))
+    assert (library.store.ids(), library.pending.list()) == (["topic-frob"], [])
 
 
 def test_a_plan_whose_execution_failed_still_waits(library: Library, site: Site) -> None:
