@@ -18,7 +18,7 @@ from llm_kb.capture.entries import (
     id_number,
 )
 from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
-from llm_kb.capture.likeness import find_duplicate, find_nearest
+from llm_kb.capture.likeness import find_duplicate, find_nearest, without_stars
 from llm_kb.plain_text import one_line, shorten
 
 MAX_FIELD_CHARS = 2000
@@ -114,6 +114,8 @@ def parse_emission(
             fields[name] = clean(str(value))
     if problems:
         raise InvalidEntryError(problems)
+    if kind.place:
+        fields[kind.place] = without_stars(str(fields[kind.place]))
     if kind is CONVENTION:
         fields.setdefault("stability", "provisional")
     return Entry(kind, fields)

@@ -39,6 +39,8 @@ def _facts_of(
     if not entry.place:
         return Facts(recorded_at=at)
     place = normalize_place(entry.place)
+    if place != EVERYWHERE and set(place) & set("*?") and place not in (existing or ()):
+        return Facts(recorded_at=at)  # somebody's pattern: of no path, so nothing can be said
     changes = touches.get(place, ())
     return Facts(
         recorded_at=at,

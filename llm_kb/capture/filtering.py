@@ -6,13 +6,15 @@ from dataclasses import replace
 from functools import cache
 
 from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.likeness import without_stars
 
 
 def scope_matches(scope: str, file: str) -> bool:
     """Tell whether a scope covers a file; both are paths below the repository's root.
 
-    `*` covers everything, `dir/` and `dir` what is beneath, and a path itself.
+    `*` covers everything, `dir/`, `dir/**` and `dir` what is beneath, and a path itself.
     """
+    scope = without_stars(scope)
     if scope == "*":
         return True
     scope, file = scope.removeprefix("./"), file.removeprefix("./")

@@ -25,11 +25,22 @@ def dedup_key(entry: Entry) -> tuple[str, str | None, str]:
 
 
 def normalize_place(place: str) -> str:
-    """Return a scope as it is compared: `./src/`, `src/` and `src` are one place."""
-    plain = place.strip()
+    """Return a scope as it is compared: `./src/`, `src/**` and `src` are one place."""
+    plain = without_stars(place.strip())
     while plain.startswith("./"):
         plain = plain[2:].lstrip("/")
     return plain.rstrip("/") or plain
+
+
+def without_stars(place: str) -> str:
+    """Return the directory that `src/**` and `src/*` mean, `src/`; of stars alone, `*`."""
+    parts = place.split("/")
+    count = len(parts)
+    while parts and parts[-1] in {"*", "**"}:
+        parts.pop()
+    if not parts:
+        return "*"
+    return place if len(parts) == count else "/".join(parts) + "/"
 
 
 def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:

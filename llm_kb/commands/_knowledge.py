@@ -10,7 +10,8 @@ from click.shell_completion import CompletionItem
 
 from llm_kb.capture.emission import clean
 from llm_kb.capture.entries import ANTI_PATTERN, Kind, KnowledgeStore
-from llm_kb.capture.likeness import dedup_key
+from llm_kb.capture.facts import EVERYWHERE
+from llm_kb.capture.likeness import dedup_key, without_stars
 from llm_kb.capture.older import load_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.errors import KbError
@@ -25,12 +26,28 @@ def find_here() -> Path:
     return here
 
 
-def find_place(file: str) -> str:
-    """Return a path, given relative to the current directory, below the repository's root."""
-    root = require_repository(find_here()).root
-    place = os.path.relpath(find_here() / file, root).replace(os.sep, "/")
-    # `dir/` covers only what is beneath, so the slash is part of the question.
-    return place + "/" if file.endswith("/") and place != "." else place
+def find_place(typed: str) -> str:
+    """Return a path, given relative to the current directory, below the repository's root.
+
+    `*`, and the root itself, is everything.
+    """
+    here = find_here()
+    root = require_repository(here).root
+    path = without_stars(typed.strip())
+    if path == EVERYWHERE:
+        return path
+    place = os.path.relpath(here / path, root).replace(os.sep, "/")
+    if place == ".":
+        return EVERYWHERE
+    if place.split("/")[0] == "..":
+        raise click.UsageError(f"{typed!r} lies outside the repository, {str(root)!r}")
+    if set(path) & set("*?") and not os.path.lexists(here / path):
+        raise click.UsageError(
+            f"{typed!r} is a pattern; give a directory such as 'src/', a file, "
+            "or '*' for everything"
+        )
+    # `dir/` covers only what is beneath, so the slash is part of the place.
+    return place + "/" if path.endswith("/") else place
 
 
 def parse_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:

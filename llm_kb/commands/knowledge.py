@@ -106,7 +106,8 @@ def add(
     """
     Add an entry
 
-    Nothing is added when an entry already says the same of the same place.
+    Nothing is added when an entry already says the same of the same place. A PATH
+    is relative to the current directory.
 
     \b
         llm kb knowledge add --type convention --scope src/ \\
@@ -116,6 +117,10 @@ def add(
         llm kb knowledge add --type anti-pattern \\
           --pattern 'shell=True' --instead 'a list of arguments'
     """
+    for name in ("scope", "module"):
+        path = fields[name]
+        if path and path.strip():
+            fields[name] = find_place(path)
     try:
         entry = parse_emission(
             {"--type": type_.replace("-", "_"), **fields}, tag="--type", where="--"

@@ -49,6 +49,11 @@ def anti_pattern(pattern: str) -> Entry:
             id="stability",
         ),
         pytest.param(
+            {"entry_type": "convention", "scope": "src/**", "rule": "r"},
+            Entry(CONVENTION, {"scope": "src/", "rule": "r", "stability": "provisional"}),
+            id="stars after a directory are that directory",
+        ),
+        pytest.param(
             {"entry_type": "boundary", "module": "m/", "owns": "o", "boundary": "b"},
             Entry(BOUNDARY, {"module": "m/", "owns": "o", "boundary": "b"}),
             id="boundary",

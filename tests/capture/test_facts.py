@@ -53,17 +53,23 @@ def history(repo: Repo) -> tuple[Repo, str]:
         ("src/a", True, 1),
         ("docs", True, 2),
         ("*", True, 3),
+        ("**", True, 3),
+        ("src/**", True, 2),
+        ("./src/*", True, 2),
+        ("gone/**", False, 0),
+        ("*/a", None, None),
         ("sr", False, 0),
         ("gone/", False, 0),
         ("../outside", False, 0),
         ("/etc", False, 0),
-        (":(glob)**", False, 0),
+        (":(glob)**", None, None),
+        (":(top)src", False, 0),
         ("-x", False, 0),
         ("nul\0byte", False, 0),
     ],
 )
 def test_a_scope_exists_and_was_touched(
-    history: tuple[Repo, str], scope: str, exists: bool, touched: int
+    history: tuple[Repo, str], scope: str, exists: bool | None, touched: int | None
 ) -> None:
     repo, first = history
     expected = Facts(recorded_at=START, place_exists=exists, touched=touched)

@@ -23,6 +23,14 @@ from llm_kb.capture.filtering import filter_by_file, scope_matches
         ("./src/", "src/a.rs", True),
         ("src/", "./src/a.rs", True),
         ("", "a", False),
+        ("src/**", "src/b/a.rs", True),
+        ("src/*", "src/a.rs", True),
+        ("src/**/*", "./src/a.rs", True),
+        ("./src/**", "src/a.rs", True),
+        ("src/**", "src", False),
+        ("src/**", "srcs/a.rs", False),
+        ("**", "any/file.rs", True),
+        ("src/*.rs", "src/a.rs", False),
     ],
 )
 def test_scopes(scope: str, file: str, expected: bool) -> None:

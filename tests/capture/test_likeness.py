@@ -46,7 +46,19 @@ def test_normalizing_twice_changes_nothing(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("place", "expected"),
-    [("src/", "src"), ("./src//", "src"), (".//src", "src"), ("*", "*"), ("/", "/"), (" a ", "a")],
+    [
+        ("src/", "src"),
+        ("./src//", "src"),
+        (".//src", "src"),
+        ("*", "*"),
+        ("/", "/"),
+        (" a ", "a"),
+        ("", ""),
+        ("src/**", "src"),
+        (" ./src/* ", "src"),
+        ("**/*", "*"),
+        ("src/*.py", "src/*.py"),
+    ],
 )
 def test_normalize_place(place: str, expected: str) -> None:
     assert normalize_place(place) == expected

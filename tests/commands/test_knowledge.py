@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
 from llm_kb.capture.schemas import SCHEMAS
+from llm_kb.capture_tools import make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
 
@@ -167,6 +169,78 @@ def test_listing_for_a_file(repo: Repo, run_llm: RunLlm, monkeypatch: pytest.Mon
         listed = json.loads(run_llm([*KNOWLEDGE, "list", "--scope", file, "--json"]).stdout)
         found.append(len(listed["conventions"]))
     assert found == [1, 1, 0, 1, 1, 0, 1]
+
+
+@pytest.fixture
+def repo_with_src(repo: Repo) -> Repo:
+    """A repository with a directory to type paths in, and a file that looks like a pattern."""
+    repo.commit("src", **{"src__odd*": ""})
+    return repo
+
+
+@pytest.mark.parametrize(
+    ("place", "typed", "stored"),
+    [
+        (".", "src/", "src/"),
+        (".", "./src", "src"),
+        (".", "src/**", "src/"),
+        (".", ".", "*"),
+        ("src", "x/", "src/x/"),
+        ("src", "x.py", "src/x.py"),
+        ("src", "../docs", "docs"),
+        ("src", ".", "src"),
+        ("src", "./", "src/"),
+        ("src", "./*", "src/"),
+        ("src", "x/**/*", "src/x/"),
+        ("src", "..", "*"),
+        ("src", "../**", "*"),
+        ("src", "*", "*"),
+        ("src", "**", "*"),
+        ("src", "[id].tsx", "src/[id].tsx"),
+        ("src", "odd*", "src/odd*"),
+    ],
+)
+def test_a_place_is_typed_from_here_and_kept_from_the_root(
+    repo_with_src: Repo, run_llm: RunLlm, place: str, typed: str, stored: str
+) -> None:
+    os.chdir(repo_with_src.path / place)
+    for args in (
+        ["--type", "convention", "--scope", typed, "--rule", "r"],
+        ["--type", "boundary", "--module", typed, "--owns", "o", "--boundary", "b"],
+    ):
+        assert run_llm([*KNOWLEDGE, "add", *args]).exit_code == 0
+    listed = json.loads(run_llm([*KNOWLEDGE, "list", "--scope", typed, "--json"]).stdout)
+    assert [entry["scope"] for entry in listed["conventions"]] == [stored]
+    assert [entry["module"] for entry in listed["boundaries"]] == [stored]
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("src/*.py", "'src/*.py' is a pattern; give a directory such as 'src/', a file, or '*'"),
+        ("../else", "'../else' lies outside the repository"),
+    ],
+)
+def test_what_is_no_place_here_is_refused(
+    repo: Repo, run_llm: RunLlm, typed: str, message: str
+) -> None:
+    for args in (["add", *CONVENTION[3:5], "--rule", "r"], ["list"]):
+        result = run_llm([*KNOWLEDGE, *args, "--scope", typed])
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert message in result.stderr
+    assert repo.git("for-each-ref", "refs/notes") == ""
+
+
+def test_what_a_model_hands_over_is_relative_to_the_root_wherever_it_runs(
+    repo_with_src: Repo, run_llm: RunLlm
+) -> None:
+    os.chdir(repo_with_src.path / "src")
+    assert run_llm([*KNOWLEDGE, "annotate"], input=json.dumps(LIVE)).exit_code == 0
+    tool = make_emit_tool()
+    assert tool.implementation is not None
+    tool.implementation(entry_type="convention", scope="docs/**", rule="r")
+    scopes = [entry["scope"] for entry in repo_with_src.note_json()["conventions"]]
+    assert scopes == ["src/", "docs/"]
 
 
 def test_json_is_the_store_to_the_byte(repo: Repo, run_llm: RunLlm) -> None:
