@@ -74,7 +74,7 @@ class References(llm.Toolbox):
             created_by=self._created_by,
             protocols=library.settings.allow_protocols,
         )
-        created = library.create(request, lambda plan: self._ask(library, plan))
+        created = library.create(request, lambda plan: self._ask(library, plan), resumes=True)
         for warning in created.warnings:
             _say(warning)
         return created_answer(created)

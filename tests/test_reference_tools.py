@@ -15,6 +15,7 @@ from llm.models import EmbeddingModel
 from llm.plugins import pm
 
 from llm_kb.reference_tools import approve_plan, current_library, make_references
+from llm_kb.references.errors import ApprovalNeededError, TopicExistsError
 from llm_kb.references.plan import Plan
 from llm_kb.references.tool_texts import ALL
 from tests.conftest import RunLlm
@@ -232,6 +233,18 @@ def test_a_paused_chain_goes_on_once_the_plan_is_approved(script: Script, remote
     created = call(toolbox, "reference_topic_create", **paused.value.tool_call.arguments)
     assert created["file_count"] == 1
     assert current_library().pending.list() == []
+
+
+def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
+    run_llm: RunLlm, remote: Remote
+) -> None:
+    with pytest.raises(ApprovalNeededError) as needed:
+        call(make_references(), "reference_topic_create", **fields(remote))
+    run_llm(["kb", "references", "approve", needed.value.plan_id])
+    created = call(make_references(), "reference_topic_create", **fields(remote))
+    assert created["topic_id"] == "topic-frob-widgets"
+    with pytest.raises(TopicExistsError, match="topic-frob-widgets"):
+        call(make_references(), "reference_topic_create", **fields(remote, body="Other words."))
 
 
 @pytest.mark.parametrize(

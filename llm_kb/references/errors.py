@@ -84,8 +84,9 @@ class TopicExistsError(KbError):
     def __init__(self, topic_id: str) -> None:
         self.topic_id = topic_id
         super().__init__(
-            f"reference topic {topic_id!r} exists already: search it, ask the operator to run "
-            f"`llm kb references refresh {topic_id}`, or choose another title"
+            f"there is a reference topic {topic_id!r} already: search it, change what is said of "
+            f"it (`llm kb references update {topic_id}`), have the operator fetch it anew "
+            f"(`llm kb references refresh {topic_id}`), or choose another title"
         )
 
 

@@ -91,18 +91,26 @@ class Library:
             return make_plan(request, self._remotes(repositories), progress.asking)
 
     def create(
-        self, request: TopicRequest, approve: Approve, progress: Progress = SILENT
+        self,
+        request: TopicRequest,
+        approve: Approve,
+        progress: Progress = SILENT,
+        *,
+        resumes: bool = False,
     ) -> Created:
         """Plan a topic, have the plan approved, and carry it out.
 
         A plan approved before under `llm kb references approve` is not asked about
         again. Where the sources change between plan and fetch the new plan is asked
-        about, once. Raises KbError.
+        about, once. With `resumes`, a request that has made its topic already is
+        answered with that topic: a chain that was paused for the approval asks
+        again after it was given. Raises KbError, TopicExistsError among them.
         """
         self.store.clean()
-        finished = self._finished(request)
-        if finished:
-            return finished
+        if self.store.exists(request.topic_id):
+            if resumes and self._is_made(request):
+                return self._made(request)
+            raise TopicExistsError(request.topic_id)
         with self._repositories() as repositories:
             remotes = self._remotes(repositories)
             plan = make_plan(request, remotes, progress.asking)
@@ -285,15 +293,8 @@ class Library:
         if not self.pending.take_approved(plan) and not approve(plan):
             raise DeniedError(plan.request.title, plan.summary)
 
-    def _finished(self, request: TopicRequest) -> Created | None:
-        """Return the topic this very request has made already; raise for any other's.
-
-        A chain that was paused for the approval asks again after it was given.
-        """
-        if not self.store.exists(request.topic_id):
-            return None
-        if not self._is_made(request):
-            raise TopicExistsError(request.topic_id)
+    def _made(self, request: TopicRequest) -> Created:
+        """Return what came of a request that was carried out before."""
         report = update_index(self.store.directory(request.topic_id))
         return Created(
             topic_id=request.topic_id,

@@ -236,6 +236,17 @@ def test_create_without_a_terminal_stores_the_plan(run_llm: RunLlm, remote: Remo
     assert json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout) == []
 
 
+def test_a_title_that_is_taken_is_an_error_that_names_its_topic(
+    run_llm: RunLlm, remote: Remote
+) -> None:
+    create(run_llm, remote)
+    again = run_llm(["kb", "references", "create", "--title", "Frob", "--git", remote.url, "-y"])
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert "there is a reference topic 'topic-frob' already" in again.stderr
+    assert "llm kb references update topic-frob" in again.stderr
+    assert "llm kb references refresh topic-frob" in again.stderr
+
+
 def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: Remote) -> None:
     run_llm(["kb", "references", "create", "--title", "Frob", "--git", remote.url])
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)

@@ -230,9 +230,11 @@ def test_denial_fetches_nothing_and_suggests_paths(library: Library, remote: Rem
 def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
     first = library.create(wanted, yes)
-    assert library.create(wanted, never) == first
+    with pytest.raises(TopicExistsError, match="`llm kb references refresh topic-frob`"):
+        library.create(wanted, never)
+    assert library.create(wanted, never, resumes=True) == first
     with pytest.raises(TopicExistsError, match="topic-frob"):
-        library.create(replace(wanted, body="Another."), never)
+        library.create(replace(wanted, body="Another."), never, resumes=True)
 
 
 @pytest.mark.parametrize(
