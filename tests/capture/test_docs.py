@@ -34,6 +34,14 @@ def test_every_choice_is_documented(word: str) -> None:
     assert f"`{word}`" in TEXT
 
 
+def test_every_argument_of_the_tool_is_documented() -> None:
+    section = TEXT.split("## From a model\n")[1].split("\n## ")[0]
+    kinds = {kind.name for kind in KINDS}
+    fields = {name for kind in KINDS for name in kind.settable}
+    missing = {n for n in {"entry_type"} | kinds | fields if f"`{n}`" not in section}
+    assert missing == set()
+
+
 def test_the_annotation_that_is_shown_is_valid() -> None:
     example = TEXT.split("```json\n")[1].split("```")[0]
     live = parse_live_input(example)
