@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.capture.briefing import Briefing, Excerpt, FileChange, choose_files, render_briefing
-from llm_kb.capture.errors import NoCommitError, UnknownCommitError
+from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
 from llm_kb.git import GitError, read_git, run_git
 
 MAX_MESSAGE_BYTES = 10_000
@@ -16,6 +17,11 @@ _MAX_NUMSTAT_BYTES = 1_000_000
 
 _LOG = ("log", "-1", "--no-show-signature")
 # Whatever `log.showSignature` says: checking one runs a program that the repository names.
+
+
+_RANGE = re.compile(r"\.{2,3}")
+_GOING_BACK = re.compile(r"(?P<start>.+?)(?P<steps>(?:~[0-9]{0,9}|\^)+)")
+# `HEAD~2^`: each goes to a first parent. `HEAD^2` is another branch, and no matter of length.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +44,33 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
     except GitError as error:
         if revisions == ("HEAD",):
             raise NoCommitError(directory) from error
+        _check_length(directory, revisions)
         raise UnknownCommitError(" ".join(revisions)) from error
     lines = [line.split() for line in listed.splitlines()]
     commits = tuple(ids[0] for ids in lines if len(ids) <= 2)
     return CommitRange(commits=commits, merges=len(lines) - len(commits))
+
+
+def _check_length(directory: Path, revisions: Sequence[str]) -> None:
+    """Raise ShortHistoryError for the first name that goes back further than the history."""
+    for revision in revisions:
+        for name in _RANGE.split(revision.removeprefix("^")):
+            found = _GOING_BACK.fullmatch(name)
+            if not found:
+                continue
+            command = ("rev-list", "--count", "--first-parent", "--end-of-options", found["start"])
+            try:
+                count = int(run_git(*command, "--", cwd=directory))
+            except GitError:
+                continue  # its start is unknown already
+            if _count_steps(found["steps"]) >= count:
+                said = run_git("rev-parse", "--is-shallow-repository", cwd=directory)
+                is_shallow = said.strip() == b"true"
+                raise ShortHistoryError(name, found["start"], count, is_shallow=is_shallow)
+
+
+def _count_steps(steps: str) -> int:
+    return sum(1 if step == "" else int(step) for step in re.split("[~^]", steps)[1:])
 
 
 def read_subject(directory: Path, commit: str) -> str:

@@ -38,6 +38,24 @@ class UnknownCommitError(KbError):
         super().__init__(f"no commit is called {name!r} in this repository")
 
 
+class ShortHistoryError(KbError):
+    """A name such as `HEAD~20` in a history that does not go back so far."""
+
+    def __init__(self, name: str, start: str, count: int, *, is_shallow: bool) -> None:
+        self.name = name
+        self.start = start
+        self.count = count
+        self.is_shallow = is_shallow
+        furthest = f"{start}~{count - 1}" if count > 1 else start
+        message = (
+            f"there is no {name!r} in this repository, whose history is shorter: "
+            f"ask for fewer commits, {furthest!r} is the first"
+        )
+        if is_shallow:
+            message += "; this clone is shallow, `git fetch --unshallow` gets the rest"
+        super().__init__(message)
+
+
 class IdentityError(KbError):
     """A repository whose user git does not know."""
 

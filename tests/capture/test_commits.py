@@ -13,7 +13,7 @@ from llm_kb.capture.commits import (
     read_subject,
     resolve_commits,
 )
-from llm_kb.capture.errors import NoCommitError, UnknownCommitError
+from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
 from tests.capture.repositories import Repo, make_empty_repo
 
 
@@ -44,6 +44,45 @@ def test_merges_are_left_out_and_counted(repo: Repo) -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "--all", "--output=x", "a b", ""])
 def test_what_is_no_revision_is_an_error(repo: Repo, name: str) -> None:
+    with pytest.raises(UnknownCommitError, match="no commit is called"):
+        resolve_commits(repo.path, (name,))
+
+
+@pytest.mark.parametrize(
+    ("revision", "name", "start"),
+    [
+        ("HEAD~20..HEAD", "HEAD~20", "HEAD"),
+        ("HEAD~3", "HEAD~3", "HEAD"),
+        ("HEAD^^^..", "HEAD^^^", "HEAD"),
+        ("main~2~...HEAD", "main~2~", "main"),
+        ("^HEAD~3", "HEAD~3", "HEAD"),
+        ("HEAD..HEAD~99", "HEAD~99", "HEAD"),
+    ],
+)
+def test_a_history_that_does_not_go_back_so_far(
+    repo: Repo, revision: str, name: str, start: str
+) -> None:
+    repo.commit("second")
+    repo.commit("third")
+    with pytest.raises(ShortHistoryError) as caught:
+        resolve_commits(repo.path, (revision,))
+    assert str(caught.value) == (
+        f"there is no {name!r} in this repository, whose history is shorter: "
+        f"ask for fewer commits, '{start}~2' is the first"
+    )
+
+
+def test_the_history_of_one_commit_and_of_a_shallow_clone(repo: Repo, tmp_path: Path) -> None:
+    with pytest.raises(ShortHistoryError, match=r"fewer commits, 'HEAD' is the first$"):
+        resolve_commits(repo.path, ("HEAD~1..HEAD",))
+    repo.commit("second")
+    repo.git("clone", "--quiet", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
+    with pytest.raises(ShortHistoryError, match=r"shallow, `git fetch --unshallow` gets the rest$"):
+        resolve_commits(tmp_path / "shallow", ("HEAD~1..HEAD",))
+
+
+@pytest.mark.parametrize("name", ["HEAD^2", "nothing~20..HEAD", "HEAD~0..nothing", "--all~9"])
+def test_what_is_unknown_for_another_reason_than_length(repo: Repo, name: str) -> None:
     with pytest.raises(UnknownCommitError, match="no commit is called"):
         resolve_commits(repo.path, (name,))
 
