@@ -16,6 +16,7 @@ import llm
 from llm_kb.config_files import load_config
 from llm_kb.references import tool_texts
 from llm_kb.references.answers import created_answer, topic_entry, topic_hit_entry
+from llm_kb.references.arguments import check_arguments
 from llm_kb.references.asking import ask, find_topics
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library, open_library
@@ -63,7 +64,7 @@ class References(llm.Toolbox):
                 input_schema=text.schema,
                 # Not the bound method: the host would log its toolbox under the part of
                 # the tool's name before the first `_`, and could not continue with that.
-                implementation=partial(implementations[text.name]),
+                implementation=partial(_call, text, implementations[text.name]),
                 plugin=getattr(self, "plugin", None),
             )
 
@@ -172,6 +173,14 @@ def find_embedder(name: str | None) -> Embedder | None:
             raise EmbeddingError(model.model_id, f"failed: {error}") from error
 
     return Embedder(model=model.model_id, embed=embed)
+
+
+def _call(
+    tool: tool_texts.ToolText, implementation: Callable[..., Any], /, **arguments: Any
+) -> Any:
+    check_arguments(tool, arguments)
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return implementation(**given)
 
 
 def _say(text: str) -> None:

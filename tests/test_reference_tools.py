@@ -273,6 +273,65 @@ def test_a_model_cannot_name_what_it_may_not_have(source: dict[str, str], messag
         call(toolbox, "reference_topic_create", title="T", body="b", sources=[source])
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        pytest.param(
+            "reference_topic_create",
+            {"name": "T", "sources": "https://e.org/"},
+            "unknown argument 'name'; missing argument 'title'; missing argument 'body'; sources "
+            "must be of type array; its arguments are title (required), body (required), "
+            "sources (required), tags, max_age_days, trust_score",
+            id="create",
+        ),
+        pytest.param(
+            "reference_topic_search",
+            {},
+            "missing argument 'query'; its arguments are query (required)",
+            id="topic search",
+        ),
+        pytest.param(
+            "reference_topic_list",
+            {"include_obsolete": "yes", "query": "x"},
+            "unknown argument 'query'; include_obsolete must be of type boolean; "
+            "its arguments are include_obsolete",
+            id="list",
+        ),
+        pytest.param(
+            "reference_topic_update",
+            {"id": "topic-frob", "max_age_days": True},
+            "unknown argument 'id'; missing argument 'topic_id'; max_age_days must be of type "
+            "integer; its arguments are topic_id (required), status, max_age_days, body, tags",
+            id="update",
+        ),
+        pytest.param(
+            "reference_search",
+            {"query": "hooks", "question": None},
+            "unknown argument 'query'; missing argument 'question'; "
+            "its arguments are topic, question (required)",
+            id="search",
+        ),
+        pytest.param(
+            "reference_search",
+            {"tool": 1, "implementation": 2, "self": 3, "question": 4},
+            "unknown argument 'tool'; unknown argument 'implementation'; unknown argument 'self'; "
+            "question must be of type string; its arguments are topic, question (required)",
+            id="names of ours",
+        ),
+    ],
+)
+def test_wrong_arguments_are_answered_with_the_right_ones(
+    run_llm: RunLlm, script: Script, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    script.call_all(llm.ToolCall(name=tool, arguments=arguments)).say("I see.")
+    run_llm(["-m", "scripted", "-T", "References", "hi"])
+    assert script.requests[1].outputs == (f"Error: {tool}: {message}",)
+
+
+def test_null_stands_for_an_argument_left_out() -> None:
+    assert call(make_references(), "reference_topic_list", include_obsolete=None) == []
+
+
 @pytest.mark.parametrize("name", ["approve", "refresh", "delete", "_approve", "verify"])
 def test_models_have_no_tool_to_approve_refresh_or_delete(name: str) -> None:
     assert not [tool for tool in make_references().tools() if name in tool.name]
