@@ -42,7 +42,7 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
     try:
         listed = run_git("rev-list", *options, *revisions, "--", cwd=directory).decode()
     except GitError as error:
-        if revisions == ("HEAD",):
+        if revisions == ("HEAD",) or not run_git("rev-list", "-1", "--all", cwd=directory):
             raise NoCommitError(directory) from error
         _check_length(directory, revisions)
         raise UnknownCommitError(" ".join(revisions)) from error

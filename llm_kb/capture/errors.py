@@ -46,10 +46,10 @@ class ShortHistoryError(KbError):
         self.start = start
         self.count = count
         self.is_shallow = is_shallow
-        furthest = f"{start}~{count - 1}" if count > 1 else start
+        oldest = f"{start}~{count - 1}" if count > 1 else start
         message = (
-            f"there is no {name!r} in this repository, whose history is shorter: "
-            f"ask for fewer commits, {furthest!r} is the first"
+            f"there is no {name!r} in this repository, whose history is shorter; "
+            f"ask for fewer commits: the oldest is {oldest!r}"
         )
         if is_shallow:
             message += "; this clone is shallow, `git fetch --unshallow` gets the rest"

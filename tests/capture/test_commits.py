@@ -67,13 +67,13 @@ def test_a_history_that_does_not_go_back_so_far(
     with pytest.raises(ShortHistoryError) as caught:
         resolve_commits(repo.path, (revision,))
     assert str(caught.value) == (
-        f"there is no {name!r} in this repository, whose history is shorter: "
-        f"ask for fewer commits, '{start}~2' is the first"
+        f"there is no {name!r} in this repository, whose history is shorter; "
+        f"ask for fewer commits: the oldest is '{start}~2'"
     )
 
 
 def test_the_history_of_one_commit_and_of_a_shallow_clone(repo: Repo, tmp_path: Path) -> None:
-    with pytest.raises(ShortHistoryError, match=r"fewer commits, 'HEAD' is the first$"):
+    with pytest.raises(ShortHistoryError, match=r"fewer commits: the oldest is 'HEAD'$"):
         resolve_commits(repo.path, ("HEAD~1..HEAD",))
     repo.commit("second")
     repo.git("clone", "--quiet", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
@@ -87,10 +87,11 @@ def test_what_is_unknown_for_another_reason_than_length(repo: Repo, name: str) -
         resolve_commits(repo.path, (name,))
 
 
-def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("revision", ["HEAD", "HEAD~20..HEAD", "main"])
+def test_a_repository_without_a_commit(tmp_path: Path, revision: str) -> None:
     repo = make_empty_repo(tmp_path / "empty")
     with pytest.raises(NoCommitError):
-        resolve_commits(repo.path, ("HEAD",))
+        resolve_commits(repo.path, (revision,))
 
 
 def test_a_commit_with_its_message_and_diff(repo: Repo) -> None:

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from llm_kb.capture.annotation import CATEGORIES, parse_live_input
+from llm_kb.capture.emission import EMIT_SCHEMA
 from llm_kb.capture.entries import KINDS, STABILITIES, Kind
 from llm_kb.capture.schemas import SCHEMAS
 from llm_kb.commands.knowledge import knowledge
@@ -36,10 +37,10 @@ def test_every_choice_is_documented(word: str) -> None:
 
 def test_every_argument_of_the_tool_is_documented() -> None:
     section = TEXT.split("## From a model\n")[1].split("\n## ")[0]
-    kinds = {kind.name for kind in KINDS}
-    fields = {name for kind in KINDS for name in kind.settable}
-    missing = {n for n in {"entry_type"} | kinds | fields if f"`{n}`" not in section}
-    assert missing == set()
+    arguments = EMIT_SCHEMA["properties"]
+    assert isinstance(arguments, dict)
+    names = [*arguments, *(kind.name for kind in KINDS)]
+    assert [name for name in names if f"`{name}`" not in section] == []
 
 
 def test_the_annotation_that_is_shown_is_valid() -> None:
