@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -23,6 +24,8 @@ from tests.references.embedding import HashingModel
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 from tests.scripted import Script
+
+DOCS = Path(__file__).parents[1] / "docs" / "references.md"
 
 
 @pytest.fixture
@@ -90,6 +93,26 @@ def test_the_toolbox_yields_the_five_tools_with_their_schemas() -> None:
         "reference_search": ["question", "topic"],
     }
     assert [tool.description for tool in tools] == [text.description for text in ALL]
+
+
+def test_the_arguments_of_every_tool_are_documented() -> None:
+    documented: dict[str, dict[str, bool]] = {}
+    tool = ""
+    for line in DOCS.read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) != 3:
+            continue
+        if cells[0].startswith("`reference_"):
+            tool = cells[0].strip("`")
+        elif cells[0]:
+            continue
+        documented.setdefault(tool, {}).update(
+            {name: f"**`{name}`**" in cells[1] for name in re.findall(r"`(\w+)`", cells[1])}
+        )
+    assert documented == {
+        text.name: {name: name in text.schema["required"] for name in text.schema["properties"]}
+        for text in ALL
+    }
 
 
 def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote: Remote) -> None:
@@ -254,7 +277,7 @@ def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
             {"type": "local", "url": "/etc"}, "must be one of git, web, crawl", id="local"
         ),
         pytest.param({"type": "git", "url": "ext::sh -c id"}, "never run", id="ext"),
-        pytest.param({"type": "git", "url": "/etc"}, "must be file or http", id="path"),
+        pytest.param({"type": "git", "url": "/etc"}, "must be a URL of file or http", id="path"),
         pytest.param({"type": "web", "url": "file:///etc/passwd"}, "must be http", id="file"),
         pytest.param(
             {"type": "git", "url": "https://e.org/x", "ref": "--upload-pack=id"},

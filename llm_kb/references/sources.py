@@ -192,10 +192,11 @@ def check_git_url(url: str, where: str, protocols: Collection[str] = ()) -> str:
         hint = ""
         if split.scheme in OPTIONAL_GIT_PROTOCOLS or not split.scheme:
             hint = (
-                "; others are for allow_protocols under [kb.references] in your own kb.toml, "
-                "written as URLs (ssh://git@host/path, file:///path)"
+                "; allow_protocols under [kb.references] in your own kb.toml adds "
+                "URLs such as file:///path, ssh://git@host/path and git://host/path"
             )
-        raise SourceError(where, f"url {url!r} must be {' or '.join(sorted(allowed))}{hint}")
+        kinds = " or ".join(sorted(allowed))
+        raise SourceError(where, f"url {url!r} must be a URL of {kinds}{hint}")
     if split.scheme != "file":
         _check_host(split, url, where)
     if split.query or split.fragment:
