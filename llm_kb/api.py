@@ -14,6 +14,7 @@ from llm_kb import knowledge_base
 from llm_kb.assignments import split_knowledge
 from llm_kb.catalogs import SHIPPED, open_catalogs
 from llm_kb.config_files import load_config
+from llm_kb.errors import KbError
 from llm_kb.workspace import find_cwd
 
 
@@ -65,9 +66,29 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             implementation=self._answer,
         )
 
-    def _answer(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
+    def _answer(
+        self, topic: str = "", subjects: str | Sequence[str] | None = None, **others: object
+    ) -> str:
         # An error's text reaches the model, which then corrects its call.
+        if others or not isinstance(topic, str) or not _is_patterns(subjects):
+            raise LearnArgumentsError
         return self.learn(topic, _unpack(subjects) if isinstance(subjects, str) else subjects)
+
+
+class LearnArgumentsError(KbError):
+    """A call of `learn` that its schema does not allow."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "learn takes topic (a string, required) and subjects (a pattern, or a list of"
+            " patterns), and nothing else"
+        )
+
+
+def _is_patterns(subjects: object) -> bool:
+    if isinstance(subjects, list):
+        return all(isinstance(pattern, str) for pattern in subjects)
+    return subjects is None or isinstance(subjects, str)
 
 
 def _unpack(subjects: str) -> str | list[str]:

@@ -1,0 +1,93 @@
+"""The Python API, and what a model may pass to `learn`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import llm_kb
+from llm_kb import KbError, KnowledgeBase
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> KnowledgeBase:
+    """A knowledge base of one topic with two subjects."""
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/a.md").write_text("A\n")
+    (tmp_path / "kb/b.md").write_text("B\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
+    return KnowledgeBase.discover(tmp_path)
+
+
+def call(kb: KnowledgeBase, **arguments: object) -> str:
+    implementation = kb.learn_tool().implementation
+    assert implementation is not None
+    return str(implementation(**arguments))
+
+
+@pytest.mark.parametrize(
+    "subjects",
+    [
+        pytest.param(["a", "b"], id="list"),
+        pytest.param("*", id="pattern"),
+        pytest.param('["a", "b"]', id="list-as-json"),
+    ],
+)
+def test_patterns_come_in_several_forms(kb: KnowledgeBase, subjects: object) -> None:
+    expected = '<subject "a">\nA\n</subject>\n\n<subject "b">\nB\n</subject>'
+    assert call(kb, topic="t", subjects=subjects) == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({"topic": "t", "subject": "a"}, id="unknown-name"),
+        pytest.param({"topic": 1}, id="topic-of-another-type"),
+        pytest.param({"topic": "t", "subjects": [1]}, id="list-of-another-type"),
+        pytest.param({"topic": "t", "subjects": {"a": 1}}, id="object"),
+    ],
+)
+def test_wrong_arguments_are_answered_with_the_right_ones(
+    kb: KnowledgeBase, arguments: dict[str, object]
+) -> None:
+    with pytest.raises(KbError, match="learn takes topic"):
+        call(kb, **arguments)
+
+
+def test_call_without_a_topic_is_told_which_there_are(kb: KnowledgeBase) -> None:
+    with pytest.raises(KbError, match="unknown topic ''; valid topics: t"):
+        call(kb)
+
+
+def test_text_that_only_begins_like_a_list_is_a_pattern(kb: KnowledgeBase) -> None:
+    with pytest.raises(KbError, match="matches"):
+        call(kb, topic="t", subjects='["a')
+
+
+def test_schema_is_that_of_every_configuration(kb: KnowledgeBase) -> None:
+    assert kb.learn_tool().input_schema == {
+        "type": "object",
+        "properties": {
+            "topic": {
+                "type": "string",
+                "description": "The topic ID or title to learn about.",
+            },
+            "subjects": {
+                "type": ["string", "array", "null"],
+                "description": (
+                    "Glob pattern(s) for subjects to load. Use * for current level, ** for"
+                    " recursive. Omit to list available subjects."
+                ),
+                "items": {"type": "string"},
+            },
+        },
+        "required": ["topic"],
+        "additionalProperties": False,
+    }
+
+
+def test_package_offers_no_more_than_it_says() -> None:
+    assert llm_kb.KnowledgeBase is KnowledgeBase
+    with pytest.raises(AttributeError, match="no attribute 'Nope'"):
+        _ = llm_kb.Nope
