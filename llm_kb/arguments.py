@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,9 @@ class Arguments:
         named = {tool_name(tool) for tool in self.kwargs.get("tools") or self.restored}
         return (named | self.template_tools) & OUR_TOOLS
 
-    @property
+    @cached_property
     def specs(self) -> list[str]:
-        """What follows `kb:@` in the fragments of templates and command line."""
+        """What follows `kb:@` in the fragments of templates and command line, as given."""
         return [
             fragment.removeprefix(SECTION)
             for fragment in self._fragments()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from llm_kb.atomic import create_file
+from llm_kb.config_fragments import resolve_links
 from llm_kb.errors import KbError
 from llm_kb.ignore import is_always_ignored
 from llm_kb.topics import Layout, Topic
@@ -44,7 +44,7 @@ def create_subject(topic: Topic, slug: str) -> Path:
     SubjectExistsError, WriteError.
     """
     path = topic.root / place_subject(slug, topic.layout)
-    if not _real(path).is_relative_to(_real(topic.root)):
+    if not resolve_links(path).is_relative_to(resolve_links(topic.root)):
         raise BadSlugError(slug, f"it would lie outside {str(topic.root)!r}, through a link")
     try:
         create_file(path, render_template(path, topic.layout).encode())
@@ -81,7 +81,3 @@ def render_template(path: Path, layout: Layout) -> str:
     if layout is not Layout.SKILLS:
         return heading
     return f"---\nname: {name}\ndescription: What it is for, and when to use it.\n---\n\n{heading}"
-
-
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
