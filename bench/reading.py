@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from llm_kb.directory import DirectoryCatalog
-from llm_kb.presentation import present
+from llm_kb.presentation import SNIFFED_BYTES, Presented, present
 from llm_kb.searching import SEARCHED_BYTES
 from llm_kb.topics import Topic
 
@@ -48,11 +48,16 @@ def main() -> None:
 
         def decode(limit: int | None = None) -> list[str]:
             texts = []
-            for subject in subjects:
-                data = catalog.read(subject, limit).data
-                assert b"\0" not in data[:8192]
-                texts.append(data.decode())
+            with catalog.reading() as read:
+                for subject in subjects:
+                    data = read(subject, limit).data
+                    assert data.find(0, 0, SNIFFED_BYTES) < 0
+                    texts.append(data.decode())
             return texts
+
+        def present_all() -> list[Presented]:
+            with catalog.reading() as read:
+                return [present(subject, read(subject)) for subject in subjects]
 
         def read_plainly() -> list[bytes]:
             return [read_bytes(str(path)) for path in paths]
@@ -63,7 +68,7 @@ def main() -> None:
                 "ours": decode,
                 "limited": lambda: decode(SEARCHED_BYTES),
                 "pathlib": lambda: [path.read_text() for path in paths],
-                "presented": lambda: [present(s, catalog.read(s)) for s in subjects],
+                "presented": present_all,
                 "plain": read_plainly,
             }
         )

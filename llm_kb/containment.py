@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 # FIFOs must not block, terminals not become ours. Windows lacks all but O_BINARY.
-_OPEN = os.O_RDONLY | sum(
+OPEN = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 )
-_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _LARGEST_READ = 1 << 26
 _read_descriptor = os.readlink
 
@@ -79,7 +79,7 @@ class Containment:
         full = self.prefix + path
         if os.scandir not in os.supports_fd:
             return self._list(os.path.realpath(full), full)
-        fd = os.open(full, _OPEN | _DIRECTORY)
+        fd = os.open(full, OPEN | DIRECTORY)
         try:
             return self._list(real_path(fd, full), fd)
         finally:
@@ -109,7 +109,7 @@ class Containment:
         be opened, is no regular file, or lies outside.
         """
         full = self.prefix + path
-        fd = os.open(full, _OPEN)
+        fd = os.open(full, OPEN)
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):

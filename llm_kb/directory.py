@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeAlias
 
 from llm_kb.containment import Containment
 from llm_kb.disabling import Disabled
 from llm_kb.errors import UnreadableError
+from llm_kb.file_reader import FileReader
 from llm_kb.gathering import Gathering
 from llm_kb.layouts import SKILL_FILE
 from llm_kb.lookup import find_places
 from llm_kb.patterns import Pattern
 from llm_kb.spelling import compose, pick, strip_dots
-from llm_kb.topics import Content, Layout, Listing, Subject, Topic, slugify
+from llm_kb.topics import Content, Layout, Listing, Read, Subject, Topic, slugify
 from llm_kb.walk import describe
+
+ReadFile: TypeAlias = Callable[[str, "int | None"], tuple[bytes, int, str]]
 
 
 class DirectoryCatalog:
@@ -75,13 +80,26 @@ class DirectoryCatalog:
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes."""
+        return self._read(self._containment.read_file, subject, limit)
+
+    @contextmanager
+    def reading(self) -> Iterator[Read]:
+        """Give what reads subjects fast that lie in one directory and are read in a row."""
+        files = FileReader(self._containment)
         try:
-            data, size, real = self._containment.read_file(subject.path, limit)
+            yield partial(self._read, files.read)
+        finally:
+            files.close()
+
+    def _read(self, read_file: ReadFile, subject: Subject, limit: int | None = None) -> Content:
+        path = subject.path
+        try:
+            data, size, real = read_file(path, limit)
         except OSError as error:
-            raise UnreadableError(subject.path, describe(error)) from error
-        if real != subject.path and self._excludes(real):
-            raise UnreadableError(subject.path, "it leads to a file that is no subject")
-        return Content(data=data, size=size)
+            raise UnreadableError(path, describe(error)) from error
+        if real != path and self._excludes(real):
+            raise UnreadableError(path, "it leads to a file that is no subject")
+        return Content(data, size)
 
     @cached_property
     def _containment(self) -> Containment:

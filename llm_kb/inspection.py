@@ -24,7 +24,7 @@ from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
 from llm_kb.mentions import Mentions, find_references
 from llm_kb.presentation import present
 from llm_kb.selection import is_listed, select
-from llm_kb.topics import Listing, Subject, Topic
+from llm_kb.topics import Listing, Read, Subject, Topic
 
 READ_BYTES = 8_000_000
 """How much of a subject is looked at; what is longer is too long in any case."""
@@ -115,31 +115,45 @@ class Inspection:
         learned = opened.learned_paths
         mentions = Mentions(s for s in subjects if not is_listed(s) and s.path not in learned)
         mentions.look_at(opened.topic.description or "")
-        for subject in self._track(opened.topic.id, subjects):
-            self.subjects += 1
-            file = self._file(opened, subject.path)
-            try:
-                content = opened.catalog.read(subject, READ_BYTES)
-            except UnreadableError as error:
-                yield Finding(rule=Rule.UNREADABLE, file=file, what=error.reason)
-                continue
-            presented = present(subject, content)
-            is_visible = is_listed(subject) or subject.path in learned
-            if presented.binary and not is_visible:
-                mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
-                continue
-            yield from checks.check_content(file, presented, self._kb.config.max_result_chars)
-            if presented.binary:
-                continue
-            text = content.data.decode("utf-8-sig", "replace")
-            yield from checks.check_characters(file, text)
-            yield from self._inspect_references(file, text)
-            if is_visible:
-                mentions.look_at(text)
+        with opened.catalog.reading() as read:
+            for subject in self._track(opened.topic.id, subjects):
+                self.subjects += 1
+                is_visible = is_listed(subject) or subject.path in learned
+                yield from self._inspect_subject(
+                    opened, subject, read, mentions, is_visible=is_visible
+                )
         for subject in mentions.unmentioned.values():
             what = f"no visible subject mentions {subject.name!r}"
             file = self._file(opened, subject.path)
             yield Finding(rule=Rule.UNMENTIONED, file=file, what=what)
+
+    def _inspect_subject(
+        self,
+        opened: OpenTopic,
+        subject: Subject,
+        read: Read,
+        mentions: Mentions,
+        *,
+        is_visible: bool,
+    ) -> Iterator[Finding]:
+        file = self._file(opened, subject.path)
+        try:
+            content = read(subject, READ_BYTES)
+        except UnreadableError as error:
+            yield Finding(rule=Rule.UNREADABLE, file=file, what=error.reason)
+            return
+        presented = present(subject, content)
+        if presented.binary and not is_visible:
+            mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
+            return
+        yield from checks.check_content(file, presented, self._kb.config.max_result_chars)
+        if presented.binary:
+            return
+        text = content.data.decode("utf-8-sig", "replace")
+        yield from checks.check_characters(file, text)
+        yield from self._inspect_references(file, text)
+        if is_visible:
+            mentions.look_at(text)
 
     def _inspect_references(self, file: str, text: str) -> Iterator[Finding]:
         for reference in find_references(text, list(self._kb.topics)):

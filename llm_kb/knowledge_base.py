@@ -13,7 +13,7 @@ from llm_kb.presentation import Presented, present, present_unreadable, truncate
 from llm_kb.section import PreloadedTopic, render_section
 from llm_kb.selection import Selection, find_near, is_listed, select
 from llm_kb.summaries import summarize
-from llm_kb.topics import Catalog, Config, Subject, Topic
+from llm_kb.topics import Catalog, Config, Read, Subject, Topic
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""
@@ -134,7 +134,7 @@ class KnowledgeBase:
         return tuple(
             PreloadedTopic(
                 topic=opened.topic,
-                subjects=tuple(self._preload(opened, s) for s in opened.learned.subjects),
+                subjects=self._preload(opened),
             )
             for opened in self.topics.values()
             if opened.learned.subjects
@@ -163,10 +163,7 @@ class KnowledgeBase:
 
     def present(self, opened: OpenTopic, subject: Subject, limit: int | None = None) -> Presented:
         """Read a subject, at most `limit` bytes of it, into the form a model sees."""
-        try:
-            return present(subject, opened.catalog.read(subject, limit))
-        except UnreadableError as error:
-            return present_unreadable(subject, error)
+        return _present(opened.catalog.read, subject, limit)
 
     def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
         for name in (*only, *(topic for topic, _ in knowledge)):
@@ -195,26 +192,28 @@ class KnowledgeBase:
             raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
         learned = opened.learned_paths
         answer = Answer(wrap=not selection.is_single, max_chars=self.config.max_result_chars)
-        for subject in selection.subjects:
-            if subject.path not in learned:
-                answer.add(self.present(opened, subject, answer.read_limit))
+        with opened.catalog.reading() as read:
+            for subject in selection.subjects:
+                if subject.path not in learned:
+                    answer.add(_present(read, subject, answer.read_limit))
         already = [s.name for s in selection.subjects if s.path in learned]
         return answer.render(already=already, missing=missing)
 
-    def _preload(self, opened: OpenTopic, subject: Subject) -> Presented:
-        """Present a subject of the section: cut, with a notice, like a single load of it."""
+    def _preload(self, opened: OpenTopic) -> tuple[Presented, ...]:
+        """Present the subjects of the section: cut, with a notice, like a single load of each."""
         most = self.config.max_result_chars
-        presented = self.present(opened, subject, most * BYTES_A_CHARACTER or None)
-        return truncate(presented, most) if most else presented
+        limit = most * BYTES_A_CHARACTER or None
+        with opened.catalog.reading() as read:
+            presented = [_present(read, s, limit) for s in opened.learned.subjects]
+        return tuple(truncate(p, most) for p in presented) if most else tuple(presented)
 
     def _with_summaries(self, opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
-        return MenuTopic(
-            topic=opened.topic,
-            subjects=tuple(
-                MenuSubject(name=subject.name, summary=_summarize(opened, subject))
+        with opened.catalog.reading() as read:
+            summed_up = tuple(
+                MenuSubject(name=subject.name, summary=_summarize(read, subject))
                 for subject in subjects
-            ),
-        )
+            )
+        return MenuTopic(topic=opened.topic, subjects=summed_up)
 
 
 def _menu_topic(opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
@@ -227,9 +226,16 @@ def _slug(subject: Subject) -> str:
     return subject.slug
 
 
-def _summarize(opened: OpenTopic, subject: Subject) -> str:
+def _present(read: Read, subject: Subject, limit: int | None) -> Presented:
     try:
-        data = opened.catalog.read(subject, SUMMARY_BYTES).data
+        return present(subject, read(subject, limit))
+    except UnreadableError as error:
+        return present_unreadable(subject, error)
+
+
+def _summarize(read: Read, subject: Subject) -> str:
+    try:
+        data = read(subject, SUMMARY_BYTES).data
     except UnreadableError:
         return ""  # the menu still names it; loading it says why it cannot be read
     return summarize(data, subject.extension)

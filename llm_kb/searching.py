@@ -41,14 +41,15 @@ def search_subjects(
 
 
 def _search_topic(opened: OpenTopic, query: Query) -> Iterator[Hit]:
-    for subject in opened.catalog.iter_listed():
-        try:
-            content = opened.catalog.read(subject, SEARCHED_BYTES)
-        except UnreadableError:
-            continue  # `llm kb check` reports it
-        found = search_text(query, subject.name, present(subject, content).body)
-        if found:
-            yield Hit(topic=opened.topic.id, subject=subject, found=found)
+    with opened.catalog.reading() as read:
+        for subject in opened.catalog.iter_listed():
+            try:
+                content = read(subject, SEARCHED_BYTES)
+            except UnreadableError:
+                continue  # `llm kb check` reports it
+            found = search_text(query, subject.name, present(subject, content).body)
+            if found:
+                yield Hit(topic=opened.topic.id, subject=subject, found=found)
 
 
 def _rank(hit: Hit) -> tuple[int, int, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -99,8 +100,7 @@ class Subject(NamedTuple):
         return extension.lower() if dot and stem else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(NamedTuple):
     """The first bytes of a subject, and how many it has in all."""
 
     data: bytes
@@ -123,6 +123,13 @@ class Listing:
 
     subjects: Sequence[Subject]
     skipped: Sequence[Skipped] = ()
+
+
+class Read(Protocol):
+    """Reads a subject as `Catalog.read` does."""
+
+    def __call__(self, subject: Subject, limit: int | None = None) -> Content:
+        """Read a subject, at most its first `limit` bytes."""
 
 
 class Catalog(Protocol):
@@ -152,6 +159,13 @@ class Catalog(Protocol):
 
         Raises UnreadableError when it is gone, denied, no regular file, or has
         come to lie outside the topic since it was listed.
+        """
+
+    def reading(self) -> AbstractContextManager[Read]:
+        """Give what reads like `read`, for one piece of work on many subjects.
+
+        It may keep a directory open, and reads subjects of one directory fastest
+        one after another.
         """
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
 from llm_kb.patterns import Pattern
-from llm_kb.topics import Content, Listing, Subject, Topic, Visibility, slugify
+from llm_kb.topics import Content, Listing, Read, Subject, Topic, Visibility, slugify
 
 
 class MemoryCatalog:
@@ -41,6 +42,10 @@ class MemoryCatalog:
             raise UnreadableError(subject.path, "permission denied")
         data = text.encode()
         return Content(data=data if limit is None else data[:limit], size=len(data))
+
+    def reading(self) -> AbstractContextManager[Read]:
+        """Give `read`."""
+        return nullcontext(self.read)
 
 
 def make_topic(id: str, **fields: object) -> Topic:

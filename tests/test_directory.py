@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from llm_kb import containment
 from llm_kb.directory import DirectoryCatalog
-from llm_kb.errors import PatternError
+from llm_kb.errors import PatternError, UnreadableError
 from llm_kb.patterns import parse_pattern
 from llm_kb.topics import Content, Layout, Skipped, Subject, Topic, Visibility, slugify
 
@@ -83,8 +84,17 @@ def matched(opened: DirectoryCatalog, pattern: str) -> list[str]:
 
 
 def read(opened: DirectoryCatalog, path: str, limit: int | None = None) -> Content:
-    """Read a subject by its path, as if it had been listed."""
-    return opened.read(Subject(slug=slugify(path), name=path, path=path), limit)
+    """Read a subject by its path, as if it had been listed: one way, and the other."""
+    subject = Subject(slug=slugify(path), name=path, path=path)
+    with opened.reading() as read_next:
+        try:
+            content = read_next(subject, limit)
+        except UnreadableError as error:
+            with pytest.raises(UnreadableError, match=f"^{re.escape(str(error))}$"):
+                opened.read(subject, limit)
+            raise
+    assert opened.read(subject, limit) == content
+    return content
 
 
 # What is listed

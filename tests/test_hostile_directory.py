@@ -263,6 +263,53 @@ def test_what_is_swapped_between_two_reads_of_a_directory_leaks_nothing(root: Pa
     assert read(opened, "d/key.md") == Content(data=b"new", size=3)
 
 
+def test_what_is_swapped_while_a_directory_is_kept_open_leaks_nothing(root: Path) -> None:
+    write(root, *(f"d/{name}.md" for name in ("a", "fifo", "key", "gone", "long")), "e.md")
+    subjects = {s.path: s for s in catalog(root).list_subjects().subjects}
+    write(root.parent, "private/e.md")
+    with catalog(root).reading() as read_next:
+        assert read_next(subjects["d/a.md"]) == Content(data=b"d/a.md", size=6)
+        (root / "d" / "fifo.md").unlink()
+        os.mkfifo(root / "d" / "fifo.md")
+        fifo = os.open(root / "d" / "fifo.md", os.O_RDWR)  # which has a byte to be read
+        os.write(fifo, b"x")
+        with pytest.raises(UnreadableError, match="not a regular file"):
+            read_next(subjects["d/fifo.md"])
+        assert os.read(fifo, 2) == b"x"
+        os.close(fifo)
+        (root / "d" / "key.md").unlink()
+        (root / "d" / "key.md").symlink_to("../../private/key.md")
+        with pytest.raises(UnreadableError, match="it leads outside the topic"):
+            read_next(subjects["d/key.md"])
+        (root / "d" / "gone.md").unlink()
+        with pytest.raises(UnreadableError, match="no such file or directory"):
+            read_next(subjects["d/gone.md"])
+        (root / "d" / "long.md").write_bytes(b"long" * 50_000)
+        assert read_next(subjects["d/long.md"], 6) == Content(data=b"longlo", size=200_000)
+        (root / "d").rename(root.parent / "moved")
+        (root / "d").symlink_to("../private")
+        assert read_next(subjects["e.md"]) == Content(data=b"e.md", size=4)
+        with pytest.raises(UnreadableError, match="it leads outside the topic"):
+            read_next(subjects["d/key.md"])
+
+
+def test_no_directory_stays_open(root: Path) -> None:
+    write(root, "a.md", "d/b.md", "e/c.md")
+    opened = catalog(root)
+    subjects = opened.list_subjects().subjects
+    before = count_open()
+    with opened.reading() as read_next:
+        for subject in subjects:
+            read_next(subject)
+        assert count_open() == before + 1
+    assert count_open() == before
+
+
+def count_open() -> int:
+    """Return how many descriptors this process has open."""
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
 def test_a_directory_swapped_for_a_link_while_walking_is_not_listed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from llm_kb.capture.repository import find_repository, has_ref
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.patterns import Pattern
-from llm_kb.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
+from llm_kb.topics import Catalog, Content, Listing, Read, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
 
@@ -80,6 +81,10 @@ class KnowledgeCatalog:
             raise UnreadableError(subject.path, "no such entries were captured")
         data = text.encode("utf-8", "replace")
         return Content(data=data if limit is None else data[:limit], size=len(data))
+
+    def reading(self) -> AbstractContextManager[Read]:
+        """Give `read`: what it reads is in memory."""
+        return nullcontext(self.read)
 
     @cached_property
     def _texts(self) -> dict[str, str]:

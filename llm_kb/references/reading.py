@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from llm_kb.references.recent import render_origin, render_recent_topics
 from llm_kb.references.store import TOPIC_FILE, Store
 from llm_kb.references.topic_file import Status, TopicFile, without_heading
 from llm_kb.references.topic_search import make_snippet
-from llm_kb.topics import Catalog, Content, Listing, Subject, Topic
+from llm_kb.topics import Catalog, Content, Listing, Read, Subject, Topic
 
 
 def read_catalogs(root: Path) -> list[tuple[Topic, Catalog]]:
@@ -90,9 +91,17 @@ class ReferenceCatalog:
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject with its origin; raise UnreadableError like any catalog."""
-        content = self._catalog.read(subject, limit)
+        return self._with_origin(subject, self._catalog.read(subject, limit))
+
+    @contextmanager
+    def reading(self) -> Iterator[Read]:
+        """Give what reads many subjects with their origins."""
+        with self._catalog.reading() as read:
+            yield lambda subject, limit=None: self._with_origin(subject, read(subject, limit))
+
+    def _with_origin(self, subject: Subject, content: Content) -> Content:
         origin = render_origin(self._described, self._record(subject.path), self._clock())
-        return Content(data=content.data, size=content.size, origin=origin)
+        return content._replace(origin=origin)
 
     def _record(self, path: str) -> FileRecord | None:
         if self._provenance is None:
