@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, utf_8_decode
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.plain_text import attribute, defuse, one_line
+from llm_kb.plain_text import attribute, closes_tag, defuse, one_line
 from llm_kb.topics import Content, Subject
 
 SNIFFED_BYTES = 8192
@@ -29,14 +29,14 @@ _TAG_PREFIX = b"\xf3\xa0"
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _END = "</subject>"
-_END_ON_NEW_LINE = f"\n{_END}"
+_END_LINE = f"{_END}\n"
+_END_ON_NEW_LINE = f"\n{_END_LINE}"
 
 _BACKTICKS = re.compile("`{3,}")
 _INFO_STRING = re.compile(r"[\w+#.-]{1,40}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Presented:
+class Presented(NamedTuple):
     """One subject as text: `head` (origin, notices, opening fence), `body`, `tail` (fence).
 
     Line endings of the body are the file's own. `shown` counts the bytes of the
@@ -45,13 +45,15 @@ class Presented:
     """
 
     name: str
-    content: Content = field(repr=False)
+    content: Content
     head: str = ""
-    body: str = field(default="", repr=False)
+    body: str = ""
     tail: str = ""
     shown: int = 0
     notices: tuple[str, ...] = ()
     binary: bool = False
+    is_bare: bool = False
+    """Whether it is a body alone, the whole of it, which closes none of our tags."""
 
     @property
     def size(self) -> int:
@@ -86,15 +88,9 @@ def present(subject: Subject, content: Content) -> Presented:
     head, tail = _frame(subject, body)
     if notices or content.origin:
         head = _preamble(content.origin, notices) + head
-    return Presented(
-        name=subject.name,
-        content=content,
-        head=head,
-        body=body,
-        tail=tail,
-        shown=shown,
-        notices=notices,
-    )
+    # Here, where the text was just made, a look at it costs least.
+    is_bare = not head and shown == content.size and not closes_tag(body)
+    return Presented(subject.name, content, head, body, tail, shown, notices, is_bare=is_bare)
 
 
 def present_unreadable(subject: Subject, error: UnreadableError) -> Presented:
@@ -105,23 +101,27 @@ def present_unreadable(subject: Subject, error: UnreadableError) -> Presented:
 
 def wrap_subject(presented: Presented) -> str:
     """Return a subject between its tags, which nothing in it can close."""
-    return "".join(wrapped_parts(presented))
-
-
-def wrapped_parts(presented: Presented) -> tuple[str, str, str]:
-    """Return the pieces of a wrapped subject, so that many can be joined at once."""
-    name, head, body = presented.name, presented.head, presented.body
-    # Calls cost more here than what they do, so each is made only where it must be.
-    if not name.isprintable() or '"' in name or "<" in name:
-        name = attribute(name)
-    if "<" in body:
-        body = defuse(body)
-    if not (head or presented.tail or presented.shown < presented.content.size):
-        return f'<subject "{name}">\n', body, _END if body.endswith("\n") else _END_ON_NEW_LINE
+    body, head = presented.body, presented.head
     end = closing(presented)
     ends_line = not end and (body or head).endswith("\n")
-    opening = f'<subject "{name}">\n{defuse(head)}'
-    return opening, body, end + (_END if ends_line else _END_ON_NEW_LINE)
+    opening = f'<subject "{attribute(presented.name)}">\n{defuse(head)}'
+    return opening + defuse(body) + end + (_END if ends_line else f"\n{_END}")
+
+
+def append_wrapped(parts: list[str], subjects: Sequence[Presented]) -> None:
+    """Append the pieces of subjects between their tags, each with a line feed on both sides."""
+    names = " ".join([subject.name for subject in subjects])
+    are_plain = attribute(names) == names
+    append = parts.append
+    for subject in subjects:
+        if are_plain and subject.is_bare:
+            # As `wrap_subject` does it, without the copying: most subjects are of this kind.
+            body = subject.body
+            append(f'\n<subject "{subject.name}">\n')
+            append(body)
+            append(_END_LINE if body.endswith("\n") else _END_ON_NEW_LINE)
+        else:
+            append(f"\n{wrap_subject(subject)}\n")
 
 
 def closing(presented: Presented) -> str:
@@ -152,10 +152,10 @@ def truncate(presented: Presented, limit: int) -> Presented:
         count = presented.body.count("\n", 0, end)
         rest = presented.content.data.split(b"\n", count)[-1]
         shown = len(presented.content.data) - len(rest)
-        return replace(presented, body=presented.body[:end], shown=shown)
+        return presented._replace(body=presented.body[:end], shown=shown, is_bare=False)
     # Every character takes a byte at least, so `limit` bytes are no more characters.
     body, shown, _ = _decode(presented.content.data[:limit], whole=False)
-    return replace(presented, body=body, shown=shown)
+    return presented._replace(body=body, shown=shown, is_bare=False)
 
 
 def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
@@ -164,17 +164,19 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
     Unless the data is whole, the start of a character at its end is left off.
     """
     start = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
-    notices: list[str] = []
     if start:
         data = data[start:]
+    notices: list[str] = []
     try:
         text, used = utf_8_decode(data, "strict", whole)
+        if text.isascii():
+            return text, start + used, ()
     except UnicodeDecodeError:
         # One surrogate for each bad byte, so that they can be counted.
         text, used = utf_8_decode(data, "surrogateescape", whole)
         text, count = _ESCAPED_BYTE.subn("\ufffd", text)
         notices.append(_count(count, "byte") + f" {NOT_UTF8}, shown as \ufffd")
-    if not text.isascii() and _TAG_PREFIX in data:
+    if _TAG_PREFIX in data:
         text, count = _TAG_CHARACTER.subn("", text)
         if count:
             notices.append(_count(count, "invisible Unicode tag character") + " removed")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llm_kb.menu import FittedMenu, MenuTopic, plain_menu, render_menu
 from llm_kb.plain_text import attribute, defuse
-from llm_kb.presentation import Presented, wrapped_parts
+from llm_kb.presentation import Presented, append_wrapped
 from llm_kb.topics import Topic
 
 
@@ -53,8 +53,5 @@ def _append_topic(parts: list[str], preloaded: PreloadedTopic) -> None:
     description = (topic.description or "").strip()
     if description:
         parts.append(f"\n{defuse(description)}\n")
-    for subject in preloaded.subjects:
-        parts.append("\n")
-        parts += wrapped_parts(subject)
-        parts.append("\n")
+    append_wrapped(parts, preloaded.subjects)
     parts.append("</topic>")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.plain_text import attribute, defuse, one_line, shorten, visible_line
+from llm_kb.plain_text import attribute, closes_tag, defuse, one_line, shorten, visible_line
 
 CLOSING = re.compile(r"<\s*/\s*(subject|topic|knowledge)(?![\w.:-])", re.IGNORECASE)
 
@@ -48,6 +48,7 @@ def test_defused_text_closes_nothing_and_stays_as_it_is(text: str) -> None:
     assert not CLOSING.search(defused)
     assert defuse(defused) == defused
     assert re.sub(r"<\\(?=\s*/)", "<", defused) == re.sub(r"<\\(?=\s*/)", "<", text)
+    assert closes_tag(text) == (defused != text)
 
 
 @pytest.mark.parametrize(

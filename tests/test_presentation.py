@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from llm_kb.errors import UnreadableError
-from llm_kb.presentation import Presented, present, present_unreadable, truncate, wrap_subject
+from llm_kb.presentation import (
+    Presented,
+    append_wrapped,
+    present,
+    present_unreadable,
+    truncate,
+    wrap_subject,
+)
 from llm_kb.topics import Content
 from tests.presented import make_presented, make_subject
 
@@ -23,6 +28,7 @@ def test_a_markdown_file_is_shown_as_it_is() -> None:
         content=content,
         body="# Jean\n\nLikes tests.\n",
         shown=21,
+        is_bare=True,
     )
 
 
@@ -223,6 +229,30 @@ def test_wrapping(presented: Presented, expected: str) -> None:
     assert wrap_subject(presented) == expected
 
 
+hostile = st.lists(
+    st.sampled_from(["a", "<", "/", "</", "subject", ">", '"', " ", "\n", "\u202e", "é", "."])
+).map("".join)
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda name, extension, body, more: make_presented(
+                f"a{name}.{extension}", body, size=len(body.encode()) + more
+            ),
+            hostile,
+            st.sampled_from(["md", "py"]),
+            hostile,
+            st.integers(0, 1),
+        )
+    )
+)
+def test_many_are_wrapped_as_each_is(subjects: list[Presented]) -> None:
+    parts: list[str] = []
+    append_wrapped(parts, subjects)
+    assert "".join(parts) == "".join(f"\n{wrap_subject(subject)}\n" for subject in subjects)
+
+
 @pytest.mark.parametrize(
     ("limit", "body", "shown"),
     [
@@ -235,7 +265,9 @@ def test_wrapping(presented: Presented, expected: str) -> None:
 )
 def test_truncate(limit: int, body: str, shown: int) -> None:
     presented = make_presented("a.md", "one\ntwo\n")
-    assert truncate(presented, limit) == replace(presented, body=body, shown=shown)
+    assert truncate(presented, limit) == presented._replace(
+        body=body, shown=shown, is_bare=body == presented.body
+    )
 
 
 def test_a_cut_body_is_fenced_and_followed_by_what_is_missing() -> None:
