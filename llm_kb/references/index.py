@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from llm_kb.references.documents import Chunk, split_identifiers
-from llm_kb.references.index_database import DamageError, connect, discard, transaction, translated
-from llm_kb.references.index_files import File, read_file, walk_files
+from llm_kb.references.index_database import DamageError, connect, discard, translated
+from llm_kb.references.index_documents import DocumentTable, Known, Prepared, prepare
+from llm_kb.references.index_files import walk_files
+from llm_kb.references.index_vectors import VectorTable
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -138,232 +139,52 @@ class Index:
 
     def _update(self, progress: Progress | None) -> IndexReport:
         with translated(self.database):
-            known = {
-                path: stat
-                for path, *stat in self._connection.execute(
-                    "SELECT path, size, mtime_ns, racy FROM documents"
-                )
-            }
-            paths = known.keys()
+            table = DocumentTable(self.directory, self._connection)
+            known = table.read_known()
             files = list(walk_files(self.directory))
-            gone = paths - {file.path for file in files}
+            gone = known.keys() - {file.path for file in files}
             changed = [
-                file for file in files if known.get(file.path) != [file.size, file.mtime_ns, 0]
+                file.path
+                for file in files
+                if known.get(file.path, ())[:3] != (file.size, file.mtime_ns, 0)
             ]
-            self._remove(sorted(gone))
-            counts = self._store(changed, progress)
-            chunks = self._connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
+            table.remove(sorted(gone))
+            outcomes: list[bool] = []
+            done = 0
+            for documents in self._prepare(changed, known):
+                outcomes += table.store(documents)
+                done += len(documents)
+                if progress:
+                    progress(done, len(changed))
+            chunks = self.count_chunks()
         return IndexReport(
             documents=len(files),
             chunks=chunks,
-            added=counts.count(True),
-            changed=counts.count(False),
+            added=outcomes.count(True),
+            changed=outcomes.count(False),
             removed=len(gone),
         )
 
-    def _remove(self, paths: Sequence[str]) -> None:
-        """Remove documents whose files are gone."""
-        if paths:
-            with transaction(self._connection):
-                for path in paths:
-                    self._remove_document(path)
+    def _prepare(
+        self, paths: Sequence[str], known: Mapping[str, Known]
+    ) -> Iterator[list[Prepared]]:
+        """Yield files ready to be written, as many at a time as have some thousand chunks."""
+        batch: list[Prepared] = []
+        chunks = 0
+        for path in paths:
+            document = prepare(self.directory, path, known[path].hash if path in known else None)
+            batch.append(document)
+            chunks += len(document.chunks or ()) + 1
+            if chunks >= BATCH_CHUNKS:
+                yield batch
+                batch, chunks = [], 0
+        if batch:
+            yield batch
 
-    def _store(self, files: Sequence[File], progress: Progress | None) -> list[bool]:
-        """Index files, some thousand chunks a transaction.
-
-        Returns, for each whose content differs from what was indexed, whether it is new.
-        """
-        outcomes: list[bool] = []
-        done = 0
-        while done < len(files):
-            with transaction(self._connection):
-                written = 0
-                while done < len(files) and written < BATCH_CHUNKS:
-                    outcome, chunks = self._store_document(files[done].path)
-                    if outcome is not None:
-                        outcomes.append(outcome)
-                    written += chunks + 1
-                    done += 1
-            if progress:
-                progress(done, len(files))
-        return outcomes
-
-    def _store_document(self, path: str) -> tuple[bool | None, int]:
-        """Index one file; whether it is new (None: same content), and its chunks."""
-        reading = read_file(self.directory, path)
-        if reading is None:
-            self._remove_document(path)
-            return None, 0
-        execute = self._connection.execute
-        row = execute("SELECT id, hash FROM documents WHERE path = ?", (path,)).fetchone()
-        stat = (reading.size, reading.mtime_ns, reading.racy, reading.hash)
-        if row is None:
-            document = execute(
-                "INSERT INTO documents (path, size, mtime_ns, racy, hash) VALUES (?, ?, ?, ?, ?)",
-                (path, *stat),
-            ).lastrowid
-        else:
-            document, known_hash = row
-            execute(
-                "UPDATE documents SET size = ?, mtime_ns = ?, racy = ?, hash = ? WHERE id = ?",
-                (*stat, document),
-            )
-            if known_hash == reading.hash:
-                return None, 0
-        # Late: its patterns take longer to compile than a search takes.
-        from llm_kb.references.chunking import chunk_document  # noqa: PLC0415
-
-        chunks = chunk_document(path, reading.text) if reading.text else []
-        self._replace_chunks(document, path, chunks)
-        return row is None, len(chunks)
-
-    def _replace_chunks(self, document: int | None, path: str, chunks: Sequence[Chunk]) -> None:
-        """Write the chunks that are new, move those that have moved, delete the rest."""
-        execute, executemany = self._connection.execute, self._connection.executemany
-        old: dict[bytes, list[tuple[int, int]]] = {}
-        for id_, hash_, first_line in execute(
-            "SELECT id, hash, first_line FROM chunks WHERE document = ?", (document,)
-        ):
-            old.setdefault(hash_, []).append((id_, first_line))
-        new: list[tuple[bytes, Chunk]] = []
-        for chunk in chunks:
-            hash_ = chunk.hash
-            if same := old.get(hash_):
-                id_, first_line = same.pop(0)
-                if first_line != chunk.first_line:
-                    execute(
-                        "UPDATE chunks SET first_line = ?, last_line = ? WHERE id = ?",
-                        (chunk.first_line, chunk.last_line, id_),
-                    )
-            else:
-                new.append((hash_, chunk))
-        self._delete_chunks(path, [id_ for same in old.values() for id_, _ in same])
-        if not new:
-            return
-        self._note_change()
-        first = execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[0]
-        executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                (
-                    id_,
-                    document,
-                    chunk.first_line,
-                    chunk.last_line,
-                    hash_,
-                    chunk.title,
-                    chunk.heading,
-                    chunk.text,
-                )
-                for id_, (hash_, chunk) in enumerate(new, first)
-            ),
-        )
-        executemany(
-            "INSERT INTO chunks_fts (rowid, heading, context, text, parts) VALUES (?, ?, ?, ?, ?)",
-            (
-                (id_, *_indexed_fields(path, chunk.title, chunk.heading, chunk.text))
-                for id_, (_, chunk) in enumerate(new, first)
-            ),
-        )
-
-    def _remove_document(self, path: str) -> None:
-        """Remove a document and its chunks, if it is there."""
-        execute = self._connection.execute
-        row = execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
-        if row:
-            ids = execute("SELECT id FROM chunks WHERE document = ?", row).fetchall()
-            self._delete_chunks(path, [id_ for (id_,) in ids])
-            execute("DELETE FROM documents WHERE id = ?", row)
-
-    def _delete_chunks(self, path: str, ids: Iterable[int]) -> None:
-        """Delete chunks; the full-text index has to be told what they held."""
-        self._note_change()
-        for id_ in ids:
-            held = self._connection.execute(
-                "SELECT title, heading, text FROM chunks WHERE id = ?", (id_,)
-            ).fetchone()
-            self._connection.execute(
-                "INSERT INTO chunks_fts (chunks_fts, rowid, heading, context, text, parts)"
-                " VALUES ('delete', ?, ?, ?, ?, ?)",
-                (id_, *_indexed_fields(path, *held)),
-            )
-            self._connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
-
-    def _note_change(self) -> None:
-        """Make what was derived from the chunks and vectors out of date."""
-        self._connection.execute("UPDATE state SET changes = changes + 1")
-
-    # Vectors
-
-    def state(self) -> tuple[bytes, int]:
-        """Return what identifies the chunks and vectors there are now."""
-        with translated(self.database):
-            id_, changes = self._connection.execute("SELECT id, changes FROM state").fetchone()
-        return id_, changes
-
-    def chunks_without_vector(self, model: str) -> list[int]:
-        """Return the ids of chunks a model has yet to embed; of equal ones, one."""
-        with translated(self.database):
-            rows = self._connection.execute(
-                "SELECT min(id) FROM chunks WHERE hash NOT IN"
-                " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1",
-                (model,),
-            ).fetchall()
-        return [id_ for (id_,) in rows]
-
-    def read_embedding_texts(self, ids: Sequence[int]) -> dict[bytes, str]:
-        """Return, by hash, what is embedded of chunks: title and text."""
-        texts = {}
-        with translated(self.database):
-            for id_ in ids:
-                row = self._connection.execute(
-                    "SELECT hash, title, text FROM chunks WHERE id = ?", (id_,)
-                ).fetchone()
-                if row:
-                    texts[row[0]] = f"{row[1]}\n\n{row[2]}"
-        return texts
-
-    def vector_size(self, model: str) -> int | None:
-        """Return how many bytes a vector of a model takes; None when there is none."""
-        with translated(self.database):
-            row = self._connection.execute(
-                "SELECT length(vector) FROM vectors WHERE model = ? AND vector != x'' LIMIT 1",
-                (model,),
-            ).fetchone()
-        return row[0] if row else None
-
-    def store_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
-        """Store vectors by the hash of their chunk; an empty one says it has none."""
-        with translated(self.database), transaction(self._connection):
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
-                ((model, hash_, vector) for hash_, vector in vectors.items()),
-            )
-            self._note_change()
-
-    def prune_vectors(self, model: str) -> None:
-        """Delete the vectors of chunks that are gone."""
-        with translated(self.database), transaction(self._connection):
-            self._connection.execute(
-                "DELETE FROM vectors WHERE model = ? AND hash NOT IN (SELECT hash FROM chunks)",
-                (model,),
-            )
-
-    @contextmanager
-    def reading_vectors(
-        self, model: str
-    ) -> Iterator[tuple[tuple[bytes, int], int, Iterator[tuple[int, bytes]]]]:
-        """Give one consistent view: the state, how many chunks have a vector, and these."""
-        execute = self._connection.execute
-        having = "FROM chunks JOIN vectors USING (hash) WHERE model = ? AND vector != x''"
-        with translated(self.database):
-            execute("BEGIN")
-            try:
-                count = execute(f"SELECT count(*) {having}", (model,)).fetchone()[0]
-                rows = execute(f"SELECT chunks.id, vector {having} ORDER BY chunks.id", (model,))
-                yield self.state(), count, rows
-            finally:
-                execute("COMMIT")
+    @property
+    def vectors(self) -> VectorTable:
+        """Return the vectors that are kept of the chunks."""
+        return VectorTable(self.database, self._connection)
 
     # Answering
 
@@ -416,13 +237,3 @@ class Index:
                 if row:
                     found[id_] = StoredChunk(*row)
         return found
-
-
-def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
-    """Return what the full-text index holds of a chunk, column by column."""
-    return (
-        f"{heading} {split_identifiers(heading)}",
-        f"{path} {title}",
-        text,
-        split_identifiers(text),
-    )

@@ -112,6 +112,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
+def note_change(connection: sqlite3.Connection) -> None:
+    """Make what was derived from the chunks and vectors out of date."""
+    connection.execute("UPDATE state SET changes = changes + 1")
+
+
 @contextmanager
 def translated(database: Path) -> Iterator[None]:
     """Turn what SQLite and the file system raise into DamageError or IndexUnusableError."""

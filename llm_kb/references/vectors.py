@@ -102,20 +102,20 @@ def update_vectors(
     Every batch is stored at once, so an interrupted run goes on where it was. At
     most `limit` chunks are embedded. Raises EmbeddingError.
     """
-    missing = index.chunks_without_vector(model)
+    missing = index.vectors.find_missing(model)
     wanted = missing if limit is None else missing[:limit]
     for start in range(0, len(wanted), BATCH):
         batch = wanted[start : start + BATCH]
-        texts = index.read_embedding_texts(batch)
+        texts = index.vectors.read_texts(batch)
         vectors = [_encode(vector) for vector in embed(list(texts.values()))]
         if len(vectors) != len(texts):
             raise EmbeddingError(model, f"returned {len(vectors)} vectors for {len(texts)} texts")
-        _check_dimensions(model, vectors, index.vector_size(model))
-        index.store_vectors(model, dict(zip(texts, vectors, strict=True)))
+        _check_dimensions(model, vectors, index.vectors.find_size(model))
+        index.vectors.store(model, dict(zip(texts, vectors, strict=True)))
         if progress:
             progress(min(start + BATCH, len(wanted)), len(wanted))
     if not missing:
-        index.prune_vectors(model)
+        index.vectors.prune(model)
     return len(missing) - len(wanted)
 
 
@@ -149,7 +149,7 @@ def _check_dimensions(model: str, vectors: Sequence[bytes], known: int | None) -
 def rank_by_vector(index: Index, model: str, vector: Sequence[float], limit: int) -> list[int]:
     """Return the ids of the chunks nearest to a vector by cosine, best first."""
     query = _encode(vector)
-    known = index.vector_size(model)
+    known = index.vectors.find_size(model)
     if not query or known is None:
         return []
     _check_dimensions(model, [query], known)
@@ -214,7 +214,7 @@ def _rank_with_numpy(packed: _Packed, query: array[float], limit: int) -> list[i
 def _open_packed(index: Index, model: str) -> _Packed:
     """Map the packed file of a model, making it anew when the index has changed since."""
     path = packed_path(index.database, model)
-    state = index.state()
+    state = index.vectors.state()
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -248,13 +248,13 @@ def _is_current(header: bytes, model: str, state: tuple[bytes, int]) -> bool:
 
 def _pack(index: Index, model: str, path: Path) -> None:
     """Write the packed file beside its place and move it there whole."""
-    size = index.vector_size(model) or 0
+    size = index.vectors.find_size(model) or 0
     width = _width(size // 4)
     # Not with `tempfile`, whose import takes longer than the rest of a search.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
     try:
         with temporary.open("xb") as file:
-            with index.reading_vectors(model) as (state, count, rows):
+            with index.vectors.reading(model) as (state, count, rows):
                 file.truncate(_HEADER.size + (8 + width + size) * count)
                 ids, bits = array("q"), bytearray()
                 file.seek(_HEADER.size + (8 + width) * count)

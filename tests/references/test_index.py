@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ from llm_kb.references.index import (
     open_index,
     update_index,
 )
-from llm_kb.references.index_database import IndexUnusableError
+from llm_kb.references.index_database import IndexUnusableError, connect
+from llm_kb.references.index_documents import DocumentTable, prepare
 from llm_kb.references.search import search
 
 OLD = time.time_ns() - 10**12
@@ -44,6 +46,12 @@ def topic(tmp_path: Path) -> Path:
     write(directory, "topic.md", "+++\n+++\nwalrus\n")
     write(directory, ".provenance.json", '{"walrus": 1}')
     return directory
+
+
+def hash_of(topic: Path, path: str) -> bytes:
+    stat = prepare(topic, path).stat
+    assert stat is not None
+    return stat.hash
 
 
 def paths(topic: Path, question: str) -> list[str]:
@@ -86,6 +94,30 @@ def test_a_file_modified_just_before_it_was_read_is_compared_by_content(topic: P
     assert paths(topic, "giraffe") == ["docs/new.md"]
 
 
+def test_a_file_that_is_compared_by_content_leaves_what_was_derived(topic: Path) -> None:
+    write(topic, "docs/new.md", "penguin", mtime_ns=time.time_ns() + 10**10)
+    with open_index(topic) as index:
+        index.update()
+        before = index.vectors.state()
+        index.update()
+
+        assert index.vectors.state() == before
+
+
+def test_what_another_process_wrote_meanwhile_is_compared_again(topic: Path) -> None:
+    write(topic, "new.md", "penguin")
+    update_index(topic)
+    unchanged = prepare(topic, "new.md", hash_of(topic, "new.md"))
+    write(topic, "new.md", "giraffe", mtime_ns=OLD + 1)
+    update_index(topic)
+    write(topic, "new.md", "penguin")
+
+    with closing(connect(index_path(topic))) as connection:
+        assert DocumentTable(topic, connection).store([unchanged]) == [False]
+    assert unchanged.chunks is None
+    assert paths(topic, "penguin") == ["new.md"]
+
+
 def test_searching_sees_added_changed_moved_and_removed_files(topic: Path) -> None:
     update_index(topic)
     write(topic, "docs/usage.md", "# Usage\n\nCall the penguin instead.\n")
@@ -110,14 +142,14 @@ def test_an_inserted_line_keeps_the_rows_of_unchanged_chunks(topic: Path) -> Non
     write(topic, "long.md", "".join(sections))
     with open_index(topic) as index:
         index.update()
-        before = index.state()
+        before = index.vectors.state()
         kept = index.read_chunks(range(1, 100))
         write(topic, "long.md", "New first line.\n\n" + "".join(sections))
         report = index.update()
         after = index.read_chunks(range(1, 100))
 
         assert (report.added, report.changed, report.removed) == (0, 1, 0)
-        assert index.state() != before
+        assert index.vectors.state() != before
     same = [id_ for id_ in kept if id_ in after and kept[id_].text == after[id_].text]
     assert len(same) >= len(kept) - 1
     moved = [

@@ -1,0 +1,202 @@
+"""The documents of an index and their chunks: prepared from files, written in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from llm_kb.references.documents import Chunk, split_identifiers
+from llm_kb.references.index_database import note_change, transaction
+from llm_kb.references.index_files import read_file
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+
+class Known(NamedTuple):
+    """What an index knows of the file of a document."""
+
+    size: int
+    mtime_ns: int
+    racy: int
+    hash: bytes
+
+
+class Prepared(NamedTuple):
+    """A file as it was read, ready to be written to the index."""
+
+    path: str
+    stat: Known | None
+    """None where there is no longer a file."""
+    chunks: Sequence[tuple[bytes, Chunk]] | None
+    """With their hashes. None where the content is what was indexed already."""
+
+
+class _NewChunk(NamedTuple):
+    """A chunk to be inserted, and where it belongs."""
+
+    path: str
+    document: int | None
+    hash: bytes
+    chunk: Chunk
+
+
+def prepare(directory: Path, path: str, indexed: bytes | None = None) -> Prepared:
+    """Read a file, and cut it into chunks unless its hash is the one that was indexed."""
+    reading = read_file(directory, path)
+    if reading is None:
+        return Prepared(path, None, None)
+    stat = Known(reading.size, reading.mtime_ns, reading.racy, reading.hash)
+    if reading.hash == indexed:
+        return Prepared(path, stat, None)
+    # Late: its patterns take longer to compile than a search takes.
+    from llm_kb.references.chunking import chunk_document  # noqa: PLC0415
+
+    chunks = chunk_document(path, reading.text) if reading.text else []
+    return Prepared(path, stat, [(chunk.hash, chunk) for chunk in chunks])
+
+
+class DocumentTable:
+    """The documents of one open index.
+
+    Whatever is done to them is done in one transaction. What is new is inserted
+    at its end, table by table: a statement that may have to be undone makes
+    SQLite write out what full-text search has gathered, at every turn.
+    """
+
+    def __init__(self, directory: Path, connection: Connection) -> None:
+        self._directory = directory
+        self._connection = connection
+
+    def read_known(self) -> dict[str, Known]:
+        """Return what is known of the file of each document, by path."""
+        rows = self._connection.execute("SELECT path, size, mtime_ns, racy, hash FROM documents")
+        return {path: Known(*stat) for path, *stat in rows}
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Remove the documents whose files are gone."""
+        if paths:
+            self.store([Prepared(path, None, None) for path in paths])
+
+    def store(self, documents: Sequence[Prepared]) -> list[bool]:
+        """Write documents: chunks that are new, the new lines of moved ones, no others.
+
+        Returns, for each whose content differs from what was indexed, whether it is new.
+        """
+        outcomes: list[bool] = []
+        removed = False
+        new: list[_NewChunk] = []
+        with transaction(self._connection):
+            for document in documents:
+                row = self._connection.execute(
+                    "SELECT id, hash FROM documents WHERE path = ?", (document.path,)
+                ).fetchone()
+                document = self._settle(document, row)
+                if document.stat is None:
+                    removed |= self._remove(document.path, row)
+                    continue
+                id_ = self._write_stat(document.path, document.stat, row)
+                if document.chunks is not None and (row is None or row[1] != document.stat.hash):
+                    outcomes.append(row is None)
+                    chunks = document.chunks if row is None else self._replace(document, id_)
+                    new += [_NewChunk(document.path, id_, *chunk) for chunk in chunks]
+            self._insert(new)
+            if outcomes or removed:
+                note_change(self._connection)
+        return outcomes
+
+    def _settle(self, document: Prepared, row: tuple[int, bytes] | None) -> Prepared:
+        """Prepare a document again where another process has indexed another content since."""
+        if document.stat is None or document.chunks is not None:
+            return document
+        is_indexed = row is not None and row[1] == document.stat.hash
+        return document if is_indexed else prepare(self._directory, document.path)
+
+    def _write_stat(self, path: str, stat: Known, row: tuple[int, bytes] | None) -> int | None:
+        """Write what is known of a file, and return the id of its document."""
+        if row is None:
+            return self._connection.execute(
+                "INSERT INTO documents (path, size, mtime_ns, racy, hash) VALUES (?, ?, ?, ?, ?)",
+                (path, *stat),
+            ).lastrowid
+        self._connection.execute(
+            "UPDATE documents SET size = ?, mtime_ns = ?, racy = ?, hash = ? WHERE id = ?",
+            (*stat, row[0]),
+        )
+        return row[0]
+
+    def _replace(self, document: Prepared, id_: int | None) -> list[tuple[bytes, Chunk]]:
+        """Move the chunks that have moved and delete those that are gone; return the new ones."""
+        execute = self._connection.execute
+        old: dict[bytes, list[tuple[int, int]]] = {}
+        for chunk_id, hash_, first_line in execute(
+            "SELECT id, hash, first_line FROM chunks WHERE document = ?", (id_,)
+        ):
+            old.setdefault(hash_, []).append((chunk_id, first_line))
+        new: list[tuple[bytes, Chunk]] = []
+        for hash_, chunk in document.chunks or ():
+            if not (same := old.get(hash_)):
+                new.append((hash_, chunk))
+                continue
+            chunk_id, first_line = same.pop(0)
+            if first_line != chunk.first_line:
+                execute(
+                    "UPDATE chunks SET first_line = ?, last_line = ? WHERE id = ?",
+                    (chunk.first_line, chunk.last_line, chunk_id),
+                )
+        self._delete(document.path, [chunk_id for same in old.values() for chunk_id, _ in same])
+        return new
+
+    def _remove(self, path: str, row: tuple[int, bytes] | None) -> bool:
+        """Remove a document and its chunks; return whether it was there."""
+        if row is None:
+            return False
+        execute = self._connection.execute
+        ids = execute("SELECT id FROM chunks WHERE document = ?", row[:1]).fetchall()
+        self._delete(path, [id_ for (id_,) in ids])
+        execute("DELETE FROM documents WHERE id = ?", row[:1])
+        return True
+
+    def _delete(self, path: str, ids: Iterable[int]) -> None:
+        """Delete chunks; the full-text index has to be told what they held."""
+        for id_ in ids:
+            held = self._connection.execute(
+                "SELECT title, heading, text FROM chunks WHERE id = ?", (id_,)
+            ).fetchone()
+            self._connection.execute(
+                "INSERT INTO chunks_fts (chunks_fts, rowid, heading, context, text, parts)"
+                " VALUES ('delete', ?, ?, ?, ?, ?)",
+                (id_, *_indexed_fields(path, *held)),
+            )
+            self._connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
+
+    def _insert(self, new: Sequence[_NewChunk]) -> None:
+        """Insert chunks, in this order."""
+        execute, executemany = self._connection.execute, self._connection.executemany
+        first = execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[0]
+        executemany(
+            "INSERT INTO chunks (id, document, hash, title, heading, text, first_line, last_line)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (id_, document, hash_, *chunk)
+                for id_, (_, document, hash_, chunk) in enumerate(new, first)
+            ),
+        )
+        executemany(
+            "INSERT INTO chunks_fts (rowid, heading, context, text, parts) VALUES (?, ?, ?, ?, ?)",
+            (
+                (id_, *_indexed_fields(path, chunk.title, chunk.heading, chunk.text))
+                for id_, (path, _, _, chunk) in enumerate(new, first)
+            ),
+        )
+
+
+def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
+    """Return what the full-text index holds of a chunk, column by column."""
+    return (
+        f"{heading} {split_identifiers(heading)}",
+        f"{path} {title}",
+        text,
+        split_identifiers(text),
+    )
