@@ -50,7 +50,7 @@ class Containment:
 
     def holds(self, real: str) -> bool:
         """Tell whether a path without links is inside the topic or where links may lead."""
-        return _as_prefix(real).startswith(self._allowed)
+        return real.startswith(self._allowed) or _as_prefix(real).startswith(self._allowed)
 
     def relative(self, real: str) -> str | None:
         """Return a path without links relative to the topic; None outside of it."""
@@ -97,10 +97,17 @@ class Containment:
                 for entry in scan
                 if entry.is_file(follow_symlinks=False) or rest.append(entry)  # type: ignore[func-returns-value]
             ]
-            entries = Entries(real, files, [], [], [])
-            for entry in rest:
-                _place_of(entry, entries).append(entry.name)
-        return entries
+        directories: list[str] = []
+        links: list[str] = []
+        others: list[str] = []
+        for entry in rest:
+            if entry.is_dir(follow_symlinks=False):
+                directories.append(entry.name)
+            elif entry.is_symlink():
+                links.append(entry.name)
+            else:
+                others.append(entry.name)
+        return Entries(real, files, directories, links, others)
 
     def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
         """Return a file's first `limit` bytes, its size, and its path once links are resolved.
@@ -133,12 +140,6 @@ class Containment:
             return data, max(size, len(data)), real
         finally:
             os.close(fd)
-
-
-def _place_of(entry: os.DirEntry[str], entries: Entries) -> list[str]:
-    if entry.is_dir(follow_symlinks=False):
-        return entries.directories
-    return entries.links if entry.is_symlink() else entries.others
 
 
 def real_path(fd: int, path: str) -> str:

@@ -77,24 +77,31 @@ class Walk:
     def batches(
         self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
     ) -> Iterator[Batch]:
-        """Yield the files of every directory, each directory once.
+        """Yield the files of every directory that has some, each directory once.
 
         Only directories whose slug `enters` accepts are entered, and hidden
         files and directories only if `hidden`.
         """
-        pending = [Place()]
+        # What is in sight and reached by no link is reached once, so its order is no matter.
+        plain = [Place()]
+        pending: list[Place] = []
         visited: set[str] = set()
-        while pending:
-            place = heappop(pending)
+        while plain or pending:
+            place = plain.pop() if plain else heappop(pending)
             entries = self.list_place(place)
             if entries is None or entries.real in visited:
                 continue
             visited.add(entries.real)
             batch, places = self.sort_entries(place, entries, hidden=hidden)
-            yield batch
+            if batch.names:
+                yield batch
             for child in places:
-                if enters is None or enters(child.slug[:-1]):
+                if enters is not None and not enters(child.slug[:-1]):
+                    continue
+                if child.is_hidden or child.is_linked:
                     heappush(pending, child)
+                else:
+                    plain.append(child)
 
     def list_place(self, place: Place) -> Entries | None:
         """List one directory; None, with the reason when it cannot be."""
@@ -116,8 +123,9 @@ class Walk:
         """Tell a directory's subjects and the directories in it from all the rest."""
         names, odd = self._split_odd(entries.files)
         bare = len(names)
-        if odd:
-            names += [name for name in odd if self.admits(place, name, hidden=hidden)]
+        for name in odd:
+            if self.admits(place, name, hidden=hidden):
+                names.append(name)
         places = [
             self.enter(place, name)
             for name in entries.directories
@@ -136,7 +144,9 @@ class Walk:
         for name in entries.others:
             if self.admits(place, name, hidden=hidden):
                 self._skip(place.path + name, _NEITHER)
-        moved = self._find_moved(place, entries.real)
+        real = entries.real
+        is_moved = real + "/" != self._containment.prefix + place.path
+        moved = self._containment.relative(real + "/") if is_moved else None
         return Batch(place, names, bare, moved, targets), places
 
     def _split_odd(self, names: list[str]) -> tuple[list[str], list[str]]:
@@ -144,10 +154,12 @@ class Walk:
 
         A scan of all of them at once tells whether any does.
         """
+        odd: list[str] = []
+        if not names:
+            return names, odd
         joined = "/" + "/".join(names) + "/"
         if self._has_rules or not _is_plain(joined):
-            return [], names
-        odd: list[str] = []
+            return odd, names
         if "/." in joined:
             # `append` returns None, so that one pass does both.
             names = [n for n in names if n[0] != "." or odd.append(n)]  # type: ignore[func-returns-value]
@@ -155,21 +167,16 @@ class Walk:
             names = [name for name in names if not is_always_ignored(name)]
         return names, odd
 
-    def _find_moved(self, place: Place, real: str) -> str | None:
-        """Return the path in the topic of a directory that was reached by another one."""
-        if f"{real}/" == self._containment.prefix + place.path:
-            return None
-        inside = self._containment.relative(real)
-        return f"{inside}/" if inside else inside
-
     def admits(self, place: Place, name: str, suffix: str = "", *, hidden: bool = True) -> bool:
         """Tell whether an entry may be of the topic; `suffix` is `/` for a directory."""
-        if (name.startswith(".") and not hidden) or is_always_ignored(name):
+        if (name[0] == "." and not hidden) or is_always_ignored(name):
             return False
+        is_printable = name.isascii() and name.isprintable()  # most are, and this is fast
+        if is_printable and name[0] != "." and not self._has_rules:
+            return True
         path = place.path + name
         if path == RULES_FILE or (self._has_rules and self._ignore.ignores(path + suffix)):
             return False
-        is_printable = name.isascii() and name.isprintable()  # most are, and this is fast
         if not is_printable and _UNUSABLE.search(name):
             self._skip(path, "its name holds control, invisible or undecodable characters")
             return False
@@ -180,12 +187,13 @@ class Walk:
 
     def enter(self, place: Place, name: str, *, linked: bool = False) -> Place:
         """Return the place of a directory in another one."""
-        return Place(
-            place.is_hidden or name[0] == ".",
-            place.is_linked or linked,
-            f"{place.path}{name}/",
-            f"{place.slug}{slugify_component(name)}/",
-        )
+        hidden, path, slug = place.is_hidden, f"{place.path}{name}/", place.slug
+        if name[0] == "." or not name.isascii():
+            hidden = hidden or name[0] == "."
+            slug += f"{slugify_component(name)}/"
+        else:
+            slug = path if slug == place.path else f"{slug}{name}/"
+        return Place(hidden, linked or place.is_linked, path, slug)
 
     def resolve_link(self, place: Place, name: str, *, hidden: bool = True) -> str | None:
         """Return the real path a link leads to; None where it may not lead there.

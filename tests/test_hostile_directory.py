@@ -17,7 +17,7 @@ from llm_kb import containment, lookup
 from llm_kb.containment import Containment
 from llm_kb.errors import UnreadableError
 from llm_kb.plain_text import attribute
-from llm_kb.topics import Content, Skipped, slugify
+from llm_kb.topics import Content, Skipped, Subject, slugify
 from llm_kb.walk import printable
 from tests.test_directory import catalog, found, matched, names, read, root, skipped, write
 
@@ -366,13 +366,15 @@ def test_files_swapped_all_the_time_never_leak(root: Path) -> None:
     thread.start()
     seen: set[bytes] = set()
     opened = catalog(root)
+    subject = Subject(slug=slugify("a.md"), name="a", path="a.md")
     try:
-        for _ in range(500):
-            opened.list_subjects()
-            try:
-                seen.add(read(opened, "a.md").data)
-            except UnreadableError:
-                seen.add(b"")
+        with opened.reading() as read_next:
+            for turn in range(1000):
+                opened.list_subjects()
+                try:
+                    seen.add((opened.read if turn % 2 else read_next)(subject).data)
+                except UnreadableError:
+                    seen.add(b"")
     finally:
         done.set()
         thread.join()
