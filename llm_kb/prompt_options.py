@@ -62,10 +62,12 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
     asked = arguments.asked_tools
     if any("/" not in spec for spec in specs):
         asked.add("learn")
-    wanted = bool(knowledge or kb_cfg or asked or specs)
-    if not wanted and not _is_automatic(arguments):
+    if knowledge or kb_cfg or asked or specs:
+        kb = _discover(arguments, knowledge, kb_cfg, asked)
+    elif (automatic := _discover_automatic(arguments)) is not None:
+        kb = automatic
+    else:
         return Request(is_blind=arguments.has_unseen_templates)
-    kb = _discover(arguments, knowledge, kb_cfg, asked)
     tools = _decide_tools(arguments, kb, asked)
     request = Request(
         kb,
@@ -78,24 +80,22 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
     return request
 
 
-def _is_automatic(arguments: Arguments) -> bool:
-    """Tell whether `auto` makes this a request for `learn`; says what is skipped, and why.
+def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
+    """Return the knowledge base whose `learn` `auto` offers; None where it does not.
 
-    A broken configuration is no reason to break a command that did not ask for it.
+    What is skipped is said, and why: a broken configuration is no reason to break a
+    command that did not ask for it.
     """
-    cwd, user_dir = find_cwd(), Path(llm.user_dir())
-    if not mentions_auto(cwd, user_dir, os.environ):
-        return False
-    from llm_kb.config_files import load_config  # most requests need none of it
-
+    if not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ):
+        return None
     try:
-        config = load_config(cwd, user_dir=user_dir, environ=os.environ)
+        kb = _discover(arguments, (), (), set())
     except KbError as error:
         _say(f"auto is skipped: {str(error).splitlines()[0]}")
-        return False
-    if "kb.auto" in config.withheld:
-        _say_withheld(config)
-    return config.auto and arguments.supports_tools()
+        return None
+    if "kb.auto" in kb.config.withheld:
+        _say_withheld(kb.config)
+    return kb if kb.config.auto and arguments.supports_tools() else None
 
 
 def _discover(

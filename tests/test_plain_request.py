@@ -76,6 +76,21 @@ def test_reads_no_directory_and_loads_nothing_heavy(
     assert HEAVY & set(probed["modules"]) == set()
 
 
+def test_auto_looks_at_a_file_and_reads_what_it_must_once(tmp_path: Path, user_dir: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/a.md").write_text("A")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text("[kb]\nauto = true\n")
+    probed = probe(["-m", "echo", "hi"])
+    assert probed["exit"] == 0, probed["output"]
+    opened = [Path(path).name for event, path in probed["events"] if event == "open"]
+    assert {name: opened.count(name) for name in ("kb.toml", "llm-kb.toml")} == {
+        "kb.toml": 2,
+        "llm-kb.toml": 1,
+    }
+
+
 def probe(args: list[str]) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *args],
