@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +179,13 @@ class GitObject:
     data: bytes
 
 
+_IDS_AT_ONCE = 50
+# They fit into a pipe of 4096 bytes, the smallest there is. With more, git could wait for
+# its answers to be read while we wait for it to read on.
+
+_CHUNK = 65536
+
+
 class ObjectReader:
     """Reads the objects of one repository through a single git process."""
 
@@ -204,14 +211,28 @@ class ObjectReader:
         """Return the object of this name, in any notation of git's; None without one."""
         if "\n" in name:
             return None  # no name, and it would pass for two
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None  # noqa: S101 - pipes were asked for
-        assert stdout is not None  # noqa: S101
+        self._ask([name])
+        return self._receive()
+
+    def read_ids(self, ids: Sequence[str]) -> Iterator[GitObject | None]:
+        """Yield the object of every id, asking for many before the first has come."""
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            some = ids[start : start + _IDS_AT_ONCE]
+            self._ask(some)
+            yield from [self._receive() for _ in some]
+
+    def _ask(self, names: Sequence[str]) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None  # noqa: S101 - a pipe was asked for
         try:
-            stdin.write(name.encode() + b"\n")
+            stdin.write("".join(f"{name}\n" for name in names).encode())
             stdin.flush()
         except BrokenPipeError:
             raise self._fail() from None  # what git printed says more than the pipe
+
+    def _receive(self) -> GitObject | None:
+        stdout = self._process.stdout
+        assert stdout is not None  # noqa: S101 - a pipe was asked for
         header = stdout.readline()
         if not header:
             raise self._fail()
@@ -226,6 +247,36 @@ class ObjectReader:
     def _fail(self) -> GitError:
         said = self._process.communicate()[1]
         return GitError(self._args, self._process.returncode, said.decode(errors="replace"))
+
+
+class FieldReader:
+    """Reads what git prints, `-z`, while git goes on; it is stopped when we are done.
+
+    git is ahead by what a pipe holds, so a history of any length costs what is read of it.
+    """
+
+    def __init__(self, *args: str, cwd: Path) -> None:
+        self._args = args
+        self._process = _start(args, cwd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process:  # closes its pipes and waits for its end
+            self._process.kill()
+
+    def read_fields(self) -> Iterator[bytes]:
+        """Yield what stands before each NUL; raise GitError when git failed."""
+        stdout = self._process.stdout
+        assert stdout is not None  # noqa: S101 - a pipe was asked for
+        begun = b""
+        while chunk := os.read(stdout.fileno(), _CHUNK):
+            *fields, begun = (begun + chunk).split(b"\0")
+            yield from fields
+        said = self._process.communicate()[1]
+        if self._process.returncode:
+            raise GitError(self._args, self._process.returncode, said.decode(errors="replace"))
 
 
 def _start(args: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:

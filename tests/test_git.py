@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git import GitError, GitObject, ObjectReader, git_environment, read_git, run_git
+from llm_kb.git import (
+    FieldReader,
+    GitError,
+    GitObject,
+    ObjectReader,
+    git_environment,
+    read_git,
+    run_git,
+)
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 
@@ -103,3 +111,35 @@ def test_an_error_in_between_leaves_no_process_waiting(repo: Repo) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
+
+
+def test_many_objects_are_asked_for_together(repo: Repo) -> None:
+    ids = [repo.head, "f" * 40] * 300
+    with ObjectReader(repo.path) as reader:
+        found = [commit and commit.id for commit in reader.read_ids(ids)]
+        assert reader.read("HEAD:none") is None
+    assert found == [repo.head, None] * 300
+
+
+def test_fields_are_read_as_they_come(repo: Repo) -> None:
+    for number in range(3):
+        repo.commit(f"{number}", **{f"a{number}": "x" * 200_000})
+    with FieldReader("log", "-z", "--format=%s", "HEAD", cwd=repo.path) as log:
+        assert list(log.read_fields()) == [b"2", b"1", b"0", b"first"]
+    with FieldReader("cat-file", "blob", "HEAD:a1", cwd=repo.path) as blob:
+        assert list(blob.read_fields()) == []  # none that ended
+
+
+def test_a_command_of_which_not_all_is_read_is_stopped(repo: Repo) -> None:
+    endless = "!while printf 'a\\0'; do :; done"
+    with FieldReader("-c", f"alias.endless={endless}", "endless", cwd=repo.path) as reader:
+        assert next(reader.read_fields()) == b"a"
+
+
+def test_a_command_that_fails_has_its_fields_read_first(repo: Repo) -> None:
+    fail = "!printf 'a\\0'; echo oh no >&2; exit 3"
+    with FieldReader("-c", f"alias.fail={fail}", "fail", cwd=repo.path) as reader:
+        fields = reader.read_fields()
+        assert next(fields) == b"a"
+        with pytest.raises(GitError, match="git -c failed: oh no"):
+            next(fields)

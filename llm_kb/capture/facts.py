@@ -4,41 +4,71 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, takewhile
+from pathlib import Path
+from typing import NamedTuple
 
-from llm_kb.capture.entries import Entry
 from llm_kb.capture.likeness import normalize_place
 from llm_kb.capture.listing import MAX_COMMITS, Facts
-from llm_kb.git import GitError, ObjectReader, run_git
+from llm_kb.capture.tables import Anchor
+from llm_kb.capture.trees import TREE, parse_tree
+from llm_kb.git import FieldReader, GitError, GitObject, ObjectReader
 
 EVERYWHERE = "*"
 
-_PATHS_AT_ONCE = 500
 _COMMITTED = re.compile(rb"^committer .* ([0-9]{1,12}) [+-][0-9]{4}$", re.MULTILINE)
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 
+_LOG = (
+    *("log", "-z", "--name-only", "--no-renames", "--no-relative", "--no-show-signature"),
+    # No path is empty, so an empty field can be nothing but the start of a commit.
+    *("--format=tformat:%x00%H %ct", f"--max-count={MAX_COMMITS}", "HEAD", "--"),
+)
 
-def gather_facts(directory: Path, entries: Sequence[Entry]) -> tuple[Facts, ...]:
-    """Return the facts of every entry, in their order, with a handful of git processes."""
-    times = read_commit_times(directory, (entry.provenance for entry in entries))
-    places = {normalize_place(entry.place) for entry in entries if entry.place}
-    existing = find_existing(directory, places - {EVERYWHERE})
-    known = [times[e.provenance] for e in entries if e.place and e.provenance in times]
-    touches = read_touches(directory, places, min(known)) if known else {}
-    return tuple(_facts_of(entry, times, existing, touches) for entry in entries)
+_IN_VAIN = 100
+"""How many commits of the log are read on without one of those looked for."""
+
+
+class _Change(NamedTuple):
+    """A commit of the log: what it touched, and when."""
+
+    id: str
+    time: int
+    paths: list[bytes]
+
+
+def open_log(directory: Path) -> FieldReader:
+    """Start reading which commits touched what, newest first, for `gather_facts`."""
+    return FieldReader(*_LOG, cwd=directory)
+
+
+def gather_facts(
+    reader: ObjectReader, log: FieldReader, anchors: Collection[Anchor]
+) -> dict[Anchor, Facts]:
+    """Return what is known of each place and provenance, reading no more than that takes."""
+    changes = _read_changes(log)
+    seen, times = _find_commits(changes, _commit_ids(anchors))
+    times |= read_commit_times(reader, _commit_ids(anchors) - times.keys())
+    places: dict[str | None, str] = {p: normalize_place(p) for p, _ in anchors if p}
+    existing = find_existing(reader, set(places.values()) - {EVERYWHERE})
+    known = [times[origin] for place, origin in anchors if place and origin in times]
+    changes = chain(seen, changes)
+    touches = _find_touches(changes, places.values(), min(known)) if known else {}
+    return {
+        (place, provenance): _facts_of(places.get(place), times.get(provenance), existing, touches)
+        for place, provenance in anchors
+    }
 
 
 def _facts_of(
-    entry: Entry,
-    times: Mapping[str | None, int],
+    place: str | None,
+    at: int | None,
     existing: frozenset[str] | None,
     touches: Mapping[str, Sequence[int]],
 ) -> Facts:
-    at = times.get(entry.provenance)
-    if not entry.place:
+    if place is None:
         return Facts(recorded_at=at)
-    place = normalize_place(entry.place)
     if place != EVERYWHERE and set(place) & set("*?") and place not in (existing or ()):
         return Facts(recorded_at=at)  # somebody's pattern: of no path, so nothing can be said
     changes = touches.get(place, ())
@@ -49,19 +79,37 @@ def _facts_of(
     )
 
 
-def read_commit_times(directory: Path, names: Iterable[str | None]) -> dict[str | None, int]:
-    """Return when each commit was committed; what names no commit here is left out.
+def _commit_ids(anchors: Iterable[Anchor]) -> set[str]:
+    """Return the ids; a branch of the name `BUG-42` is not what was meant."""
+    return {name for _, name in anchors if name and _COMMIT_ID.fullmatch(name)}
 
-    Only ids are looked up: a branch of the name `BUG-42` is not what was meant.
+
+def _find_commits(
+    changes: Iterator[_Change], wanted: set[str]
+) -> tuple[list[_Change], dict[str | None, int]]:
+    """Return the changes read while looking for commits, and the times of those found.
+
+    The log has most of them, and it is read for what they touched anyway. What is not
+    on this branch may be nowhere: we do not go to the end of the history for it.
     """
+    seen: list[_Change] = []
     times: dict[str | None, int] = {}
-    with ObjectReader(directory) as reader:
-        for name in dict.fromkeys(names):
-            if name and _COMMIT_ID.fullmatch(name):
-                commit = reader.read(f"{name}^{{commit}}")
-                if commit:
-                    times[name] = commit_time(commit.data)
-    return times
+    in_vain = 0
+    while len(times) < len(wanted) and in_vain < _IN_VAIN and (change := next(changes, None)):
+        seen.append(change)
+        in_vain += 1
+        if change.id in wanted:
+            times[change.id] = change.time
+            in_vain = 0
+    return seen, times
+
+
+def read_commit_times(reader: ObjectReader, ids: Iterable[str]) -> dict[str | None, int]:
+    """Return when each commit was committed; what names no commit here is left out."""
+    names = sorted(ids)
+    commits = reader.read_ids([f"{name}^{{commit}}" for name in names])
+    found = zip(names, commits, strict=True)
+    return {name: commit_time(commit.data) for name, commit in found if commit}
 
 
 def commit_time(data: bytes) -> int:
@@ -70,71 +118,72 @@ def commit_time(data: bytes) -> int:
     return int(found[1]) if found else 0
 
 
-def find_existing(directory: Path, places: Iterable[str]) -> frozenset[str] | None:
+def find_existing(reader: ObjectReader, places: Iterable[str]) -> frozenset[str] | None:
     """Return the paths that HEAD has; None without a commit."""
-    wanted = {place for place in places if _is_path(place)}
-    found: set[str] = set()
-    for level in _apart(wanted):
-        for start in range(0, len(level), _PATHS_AT_ONCE):
-            some = level[start : start + _PATHS_AT_ONCE]
-            command = ("ls-tree", "-z", "--full-tree", "--name-only", "HEAD", "--", *some)
-            try:
-                listed = run_git("--literal-pathspecs", *command, cwd=directory)
-            except GitError:
-                return None
-            found.update(path.decode(errors="surrogateescape") for path in listed.split(b"\0"))
-    return frozenset(found)
+    root = reader.read("HEAD^{tree}")
+    if root is None:
+        return None
+    # By id, what each tree holds: of what is no tree itself, the id is left out.
+    trees: dict[str, Mapping[str, str]] = {"": {}, root.id: _names_of(root)}
+
+    def exists(place: str) -> bool:
+        tree = root.id
+        for part in place.split("/"):
+            if tree not in trees:
+                trees[tree] = _names_of(reader.read(tree))
+            if part not in trees[tree]:
+                return False
+            tree = trees[tree][part]
+        return True
+
+    return frozenset(filter(exists, places))
 
 
-def _apart(places: set[str]) -> list[list[str]]:
-    """Return the places by how many of the others lie above them: no list has one above another.
-
-    Asked for a directory and for something in it, `git ls-tree` names only the latter.
-    """
-    levels: dict[int, list[str]] = {}
-    for place in sorted(places):
-        above = sum(str(parent) in places for parent in PurePosixPath(place).parents)
-        levels.setdefault(above, []).append(place)
-    return list(levels.values())
-
-
-def _is_path(place: str) -> bool:
-    # git refuses what leaves the repository, and a NUL cannot be passed at all.
-    path = PurePosixPath(place)
-    return bool(place) and not path.is_absolute() and ".." not in path.parts and "\0" not in place
-
-
-def read_touches(directory: Path, places: Iterable[str], since: int) -> dict[str, list[int]]:
-    """Return the times of the commits that touched each place, oldest first."""
-    touches: dict[str, list[int]] = {place: [] for place in places}
-    command = (
-        *(
-            "log",
-            "--no-show-signature",
-            "-z",
-            "--name-only",
-            "--no-renames",
-            "--format=tformat:%x01%ct",
-        ),
-        *(f"--max-age={since}", f"--max-count={MAX_COMMITS}", "HEAD", "--"),
-    )
+def _names_of(tree: GitObject | None) -> Mapping[str, str]:
     try:
-        log = run_git(*command, cwd=directory)
-    except GitError:
-        return {}
-    for commit in log.split(b"\x01")[1:]:
-        time, *paths = commit.split(b"\0")
+        entries = parse_tree(tree.data, len(tree.id) // 2) if tree else ()
+    except ValueError:
+        return {}  # `git fsck` says more than a listing could
+    return {_decode(e.name): e.id.hex() if e.mode == TREE else "" for e in entries}
+
+
+def _find_touches(
+    changes: Iterable[_Change], places: Iterable[str], since: int
+) -> dict[str, list[int]]:
+    """Return the times of the commits after `since` that touched each place, oldest first."""
+    touches: dict[str, list[int]] = {place: [] for place in places}
+    for change in changes:
+        # Newest first: what follows is older still, but where a clock was wrong.
+        if change.time <= since:
+            break
         touched = {EVERYWHERE}
-        for path in paths:
-            _add_with_parents(path.lstrip(b"\n").decode(errors="surrogateescape"), touched)
+        for path in change.paths:
+            _add_with_parents(_decode(path), touched)
         for place in touched & touches.keys():
-            touches[place].append(int(time))
+            touches[place].append(change.time)
     for times in touches.values():
         times.sort()
     return touches
+
+
+def _read_changes(log: FieldReader) -> Iterator[_Change]:
+    fields = log.read_fields()
+    try:
+        next(fields, None)  # the empty field before the first
+        for said in fields:
+            # What stands between a commit and its paths is a line's end.
+            paths = [path.removeprefix(b"\n") for path in takewhile(bool, fields)]
+            id_, time = said.split()
+            yield _Change(id_.decode(), int(time), paths)
+    except GitError:
+        return  # no commit yet
 
 
 def _add_with_parents(path: str, touched: set[str]) -> None:
     while path and path not in touched:
         touched.add(path)
         path = path.rpartition("/")[0]
+
+
+def _decode(path: bytes) -> str:
+    return path.decode(errors="surrogateescape")

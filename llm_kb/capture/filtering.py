@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
-from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.likeness import without_stars
+from llm_kb.capture.tables import StoreTables, Table, make_table
 
 
 def scope_matches(scope: str, file: str) -> bool:
@@ -23,15 +22,15 @@ def scope_matches(scope: str, file: str) -> bool:
     return file == scope or file.startswith(scope + "/")
 
 
-def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
-    """Return the store with the entries that hold for a file; anti-patterns always do."""
+def filter_by_file(stored: StoreTables, file: str) -> StoreTables:
+    """Return the entries that hold for a file; anti-patterns always do."""
+    return replace(stored, tables=tuple(_filter_table(table, file) for table in stored.tables))
 
-    @cache  # thousands of entries share a few scopes
-    def covers(scope: object) -> bool:
-        return scope_matches(str(scope), file)
 
-    def holds(entry: Entry) -> bool:
-        place = entry.kind.place
-        return place is None or covers(entry.fields[place])
-
-    return replace(store, entries=tuple(filter(holds, store.entries)))
+def _filter_table(table: Table, file: str) -> Table:
+    if table.kind.place is None:
+        return table
+    places = table.columns[table.kind.place]
+    covering = {place for place in set(places) if scope_matches(place, file)}
+    kept = [row for row, place in zip(table.rows, places, strict=True) if place in covering]
+    return make_table(table.kind, kept)

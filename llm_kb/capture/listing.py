@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
-from typing import Any, TypeAlias
+from itertools import chain, repeat
 
-from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, KINDS, Entry, Kind
+from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Kind
 from llm_kb.capture.rendering import shorten_commit
+from llm_kb.capture.tables import Anchor, Table
 from llm_kb.plain_text import one_line
-
-_Fields: TypeAlias = Mapping[str, Any]
 
 MAX_COMMITS = 5000
 """How far back changes are counted, so that a listing never takes minutes."""
@@ -29,7 +26,7 @@ _UNITS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of one entry; None where the repository cannot tell."""
+    """What is known of an entry by its anchor; None where the repository cannot tell."""
 
     recorded_at: int | None = None
     """When the commit it comes from was made, in seconds since the epoch."""
@@ -38,37 +35,45 @@ class Facts:
     """Commits to its place that are younger; `MAX_COMMITS` stands for that many or more."""
 
 
-def render_entries(entries: Sequence[Entry], facts: Sequence[Facts], now: int) -> str:
-    """Return the entries kind by kind, each with what is known of it at `now`."""
-    known = list(zip(entries, facts, strict=True))
-    blocks = []
-    for kind in KINDS:
-        found = [(entry.fields, fact) for entry, fact in known if entry.kind is kind]
-        if found:
-            blocks.append(f"{kind.title}:\n" + "\n".join(_render_kind(kind, found, now)))
-    return "\n\n".join(blocks)
+def render_tables(tables: Iterable[Table], facts: Mapping[Anchor, Facts], now: int) -> str:
+    """Return the entries kind by kind, each with what is known of its anchor at `now`."""
+    return "\n\n".join(_render_table(table, facts, now) for table in tables if table.rows)
 
 
-_TEMPLATES = {
-    CONVENTION: "  %(id)s  %(scope)s (%(stability)s)\n    %(rule)s",
-    BOUNDARY: "  %(id)s  %(module)s\n    owns: %(owns)s\n    boundary: %(boundary)s",
-    ANTI_PATTERN: "  %(id)s\n    avoid: %(pattern)s\n    instead: %(instead)s",
+_LAYOUTS = {
+    CONVENTION: (("\n  ", "id"), ("  ", "scope"), (" (", "stability"), (")\n    ", "rule")),
+    BOUNDARY: (
+        *(("\n  ", "id"), ("  ", "module")),
+        *(("\n    owns: ", "owns"), ("\n    boundary: ", "boundary")),
+    ),
+    ANTI_PATTERN: (("\n  ", "id"), ("\n    avoid: ", "pattern"), ("\n    instead: ", "instead")),
 }
+"""The fields of an entry of each kind, and what stands before each."""
 
 
-def _render_kind(kind: Kind, found: Sequence[tuple[_Fields, Facts]], now: int) -> Iterator[str]:
-    template = _TEMPLATES[kind]
-    # Asked of all texts together: entry by entry it is half the work.
-    texts = map(itemgetter(*kind.always), (fields for fields, _ in found))
-    is_plain = "".join(chain.from_iterable(texts)).isprintable()
-    for fields, fact in found:
-        shown = fields if is_plain else {name: one_line(fields[name]) for name in kind.always}
-        yield template % shown + _render_remarks(kind, fields, fact, now)
+def _render_table(table: Table, facts: Mapping[Anchor, Facts], now: int) -> str:
+    kind, columns = table.kind, table.columns
+    if not _is_printable("".join(chain.from_iterable(columns.values()))):
+        columns = {name: list(map(one_line, column)) for name, column in columns.items()}
+    remarks = {a: _render_remarks(kind, a, facts[a], now) for a in table.distinct_anchors}
+    layout = [(repeat(before), columns[name]) for before, name in _LAYOUTS[kind]]
+    parts = zip(*chain.from_iterable(layout), map(remarks.__getitem__, table.anchors), strict=False)
+    return f"{kind.title}:" + "".join(chain.from_iterable(parts))
 
 
-def _render_remarks(kind: Kind, fields: _Fields, facts: Facts, now: int) -> str:
+def _is_printable(text: str) -> bool:
+    """Tell what `str.isprintable` tells, of long ASCII text in a fraction of the time."""
+    if text.isascii():
+        return not any(map(text.__contains__, _ASCII_CONTROLS))
+    return text.isprintable()
+
+
+_ASCII_CONTROLS = [*map(chr, range(32)), "\x7f"]
+
+
+def _render_remarks(kind: Kind, anchor: Anchor, facts: Facts, now: int) -> str:
+    _, provenance = anchor
     remarks = []
-    provenance = fields.get(kind.provenance)
     if provenance:
         age = "" if facts.recorded_at is None else f", {render_age(now - facts.recorded_at)}"
         remarks.append(f"{kind.origin} {shorten_commit(provenance)}{age}")

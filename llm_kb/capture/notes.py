@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.capture.errors import IdentityError
+from llm_kb.capture.trees import BLOB, TREE, TreeEntry, format_tree, parse_tree
 from llm_kb.errors import KbError
 from llm_kb.git import GitError, GitObject, ObjectReader, run_git
 
@@ -31,9 +32,6 @@ note on it all the same, until `git notes prune` drops it."""
 
 _MOST_TREES = 70_000  # more than two levels of 256 directories
 
-_TREE = b"40000"
-_BLOB = b"100644"
-
 
 class DamagedNotesError(KbError):
     """A ref or an object of git's that notes cannot be kept in."""
@@ -45,20 +43,6 @@ class DamagedNotesError(KbError):
 
 class RefMovedError(KbError):
     """A ref that was no longer where it was read, or that another process held."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeEntry:
-    """One line of a tree object; the id is in its binary form."""
-
-    mode: bytes
-    name: bytes
-    id: bytes
-
-    @property
-    def sort_key(self) -> bytes:
-        """What git sorts by: a tree's name counts as if it ended in a slash."""
-        return self.name + b"/" if self.mode == _TREE else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +85,13 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
         levels.append(entries)
         found = {entry.name: entry for entry in entries}
         tree = ""
-        if rest in found and found[rest].mode != _TREE:
+        if rest in found and found[rest].mode != TREE:
             blob = reader.read(found[rest].id.hex())
             if blob is None:
                 # There is a note: taken for none, it would be overwritten.
                 raise DamagedNotesError(ref)
             data = blob.data
-        elif rest[:2] in found and found[rest[:2]].mode == _TREE:
+        elif rest[:2] in found and found[rest[:2]].mode == TREE:
             tree, rest = found[rest[:2]].id.hex(), rest[2:]
     if data is None and _is_fanned_out(levels[-1]):
         levels.append(())
@@ -129,7 +113,7 @@ def flatten_notes(reader: ObjectReader, commit: str) -> dict[bytes, TreeEntry]:
             raise DamagedNotesError(commit)
         for entry in _read_tree(reader, tree, len(found.id) // 2):
             name = prefix + entry.name
-            if entry.mode == _TREE:
+            if entry.mode == TREE:
                 trees.append((name, entry.id.hex()))
             else:
                 flat[name] = TreeEntry(mode=entry.mode, name=name, id=entry.id)
@@ -147,28 +131,15 @@ def _read_tree(reader: ObjectReader, id_: str, width: int) -> tuple[TreeEntry, .
     tree = reader.read(id_)
     if tree is None or tree.type != "tree":
         raise DamagedNotesError(id_)
-    entries = []
-    data, position = tree.data, 0
     try:
-        while position < len(data):
-            space = data.index(b" ", position)
-            end = data.index(b"\0", space) + 1
-            entries.append(
-                TreeEntry(
-                    mode=data[position:space],
-                    name=data[space + 1 : end - 1],
-                    id=data[end : end + width],
-                )
-            )
-            position = end + width
+        return parse_tree(tree.data, width)
     except ValueError as error:
         raise DamagedNotesError(id_) from error
-    return tuple(entries)
 
 
 def _is_fanned_out(entries: Sequence[TreeEntry]) -> bool:
     # git splits large notes trees by the first two digits of the id.
-    return any(entry.mode == _TREE and len(entry.name) == 2 for entry in entries)
+    return any(entry.mode == TREE and len(entry.name) == 2 for entry in entries)
 
 
 def commit_note(
@@ -198,13 +169,12 @@ def write_trees(directory: Path, note: Note, blob: str) -> str:
     Everything else in them stays, and so does the depth they are split to.
     """
     child = TreeEntry(
-        mode=_BLOB, name=note.target[2 * (len(note.levels) - 1) :].encode(), id=bytes.fromhex(blob)
+        mode=BLOB, name=note.target[2 * (len(note.levels) - 1) :].encode(), id=bytes.fromhex(blob)
     )
     tree = ""
     for depth in range(len(note.levels) - 1, -1, -1):
         kept = [entry for entry in note.levels[depth] if entry.name != child.name]
-        entries = sorted([*kept, child], key=lambda entry: entry.sort_key)
-        raw = b"".join(b"%b %b\0%b" % (e.mode, e.name, e.id) for e in entries)
+        raw = format_tree([*kept, child])
         tree = (
             run_git("hash-object", "-t", "tree", "-w", "--stdin", cwd=directory, stdin=raw)
             .decode()
@@ -212,7 +182,7 @@ def write_trees(directory: Path, note: Note, blob: str) -> str:
         )
         if depth:
             name = note.target[2 * (depth - 1) : 2 * depth].encode()
-            child = TreeEntry(mode=_TREE, name=name, id=bytes.fromhex(tree))
+            child = TreeEntry(mode=TREE, name=name, id=bytes.fromhex(tree))
     return tree
 
 

@@ -23,7 +23,12 @@ def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...
     """Return the stores that were found, each with the note it is in."""
     require_repository(directory)
     with ObjectReader(directory) as reader:
-        notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
+        return read_older_stores(reader)
+
+
+def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return those stores of a reader's repository."""
+    notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
     return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
 
 

@@ -31,7 +31,8 @@ from llm_kb.capture.notes import (
     read_note,
 )
 from llm_kb.capture.repository import Repository, find_repository
-from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_store
+from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_tables
+from llm_kb.capture.tables import StoreTables, make_tables
 from llm_kb.git import ObjectReader
 
 PATIENCE = 30.0
@@ -47,6 +48,14 @@ class Snapshot:
     commit: str
     note: Note
     store: KnowledgeStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptStore:
+    """A store and the bytes it is kept in; None where nothing was captured yet."""
+
+    tables: StoreTables
+    data: bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,22 +85,32 @@ def load_store(directory: Path) -> KnowledgeStore:
     """
     require_repository(directory)
     with ObjectReader(directory) as reader:
-        # Where it nearly always is, and one question instead of three.
-        blob = reader.read(f"{KNOWLEDGE_REF}:{EMPTY_TREES[40]}")
-        note = None if blob else read_note(reader, KNOWLEDGE_REF)
+        return read_store(reader).tables.to_store()
+
+
+def read_store(reader: ObjectReader) -> KeptStore:
+    """Return the store of a reader's repository, beside the bytes it was read from."""
+    # Where it nearly always is, and one question instead of three.
+    blob = reader.read(f"{KNOWLEDGE_REF}:{EMPTY_TREES[40]}")
     if blob:
-        return _parse(blob.data, KNOWLEDGE_REF, EMPTY_TREES[40])
-    return parse_note(note) if note else KnowledgeStore()
+        tables = _parse(blob.data, KNOWLEDGE_REF, EMPTY_TREES[40])
+        return KeptStore(tables=tables, data=blob.data)
+    note = read_note(reader, KNOWLEDGE_REF)
+    if note is None or note.data is None:
+        return KeptStore(tables=make_tables(KnowledgeStore()), data=None)
+    return KeptStore(tables=_parse(note.data, note.ref, note.target), data=note.data)
 
 
 def parse_note(note: Note) -> KnowledgeStore:
     """Return the store a note holds; raise DamagedStoreError when it holds none."""
-    return KnowledgeStore() if note.data is None else _parse(note.data, note.ref, note.target)
+    if note.data is None:
+        return KnowledgeStore()
+    return _parse(note.data, note.ref, note.target).to_store()
 
 
-def _parse(data: bytes, ref: str, target: str) -> KnowledgeStore:
+def _parse(data: bytes, ref: str, target: str) -> StoreTables:
     try:
-        return parse_store(data)
+        return parse_tables(data)
     except StoreFormatError as error:
         raise DamagedStoreError(ref, target, error.problems) from error
 

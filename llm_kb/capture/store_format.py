@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
-from operator import itemgetter, methodcaller
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
-from llm_kb.capture.entries import KINDS, SCHEMA, STABILITIES, Entry, Kind, KnowledgeStore, describe
+from llm_kb.capture.entries import KINDS, SCHEMA, STABILITIES, Kind, KnowledgeStore, describe
+from llm_kb.capture.tables import Fields, StoreTables, Table, make_table
 
 _MAX_PROBLEMS = 20
 
@@ -25,6 +24,11 @@ class StoreFormatError(ValueError):
 
 def parse_store(data: bytes) -> KnowledgeStore:
     """Read a store from its JSON; raise StoreFormatError with every problem of it."""
+    return parse_tables(data).to_store()
+
+
+def parse_tables(data: bytes) -> StoreTables:
+    """Read the tables of a store from its JSON, as `parse_store` does."""
     try:
         raw = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -35,27 +39,45 @@ def parse_store(data: bytes) -> KnowledgeStore:
         found = repr(raw["schema"]) if "schema" in raw else "nothing"
         raise StoreFormatError([f"schema: expected {SCHEMA!r}, found {found}"])
     problems: list[str] = []
-    entries: list[Entry] = []
-    for kind in KINDS:
-        entries += _parse_kind(kind, raw, problems)
+    tables = tuple(_parse_table(kind, raw, problems) for kind in KINDS)
     if problems:
         raise StoreFormatError(problems)
     known = {"schema", *(kind.key for kind in KINDS)}
     extra = {key: value for key, value in raw.items() if key not in known}
-    return KnowledgeStore(entries=tuple(entries), extra=extra)
+    return StoreTables(tables=tables, extra=extra)
 
 
-def _parse_kind(kind: Kind, raw: Mapping[str, object], problems: list[str]) -> Iterable[Entry]:
+def _parse_table(kind: Kind, raw: Mapping[str, object], problems: list[str]) -> Table:
     listed = raw.get(kind.key, [])
     if not isinstance(listed, list):
         problems.append(f"{kind.key}: expected a list, found {describe(listed)}")
-        return ()
-    if _is_plain(kind, listed):
-        return map(Entry, repeat(kind), listed)
-    return list(_parse_entries(kind, listed, problems))
+        return make_table(kind, ())
+    return _make_plain_table(kind, listed) or make_table(
+        kind, list(_parse_rows(kind, listed, problems))
+    )
 
 
-def _parse_entries(kind: Kind, listed: list[object], problems: list[str]) -> Iterator[Entry]:
+def _make_plain_table(kind: Kind, listed: Sequence[Fields]) -> Table | None:
+    """Return the table of a list of which all is well, looking at columns alone.
+
+    A store has thousands of entries and hardly ever a problem: entry by entry, the
+    search for one takes longer than parsing the JSON.
+    """
+    try:
+        table = make_table(kind, listed)
+        for column in table.columns.values():
+            "".join(column)  # takes nothing but text
+    except (AttributeError, KeyError, TypeError):
+        return None
+    is_plain = (
+        set(map(type, listed)) <= {dict}
+        and {type(origin) for _, origin in table.distinct_anchors} <= {str, type(None)}
+        and set(table.columns.get("stability", ())) <= set(STABILITIES)
+    )
+    return table if is_plain else None
+
+
+def _parse_rows(kind: Kind, listed: list[object], problems: list[str]) -> Iterator[Fields]:
     for index, fields in enumerate(listed):
         if not isinstance(fields, dict):
             problems.append(f"{kind.key}[{index}]: expected an object, found {describe(fields)}")
@@ -63,28 +85,7 @@ def _parse_entries(kind: Kind, listed: list[object], problems: list[str]) -> Ite
         found = [f"{kind.key}[{index}].{problem}" for problem in _check_fields(kind, fields)]
         problems.extend(found)
         if not found:
-            yield Entry(kind, fields)
-
-
-def _is_plain(kind: Kind, listed: Sequence[object]) -> bool:
-    """Tell whether all is well with a list, looking at all of its entries together.
-
-    A store has thousands of entries and hardly ever a problem: entry by entry, the
-    search for one takes longer than parsing the JSON.
-    """
-    if set(map(type, listed)) != {dict}:
-        return False
-    entries = cast("Sequence[dict[str, object]]", listed)
-    try:
-        texts = list(map(itemgetter(*kind.always), entries))
-    except KeyError:
-        return False
-    origins = set(map(type, map(methodcaller("get", kind.provenance), entries)))
-    return (
-        set(map(type, chain.from_iterable(texts))) == {str}
-        and origins <= {str, type(None)}
-        and ("stability" not in kind.order or {text[-1] for text in texts} <= set(STABILITIES))
-    )
+            yield fields
 
 
 def _check_fields(kind: Kind, fields: Mapping[str, object]) -> Iterator[str]:
@@ -104,13 +105,12 @@ def _check_fields(kind: Kind, fields: Mapping[str, object]) -> Iterator[str]:
 
 def store_json(store: KnowledgeStore) -> dict[str, object]:
     """Return the store as the JSON object it is written as."""
-    lists = {kind.key: [entry_json(e) for e in store.of_kind(kind)] for kind in KINDS}
+    lists = {k.key: [order_fields(k, e.fields) for e in store.of_kind(k)] for k in KINDS}
     return {"schema": SCHEMA, **lists, **store.extra}
 
 
-def entry_json(entry: Entry) -> Mapping[str, object]:
+def order_fields(kind: Kind, fields: Fields) -> Fields:
     """Return the JSON object of an entry, its known fields first and in order."""
-    kind, fields = entry
     if tuple(fields) in _AS_WRITTEN[kind] and fields.get(kind.provenance, "") is not None:
         return fields
     known = {name: fields[name] for name in kind.order if fields.get(name) is not None}
@@ -135,16 +135,40 @@ def dump_json(value: object) -> bytes:
 
 def dump_store(store: KnowledgeStore) -> bytes:
     """Return what `dump_json` makes of a store, in a fraction of the time."""
+    lists = {kind: [entry.fields for entry in store.of_kind(kind)] for kind in KINDS}
+    return _dump_lists(lists, store.extra)
+
+
+def dump_tables(stored: StoreTables) -> bytes:
+    """Return what `dump_store` makes of the same store."""
+    return _dump_lists({table.kind: table.rows for table in stored.tables}, stored.extra)
+
+
+def _dump_lists(lists: Mapping[Kind, Sequence[Fields]], extra: Mapping[str, object]) -> bytes:
     members = [f'"schema": "{SCHEMA}"']
-    for kind in KINDS:
-        entries = [entry_json(entry) for entry in store.of_kind(kind)]
-        members.append(f'"{kind.key}": {_dump_entries(entries)}')
-    for key, value in store.extra.items():
-        members.append(f"{_ENCODE(key)}: {_dump_nested(value)}")
+    ordered = {k.key: [order_fields(k, row) for row in rows] for k, rows in lists.items()}
+    members += [f'"{key}": {_dump_entries(rows)}' for key, rows in ordered.items()]
+    members += [f"{_ENCODE(key)}: {_dump_nested(value)}" for key, value in extra.items()]
     try:
         return ("{\n  " + ",\n  ".join(members) + "\n}\n").encode()
     except UnicodeEncodeError:
-        return dump_json(store_json(store))
+        return dump_json({"schema": SCHEMA, **ordered, **extra})
+
+
+def is_as_written(data: bytes) -> bool:
+    """Tell whether the bytes of a store are laid out as `dump_store` would lay them out.
+
+    Not each entry is looked at: they may have been edited by hand, line by line.
+    """
+    # A line begins nowhere inside a text, so these are keys.
+    keys = [f'\n  "{kind.key}": ['.encode() for kind in KINDS]
+    if not (data.startswith(b"{\n") and data.endswith(b"\n}\n") and all(k in data for k in keys)):
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False  # half a surrogate pair, which JSON in UTF-8 cannot carry
+    return True
 
 
 # With an indent, Python encodes JSON in Python; without one, in C. Entries are flat as a

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import click
 
 from llm_kb.capture.emission import parse_emission, render_short, with_provenance
 from llm_kb.capture.entries import CONVENTION, STABILITIES
 from llm_kb.capture.errors import InvalidEntryError
-from llm_kb.capture.facts import gather_facts
+from llm_kb.capture.facts import gather_facts, open_log
 from llm_kb.capture.filtering import filter_by_file
-from llm_kb.capture.listing import render_entries
+from llm_kb.capture.listing import render_tables
 from llm_kb.capture.schemas import SCHEMAS
-from llm_kb.capture.store import add_to_store, load_store, remove_from_store
-from llm_kb.capture.store_format import dump_json, dump_store
+from llm_kb.capture.store import (
+    KeptStore,
+    add_to_store,
+    read_store,
+    remove_from_store,
+    require_repository,
+)
+from llm_kb.capture.store_format import dump_json, dump_tables, is_as_written
+from llm_kb.capture.tables import StoreTables
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._groups import ListGroup
 from llm_kb.commands._knowledge import (
@@ -28,6 +36,7 @@ from llm_kb.commands._knowledge import (
 from llm_kb.commands.knowledge_annotate import annotate
 from llm_kb.commands.knowledge_capture import capture
 from llm_kb.commands.knowledge_sync import import_, pull, push
+from llm_kb.git import ObjectReader
 
 
 @click.group(cls=ListGroup)
@@ -51,17 +60,41 @@ def list_(file: str | None, json_: bool) -> None:
         llm kb knowledge list --scope src/git/ops.py
         llm kb knowledge list --json
     """
-    store = load_store(find_here())
-    remind_of_older(store)
-    if file is not None:
-        store = filter_by_file(store, find_place(file))
+    place = None if file is None else find_place(file)
+    here = find_here()
+    require_repository(here)
     if json_:
-        click.echo(dump_store(store), nl=False)
-    elif store.entries:
-        facts = gather_facts(find_here(), store.entries)
-        click.echo(render_entries(store.entries, facts, int(time.time())))
+        _echo_json(here, place)
     else:
-        click.echo("No entries.", err=True)
+        _echo_text(here, place)
+
+
+def _echo_json(here: Path, place: str | None) -> None:
+    with ObjectReader(here) as reader:
+        kept = _read_kept(reader)
+    if place is None and kept.data is not None and is_as_written(kept.data):
+        click.echo(kept.data, nl=False)
+    else:
+        click.echo(dump_tables(_filter(kept.tables, place)), nl=False)
+
+
+def _echo_text(here: Path, place: str | None) -> None:
+    # The log is begun first: git goes through the history while the store is read.
+    with open_log(here) as log, ObjectReader(here) as reader:
+        stored = _filter(_read_kept(reader).tables, place)
+        facts = gather_facts(reader, log, stored.anchors)
+    text = render_tables(stored.tables, facts, int(time.time()))
+    click.echo(text or "No entries.", err=not text)
+
+
+def _read_kept(reader: ObjectReader) -> KeptStore:
+    kept = read_store(reader)
+    remind_of_older(reader, kept.tables)
+    return kept
+
+
+def _filter(stored: StoreTables, place: str | None) -> StoreTables:
+    return stored if place is None else filter_by_file(stored, place)
 
 
 @knowledge.command()

@@ -17,6 +17,8 @@ PURE = (
     "rendering",
     "schemas",
     "store_format",
+    "tables",
+    "trees",
 )
 
 OUTSIDE = ("click", "llm", "llm_kb.git", "sqlite3", "subprocess")

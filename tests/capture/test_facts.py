@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry
-from llm_kb.capture.facts import gather_facts
+from llm_kb.capture.facts import gather_facts, open_log
 from llm_kb.capture.listing import Facts
+from llm_kb.capture.tables import Anchor
+from llm_kb.git import ObjectReader
 from tests.capture.repositories import Repo, make_empty_repo
 
 
-def conv(scope: str, decided_in: str | None = None) -> Entry:
-    fields = {"id": "conv-1", "scope": scope, "rule": "r", "stability": "permanent"}
-    return Entry(CONVENTION, {**fields, "decided_in": decided_in})
+def gather(directory: Path, *anchors: Anchor) -> list[Facts]:
+    """Return the facts of each anchor, in their order."""
+    with open_log(directory) as log, ObjectReader(directory) as reader:
+        facts = gather_facts(reader, log, set(anchors))
+    assert facts.keys() == set(anchors)
+    return [facts[anchor] for anchor in anchors]
 
 
 def commit_at(repo: Repo, time: int, **files: str) -> str:
@@ -73,7 +77,7 @@ def test_a_scope_exists_and_was_touched(
 ) -> None:
     repo, first = history
     expected = Facts(recorded_at=START, place_exists=exists, touched=touched)
-    assert gather_facts(repo.path, [conv(scope, first)]) == (expected,)
+    assert gather(repo.path, (scope, first)) == [expected]
 
 
 @pytest.mark.parametrize("scopes", [("src/", "src/a"), ("src/a", "src/"), ("src", "src/gone")])
@@ -81,7 +85,7 @@ def test_a_scope_exists_whatever_lies_below_it(
     history: tuple[Repo, str], scopes: tuple[str, ...]
 ) -> None:
     repo, _ = history
-    facts = gather_facts(repo.path, [*map(conv, scopes), conv("docs")])
+    facts = gather(repo.path, *((scope, None) for scope in scopes), ("docs", None))
     found = {scope: fact.place_exists for scope, fact in zip(scopes, facts, strict=False)}
     assert found == {scope: scope != "src/gone" for scope in scopes}
     assert facts[-1].place_exists
@@ -89,21 +93,20 @@ def test_a_scope_exists_whatever_lies_below_it(
 
 def test_an_abbreviated_commit_is_found(history: tuple[Repo, str]) -> None:
     repo, first = history
-    (facts,) = gather_facts(repo.path, [conv("src", first[:10])])
-    assert facts.recorded_at == START
+    (facts,) = gather(repo.path, ("src", first[:10]))
+    assert facts == Facts(recorded_at=START, place_exists=True, touched=2)
 
 
 @pytest.mark.parametrize("name", [None, "BUG-42", "HEAD", "main", "f" * 40, "abc\nHEAD"])
 def test_what_names_no_commit_has_no_age(history: tuple[Repo, str], name: str | None) -> None:
     repo, _ = history
     expected = Facts(recorded_at=None, place_exists=True, touched=None)
-    assert gather_facts(repo.path, [conv("src", name)]) == (expected,)
+    assert gather(repo.path, ("src", name)) == [expected]
 
 
 def test_an_entry_without_a_place_has_an_age_alone(history: tuple[Repo, str]) -> None:
     repo, first = history
-    entry = Entry(ANTI_PATTERN, {"id": "a", "pattern": "p", "instead": "i", "learned_from": first})
-    assert gather_facts(repo.path, [entry]) == (Facts(recorded_at=START),)
+    assert gather(repo.path, (None, first)) == [Facts(recorded_at=START)]
 
 
 def test_facts_are_the_same_from_below_and_in_a_bare_repository(
@@ -111,18 +114,77 @@ def test_facts_are_the_same_from_below_and_in_a_bare_repository(
 ) -> None:
     repo, first = history
     repo.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
-    expected = (Facts(recorded_at=START, place_exists=True, touched=2),)
+    expected = [Facts(recorded_at=START, place_exists=True, touched=2)]
     for place in (repo.path / "src", tmp_path / "bare.git"):
-        assert gather_facts(place, [conv("src/", first)]) == expected
+        assert gather(place, ("src/", first)) == expected
 
 
 def test_without_a_commit_nothing_is_known(tmp_path: Path) -> None:
     repo = make_empty_repo(tmp_path / "empty")
-    assert gather_facts(repo.path, [conv("src", "a" * 40)]) == (Facts(),)
+    assert gather(repo.path, ("src", "a" * 40)) == [Facts()]
 
 
-def test_more_scopes_than_fit_in_one_command(history: tuple[Repo, str]) -> None:
+def test_thousands_of_scopes_and_commits(history: tuple[Repo, str]) -> None:
     repo, first = history
-    entries = [conv(f"gone-{number}", first) for number in range(1100)] + [conv("src", first)]
-    facts = gather_facts(repo.path, entries)
-    assert [fact.place_exists for fact in facts] == [False] * 1100 + [True]
+    gone: list[Anchor] = [(f"gone-{number}", f"{number:040x}") for number in range(1100)]
+    facts = gather(repo.path, *gone, ("src", first))
+    assert facts[:-1] == [Facts(place_exists=False)] * 1100
+    assert facts[-1] == Facts(recorded_at=START, place_exists=True, touched=2)
+
+
+def test_a_commit_that_is_not_on_this_branch_has_an_age(history: tuple[Repo, str]) -> None:
+    repo, _ = history
+    repo.git("checkout", "--quiet", "-b", "other", "HEAD~2")
+    other = commit_at(repo, START + 250, src__c="1")
+    repo.git("checkout", "--quiet", "-")
+    assert gather(repo.path, ("docs", other)) == [
+        Facts(recorded_at=START + 250, place_exists=True, touched=1)
+    ]
+
+
+def test_a_commit_is_found_however_far_back(history: tuple[Repo, str]) -> None:
+    repo, first = history
+    for number in range(120):
+        commit_at(repo, START + 1000 + number, docs__x=f"{number}")
+    expected = [
+        Facts(recorded_at=START, place_exists=True, touched=2),
+        Facts(recorded_at=START, place_exists=True, touched=122),
+    ]
+    assert gather(repo.path, ("src", first), ("docs", first)) == expected
+
+
+def test_a_commit_without_files_touches_everything_and_nothing_else(
+    history: tuple[Repo, str],
+) -> None:
+    repo, first = history
+    commit_at(repo, START + 400)
+    commit_at(repo, START + 500)
+    facts = gather(repo.path, ("*", first), ("src", first), ("docs", first))
+    assert [fact.touched for fact in facts] == [5, 2, 2]
+
+
+def test_a_path_cannot_pass_for_a_commit(history: tuple[Repo, str]) -> None:
+    repo, first = history
+    for number, name in enumerate(("a\x01b", "\x01123", "\n1", f"{first} 99")):
+        (repo.path / "src" / name).write_text("x")
+        commit_at(repo, START + 400 + number)
+    facts = gather(repo.path, ("src", first), ("docs", first), ("src/a\x01b", first))
+    assert [fact.touched for fact in facts] == [6, 2, 1]
+    assert facts[2].place_exists
+
+
+def test_from_below_with_paths_relative_to_there_by_configuration(
+    history: tuple[Repo, str],
+) -> None:
+    repo, first = history
+    repo.git("config", "diff.relative", "true")
+    facts = gather(repo.path / "docs", ("src", first), ("docs", first))
+    assert [fact.touched for fact in facts] == [2, 2]
+
+
+@pytest.mark.parametrize("scope", ["\ud83d", "a/\udcff", "src/a/b", "src//a", "src/./a", "."])
+def test_odd_scopes_do_not_exist(history: tuple[Repo, str], scope: str) -> None:
+    repo, first = history
+    assert gather(repo.path, (scope, first)) == [
+        Facts(recorded_at=START, place_exists=False, touched=0)
+    ]

@@ -6,6 +6,7 @@ import pytest
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, KnowledgeStore
 from llm_kb.capture.filtering import filter_by_file, scope_matches
+from llm_kb.capture.tables import make_tables
 
 
 @pytest.mark.parametrize(
@@ -38,11 +39,13 @@ def test_scopes(scope: str, file: str, expected: bool) -> None:
 
 
 def test_boundaries_go_by_module_and_anti_patterns_always_hold() -> None:
-    here = Entry(CONVENTION, {"id": "conv-1", "scope": "src/git/", "rule": "r"})
-    there = Entry(CONVENTION, {"id": "conv-2", "scope": "docs/", "rule": "r"})
+    stable = {"rule": "r", "stability": "permanent"}
+    here = Entry(CONVENTION, {"id": "conv-1", "scope": "src/git/", **stable})
+    there = Entry(CONVENTION, {"id": "conv-2", "scope": "docs/", **stable})
     module = Entry(BOUNDARY, {"id": "b", "module": "src/git", "owns": "o", "boundary": "b"})
     always = Entry(ANTI_PATTERN, {"id": "ap-1", "pattern": "p", "instead": "i"})
     store = KnowledgeStore(entries=(here, there, module, always), extra={"x": 1})
-    assert filter_by_file(store, "src/git/ops.rs") == KnowledgeStore(
-        entries=(here, module, always), extra={"x": 1}
-    )
+    found = filter_by_file(make_tables(store), "src/git/ops.rs")
+    expected = KnowledgeStore(entries=(here, module, always), extra={"x": 1})
+    assert found == make_tables(expected)
+    assert found.to_store() == expected

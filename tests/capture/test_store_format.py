@@ -22,9 +22,12 @@ from llm_kb.capture.store_format import (
     StoreFormatError,
     dump_json,
     dump_store,
+    dump_tables,
+    is_as_written,
     parse_store,
     store_json,
 )
+from llm_kb.capture.tables import make_tables
 
 # As git-chronicle writes it: optional fields are absent, not null.
 CHRONICLE: dict[str, Any] = {
@@ -123,7 +126,30 @@ def test_the_quick_way_to_write_a_store_writes_the_same(
     entries: list[Entry], extra: dict[str, object]
 ) -> None:
     store = KnowledgeStore(entries=arrange(entries), extra=extra)
-    assert dump_store(store) == dump_json(store_json(store))
+    written = dump_json(store_json(store))
+    assert dump_store(store) == written
+    stable = [*map(with_stability, store.entries)]
+    tables = make_tables(KnowledgeStore(entries=tuple(stable), extra=extra))
+    assert dump_tables(tables) == dump_store(tables.to_store())
+
+
+def with_stability(entry: Entry) -> Entry:
+    return entry._replace(fields={**dict.fromkeys(entry.kind.always, "x"), **entry.fields})
+
+
+def test_a_store_is_as_written_only_as_lines_of_json() -> None:
+    written = dump_store(parse_store(encode(CHRONICLE)))
+    assert is_as_written(written)
+    assert is_as_written(written.replace(b'"rule": "Use', b'"rule":   "Use'))
+    for other in (
+        encode(CHRONICLE),
+        written.decode().encode("utf-16"),
+        b"\xef\xbb\xbf" + written,
+        written.replace(b"Use", b"\xed\xa0\xbd"),
+        dump_json({"schema": CHRONICLE["schema"]}),
+    ):
+        parse_store(other)
+        assert not is_as_written(other)
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,16 @@ def test_json_is_the_store_to_the_byte(repo: Repo, run_llm: RunLlm) -> None:
     assert result.stdout == repo.note() + "\n"
 
 
+def test_json_of_a_store_edited_by_hand_is_what_is_kept(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm(CONVENTION)
+    repo.write_note(repo.note().replace('"rule": "Use x"', '"rule":  "Use \\u0079"'))
+    assert run_llm([*KNOWLEDGE, "list", "--json"]).stdout == repo.note() + "\n"
+    compact = json.dumps(repo.note_json())
+    repo.write_note(compact)
+    written = json.dumps(json.loads(compact), indent=2) + "\n"
+    assert run_llm([*KNOWLEDGE, "list", "--json"]).stdout == written
+
+
 def test_nothing_to_list(repo: Repo, run_llm: RunLlm) -> None:
     result = run_llm(KNOWLEDGE)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No entries.\n")

@@ -1,0 +1,74 @@
+"""A store as its three lists, each looked at column by column. Pure.
+
+To list thousands of entries takes no `Entry`: they share a few places and commits, and
+what is done to a whole column is done in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import TypeAlias, cast
+
+from llm_kb.capture.entries import KINDS, Entry, Kind, KnowledgeStore
+
+Fields: TypeAlias = Mapping[str, object]
+Anchor: TypeAlias = "tuple[str | None, str | None]"
+"""What ties an entry to its repository: the place it holds in, the commit it comes from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The entries of one kind as they stand in a store, and the columns of their fields."""
+
+    kind: Kind
+    rows: Sequence[Fields]
+    columns: Mapping[str, Sequence[str]]
+    """What every entry has, by the field's name."""
+    anchors: Sequence[Anchor]
+    distinct_anchors: frozenset[Anchor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTables:
+    """A store as it was read: a table for each of `KINDS`, in that order."""
+
+    tables: tuple[Table, ...]
+    extra: Mapping[str, object]
+
+    @property
+    def anchors(self) -> frozenset[Anchor]:
+        """The anchors of all entries."""
+        return frozenset().union(*(table.distinct_anchors for table in self.tables))
+
+    def to_store(self) -> KnowledgeStore:
+        """Return the same entries one by one."""
+        # In C, as Entry() is not.
+        pairs = chain.from_iterable(zip(repeat(t.kind), t.rows) for t in self.tables)
+        return KnowledgeStore(entries=tuple(map(Entry._make, pairs)), extra=self.extra)
+
+
+def make_table(kind: Kind, rows: Sequence[Fields]) -> Table:
+    """Return the table of some rows; KeyError or TypeError says that they are not of the kind."""
+    columns = {name: list(map(itemgetter(name), rows)) for name in kind.always}
+    origin = kind.provenance
+    places = columns[kind.place] if kind.place else repeat(None)
+    origins = [row.get(origin) for row in rows]
+    anchors = cast("list[Anchor]", list(zip(places, origins, strict=False)))
+    return Table(
+        kind=kind,
+        rows=rows,
+        columns=cast("Mapping[str, Sequence[str]]", columns),
+        anchors=anchors,
+        distinct_anchors=frozenset(anchors),
+    )
+
+
+def make_tables(store: KnowledgeStore) -> StoreTables:
+    """Return the tables of a store."""
+    return StoreTables(
+        tables=tuple(make_table(k, [entry.fields for entry in store.of_kind(k)]) for k in KINDS),
+        extra=store.extra,
+    )

@@ -1,0 +1,43 @@
+"""git's tree objects: the lines of a directory. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+TREE = b"40000"
+BLOB = b"100644"
+
+
+class TreeEntry(NamedTuple):
+    """One line of a tree object; the id is in its binary form."""
+
+    mode: bytes
+    name: bytes
+    id: bytes
+
+    @property
+    def sort_key(self) -> bytes:
+        """What git sorts by: a tree's name counts as if it ended in a slash."""
+        return self.name + b"/" if self.mode == TREE else self.name
+
+
+def parse_tree(data: bytes, width: int) -> tuple[TreeEntry, ...]:
+    """Return the lines of a tree whose ids are `width` bytes; raise ValueError for none."""
+    line = re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % width, re.DOTALL)
+    entries = []
+    position = 0
+    while position < len(data):
+        found = line.match(data, position)
+        if not found:
+            raise ValueError(f"no tree: {data[position : position + 80]!r}")
+        entries.append(TreeEntry._make(found.groups()))
+        position = found.end()
+    return tuple(entries)
+
+
+def format_tree(entries: Iterable[TreeEntry]) -> bytes:
+    """Return a tree object of these lines, in git's order."""
+    ordered = sorted(entries, key=lambda entry: entry.sort_key)
+    return b"".join(b"%b %b\0%b" % entry for entry in ordered)
