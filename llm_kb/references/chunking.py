@@ -74,21 +74,24 @@ def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) 
 
 def _sections(text: str, outline: Outline) -> Iterator[_Section]:
     """Yield the spans between the marks, each with the labels above it."""
-    stack: list[tuple[int, str]] = []
+    depths: list[int] = []
+    labels: list[str] = []
     start = 0
     heading = ""
-    for mark in outline.marks:
-        if mark.offset > start:
-            yield _Section(start, mark.offset, tuple(label for _, label in stack), heading)
-            start = mark.offset
+    for offset, depth, label in outline.marks:
+        if offset > start:
+            yield _Section(start, offset, tuple(labels), heading)
+            start = offset
             heading = ""
-        heading = f"{heading} {mark.label}".strip()
-        while stack and stack[-1][0] >= mark.depth:
-            stack.pop()
-        if mark.label:
-            stack.append((mark.depth, mark.label))
+        heading = f"{heading} {label}".strip()
+        while depths and depths[-1] >= depth:
+            depths.pop()
+            labels.pop()
+        if label:
+            depths.append(depth)
+            labels.append(label)
     if start < len(text):
-        yield _Section(start, len(text), tuple(label for _, label in stack), heading)
+        yield _Section(start, len(text), tuple(labels), heading)
 
 
 def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
@@ -96,6 +99,9 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
     for section in _sections(text, outline):
         start, end, labels, heading = section
+        if end - start <= cap:
+            yield section
+            continue
         while end - start > cap:
             cut = _cut_point(text, start, start + cap, wholes)
             yield _Section(start, cut, labels, heading)

@@ -14,13 +14,18 @@ _MODIFIER = (
 _NAME = r"(?P<{}>[A-Za-z_$](?:[\w$]|[.:]+(?=[\w$]))*[?!]?)"
 _CALLABLE = r"[\w$<>,.?&*:\[\]~ \t]*?[ \t*&]"
 
+# Every pattern begins with the end of the line before, and takes all of the indentation at once
+# (a reference cannot be shortened): a regex engine skips to a certain character by itself, but
+# tries everything else for every character, and every indentation it can shorten once more.
+_INDENT = r"(?=(?P<indent>[ \t]*))(?P=indent)"
+
 _PYTHON = re.compile(
-    rf"^(?P<indent>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+{_NAME.format('a')}"
-    r"|^(?P<end>[^\s#@)\]}'\"])",
+    rf"\n(?:{_INDENT}(?:async[ \t]+)?(?:def|class)[ \t]+{_NAME.format('a')}"
+    r"|(?P<end>[^\s#@)\]}'\"]))",
     re.MULTILINE,
 )
 _KEYWORD = re.compile(
-    rf"^(?P<indent>[ \t]*){_MODIFIER}(?:"
+    rf"\n(?:{_INDENT}{_MODIFIER}(?:"
     r"(?:def|fn|func|fun|function\*?|class|struct|enum|trait|interface|mod|module|namespace|union"
     r"|protocol|extension|object|record|type|macro_rules!|defmodule|defp|defmacro|sub|proc)"
     # A Go receiver, or a type parameter list.
@@ -28,25 +33,26 @@ _KEYWORD = re.compile(
     rf"|impl(?:<[^\n]*?>)?[ \t]+(?P<b>[^\n{{]+)"
     rf"|(?:const|let|var)[ \t]+{_NAME.format('c')}[ \t]*(?::[^=\n]+)?=[ \t]*(?:async[ \t]*)?"
     r"(?:function\b|\([^)\n]*\)[^=\n]*=>|[\w$]+[ \t]*=>)"
-    r")|^(?P<end>[^\s#@)\]}/*'\"<])",
+    r")|(?P<end>[^\s#@)\]}/*'\"<]))",
     re.MULTILINE,
 )
 _BRACES = re.compile(
-    rf"^(?P<indent>[ \t]*){_MODIFIER}(?:"
+    rf"\n(?:{_INDENT}{_MODIFIER}(?:"
     rf"(?:class|struct|enum|union|interface|namespace|record|@interface)[ \t]+{_NAME.format('a')}"
     # A return type, a name and an open parenthesis, and no semicolon.
     rf"|(?!(?:return|else|new|throw|case|goto|if|for|while|switch|using|typedef|delete)\b)"
     rf"[A-Za-z_]{_CALLABLE}{_NAME.format('c')}[ \t]*\((?=[^;\n]*$)"
-    rf")|^(?P<end>[^\s#@)\]{{}}/*'\"])",
+    rf")|(?P<end>[^\s#@)\]{{}}/*'\"]))",
     re.MULTILINE,
 )
 _SCRIPT = re.compile(
-    rf"{_KEYWORD.pattern.rpartition('|^(?P<end>')[0]}"
+    rf"{_KEYWORD.pattern.rpartition('|(?P<end>')[0]}"
     # A method: a name, parentheses, a brace.
-    rf"|^(?P<inner>[ \t]+)(?:(?:async|static|get|set|public|private|protected|readonly)[ \t]+)*"
+    rf"|(?=(?P<inner>[ \t]+))(?P=inner)"
+    rf"(?:(?:async|static|get|set|public|private|protected|readonly)[ \t]+)*"
     rf"(?!(?:if|for|while|switch|catch|return|function)\b){_NAME.format('d')}"
     r"[ \t]*\([^;\n]*\{[ \t]*\r?$"
-    r"|^(?P<end>[^\s#@)\]}/*'\"<])",
+    r"|(?P<end>[^\s#@)\]}/*'\"<]))",
     re.MULTILINE,
 )
 
@@ -111,7 +117,8 @@ def outline_code(suffix: str, text: str) -> Outline:
     """
     marks: list[Mark] = []
     inside = False
-    for match in CODE_SUFFIXES[suffix].finditer(text):
+    # With a line end before it, so that what is found begins where the line does in the text.
+    for match in CODE_SUFFIXES[suffix].finditer(f"\n{text}"):
         # The last group of an alternative is the name, or `end`.
         group = match.lastgroup
         if group == "end" or group is None:

@@ -24,21 +24,25 @@ _NO_PARAGRAPH = re.compile(
 )
 
 _RST_LINE = re.compile(
-    # A title, its underline and perhaps its overline.
-    r"^(?:(?P<over>(?P<o>[!-/:-@\[-`{-~])(?P=o)+)[ \t]*\r?\n)?"
+    # Each begins with the end of the line before, which a regex engine skips to by itself.
+    # A title, its underline and perhaps its overline. Whether there is one is told first.
+    r"\n(?:(?=[^\n]*\n[!-/:-@\[-`{-~]{2}|[!-/:-@\[-`{-~]{2})"
+    r"(?:(?P<over>(?P<o>[!-/:-@\[-`{-~])(?P=o)+)[ \t]*\r?\n)?"
     r"(?P<title>[ \t]*[^\s][^\n]*)\n"
     r"(?P<under>(?P<u>[!-/:-@\[-`{-~])(?P=u)+)[ \t]*\r?$"
     # Or the description of a function, a setting, an option …
-    r"|^(?P<indent>[ \t]*)\.\.[ ](?:[a-z]+:)*(?:(?:auto)?(?:function|class|method|attribute|data"
-    r"|exception|module|decorator|property)|classmethod|staticmethod|macro|member|struct|type"
+    r"|(?=(?P<indent>[ \t]*))(?P=indent)\.\.[ ](?:[a-z]+:)*"
+    r"(?:(?:auto)?(?:function|class|method|attribute|data|exception|module|decorator|property)"
+    r"|classmethod|staticmethod|macro|member|struct|type"
     r"|setting|confval|option|program|envvar|directive|role|rst:\w+|templatetag|templatefilter"
-    r"|fieldlookup|django-admin|event|signal|describe|object|glossary)::[ \t]+(?P<name>[^\n]+)$",
+    r"|fieldlookup|django-admin|event|signal|describe|object|glossary)::[ \t]+(?P<name>[^\n]+)$)",
     re.MULTILINE,
 )
-_RST_TARGETS = re.compile(
-    r"(?:^\.\. (?:_[^\n]*:|index::[^\n]*(?:\n[ ]+[^\n]+)*|module::[^\n]*)[ \t]*\n(?:[ \t]*\n)*)+\Z",
-    re.MULTILINE,
+_RST_TARGET = (
+    r"\.\. (?:_[^\n]*:|index::[^\n]*(?:\n[ ]+[^\n]+)*|module::[^\n]*)[ \t]*\n(?:[ \t]*\n)*"
 )
+_LAST_RST_TARGET = re.compile(rf"{_RST_TARGET}\Z")
+_RST_TARGETS = re.compile(rf"(?:^{_RST_TARGET})+\Z", re.MULTILINE)
 _RST_DIRECTIVE_DEPTH = 100
 
 
@@ -125,7 +129,7 @@ def outline_rst(text: str) -> Outline:
     """
     adornments: dict[tuple[str, bool], int] = {}
     marks: list[Mark] = []
-    for match in _RST_LINE.finditer(text):
+    for match in _RST_LINE.finditer(f"\n{text}"):
         if match["name"]:
             depth = _RST_DIRECTIVE_DEPTH + len(match["indent"].expandtabs())
             marks.append(Mark(match.start(), depth, match["name"].strip()))
@@ -147,5 +151,8 @@ def outline_rst(text: str) -> Outline:
 def _before_targets(text: str, offset: int) -> int:
     """Return where the link targets and index entries above a title begin."""
     head = max(0, offset - 1000)
+    last = max(head, text.rfind("\n.. ", head, offset) + 1)
+    if not _LAST_RST_TARGET.match(text, last, offset):
+        return offset
     found = _RST_TARGETS.search(text, head, offset)
     return found.start() if found else offset

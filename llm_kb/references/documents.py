@@ -13,8 +13,11 @@ SNIFFED_BYTES = 8192
 
 MAX_TITLE = 200
 
+# What a character is to a hump: `A` an upper case letter, `a` a lower case one, `0` a digit. To
+# look for one certain byte is several times faster than for one of a range of characters.
+_SHAPE = b" " * 48 + b"0" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b" " * 133
 # Where a hump begins in the midst of a word: `getDefault` at D, `HTTPServer` at S.
-_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z][A-Z])(?=[a-z]))[a-z0-9]*")
+_HUMP = re.compile(rb"A(?:(?<=[a0]A)|(?<=AA)(?=a))[a0]*")
 _LONGEST_HUMP = 40
 
 
@@ -81,9 +84,11 @@ def split_identifiers(text: str) -> str:
     whose tokenizer splits them at underscores and dots.
     """
     parts: dict[str, None] = {}
-    for match in _HUMP.finditer(text):
-        parts[text[_hump_before(text, match.start()) : match.start()]] = None
-        parts[match[0]] = None
+    # One byte a character, so that places in the shape are places in the text.
+    for match in _HUMP.finditer(text.encode("latin-1", "replace").translate(_SHAPE)):
+        start, end = match.span()
+        parts[text[_hump_before(text, start) : start]] = None
+        parts[text[start:end]] = None
     return " ".join(parts)
 
 

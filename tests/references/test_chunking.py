@@ -361,6 +361,7 @@ def test_decode(data: bytes, text: str | None) -> None:
         ("getDefaultModel", "get Default Model"),
         ("plain words, CONSTANT and snake_case", ""),
         ("readFile readFile", "read File"),
+        ("日本 𝔘 é: straßeName, ÉtatMajor2Go", "straße Name État Major2 Go"),
     ],
 )
 def test_split_identifiers(text: str, parts: str) -> None:
