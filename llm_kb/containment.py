@@ -14,11 +14,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-# FIFOs must not block, terminals not become ours. Windows lacks all but O_BINARY.
 OPEN = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 )
+"""FIFOs must not block, terminals not become ours. Windows lacks all but O_BINARY."""
+
 DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd
+"""Whether the system opens what lies in an open directory, and never through a link."""
+
 _LARGEST_READ = 1 << 26
 _read_descriptor = os.readlink
 
@@ -76,38 +81,29 @@ class Containment:
 
         Raises OSError, of which OutsideError when it lies elsewhere.
         """
-        full = self.prefix + path
         if os.scandir not in os.supports_fd:
-            return self._list(os.path.realpath(full), full)
-        fd = os.open(full, OPEN | DIRECTORY)
+            full = self.prefix + path
+            return list_opened(full, self._require_inside(os.path.realpath(full)))
+        fd, real = self.open_directory(path)
         try:
-            return self._list(real_path(fd, full), fd)
+            return list_opened(fd, real)
         finally:
             os.close(fd)
 
-    def _list(self, real: str, directory: str | int) -> Entries:
+    def open_directory(self, path: str) -> tuple[int, str]:
+        """Open a directory as `list_directory` does; return it, and where it really lies."""
+        full = self.prefix + path
+        fd = os.open(full, OPEN | DIRECTORY)
+        try:
+            return fd, self._require_inside(real_path(fd, full))
+        except OSError:
+            os.close(fd)
+            raise
+
+    def _require_inside(self, real: str) -> str:
         if not self.holds(real):
             raise OutsideError(real)
-        rest: list[os.DirEntry[str]] = []
-        with os.scandir(directory) as scan:
-            # Most entries are files, and the kind comes with the name: no call for each. Those
-            # that are none go to `rest`; `append` returns None, so one pass does both.
-            files = [
-                entry.name
-                for entry in scan
-                if entry.is_file(follow_symlinks=False) or rest.append(entry)  # type: ignore[func-returns-value]
-            ]
-        directories: list[str] = []
-        links: list[str] = []
-        others: list[str] = []
-        for entry in rest:
-            if entry.is_dir(follow_symlinks=False):
-                directories.append(entry.name)
-            elif entry.is_symlink():
-                links.append(entry.name)
-            else:
-                others.append(entry.name)
-        return Entries(real, files, directories, links, others)
+        return real
 
     def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
         """Return a file's first `limit` bytes, its size, and its path once links are resolved.
@@ -140,6 +136,30 @@ class Containment:
             return data, max(size, len(data)), real
         finally:
             os.close(fd)
+
+
+def list_opened(directory: int | str, real: str) -> Entries:
+    """List a directory that was found to be inside; `real` is where it lies."""
+    rest: list[os.DirEntry[str]] = []
+    with os.scandir(directory) as scan:
+        # Most entries are files, and the kind comes with the name: no call for each. Those
+        # that are none go to `rest`; `append` returns None, so one pass does both.
+        files = [
+            entry.name
+            for entry in scan
+            if entry.is_file(follow_symlinks=False) or rest.append(entry)  # type: ignore[func-returns-value]
+        ]
+    directories: list[str] = []
+    links: list[str] = []
+    others: list[str] = []
+    for entry in rest:
+        if entry.is_dir(follow_symlinks=False):
+            directories.append(entry.name)
+        elif entry.is_symlink():
+            links.append(entry.name)
+        else:
+            others.append(entry.name)
+    return Entries(real, files, directories, links, others)
 
 
 def real_path(fd: int, path: str) -> str:

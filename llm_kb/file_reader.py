@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from llm_kb.containment import DIRECTORY, OPEN, Containment, real_path
+from llm_kb.containment import CAN_OPEN_BELOW, NO_LINKS, OPEN, Containment
 
 _AT_ONCE = 1 << 16
 """Bytes asked for: most files have fewer, so that one read tells their size too."""
 
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-_CAN_PIN = bool(_NO_LINKS) and hasattr(os, "pread") and os.open in os.supports_dir_fd
+_CAN_PIN = CAN_OPEN_BELOW and hasattr(os, "pread")
 
 
 class FileReader:
@@ -44,7 +43,7 @@ class FileReader:
             self._fd = self._open_directory(path[:start])
         if self._fd >= 0:
             try:
-                fd = os.open(path[start:], OPEN | _NO_LINKS, dir_fd=self._fd)
+                fd = os.open(path[start:], OPEN | NO_LINKS, dir_fd=self._fd)
                 try:
                     # At an offset, so that nothing is taken from a FIFO or a terminal: these have
                     # none and refuse. A device has nothing or more than this.
@@ -61,15 +60,11 @@ class FileReader:
         """Open a directory that is in the topic and that no link leads to; -1 for any other."""
         if not _CAN_PIN:
             return -1
-        full = self._containment.prefix + path
         try:
-            fd = os.open(full, OPEN | DIRECTORY)
+            fd, real = self._containment.open_directory(path)
         except OSError:
             return -1
-        try:
-            if real_path(fd, full) == full.rstrip(os.sep):
-                return fd
-        except OSError:
-            pass
+        if f"{real}/" == self._containment.prefix + path:
+            return fd
         os.close(fd)
         return -1

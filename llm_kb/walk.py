@@ -13,10 +13,12 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from llm_kb.containment import Containment, Entries, OutsideError
+from llm_kb.descent import Descent
 from llm_kb.ignore import RULES_FILE, IgnoreRules, is_always_ignored, may_hold_ignored
 from llm_kb.topics import Skipped
 
@@ -86,27 +88,31 @@ class Walk:
         plain = [Place()]
         pending: list[Place] = []
         visited: set[str] = set()
-        while plain or pending:
-            place = plain.pop() if plain else heappop(pending)
-            entries = self.list_place(place)
-            if entries is None or entries.real in visited:
-                continue
-            visited.add(entries.real)
-            batch, places = self.sort_entries(place, entries, hidden=hidden)
-            if batch.names:
-                yield batch
-            for child in places:
-                if enters is not None and not enters(child.slug[:-1]):
+        with closing(Descent(self._containment)) as descent:
+            while plain or pending:
+                place = plain.pop() if plain else heappop(pending)
+                entries = self._list(place, descent.list)
+                if entries is None or entries.real in visited:
                     continue
-                if child.is_hidden or child.is_linked:
-                    heappush(pending, child)
-                else:
-                    plain.append(child)
+                visited.add(entries.real)
+                batch, places = self.sort_entries(place, entries, hidden=hidden)
+                if batch.names:
+                    yield batch
+                for child in places:
+                    if enters is not None and not enters(child.slug[:-1]):
+                        continue
+                    if child.is_hidden or child.is_linked:
+                        heappush(pending, child)
+                    else:
+                        plain.append(child)
 
     def list_place(self, place: Place) -> Entries | None:
         """List one directory; None, with the reason when it cannot be."""
+        return self._list(place, self._containment.list_directory)
+
+    def _list(self, place: Place, list_directory: Callable[[str], Entries]) -> Entries | None:
         try:
-            return self._containment.list_directory(place.path)
+            return list_directory(place.path)
         except OutsideError:
             self._skip(place.path, _OUTSIDE)
         except FileNotFoundError:

@@ -15,6 +15,7 @@ import pytest
 
 from llm_kb import containment, lookup
 from llm_kb.containment import Containment
+from llm_kb.descent import Descent
 from llm_kb.errors import UnreadableError
 from llm_kb.plain_text import attribute
 from llm_kb.topics import Content, Skipped, Subject, slugify
@@ -314,16 +315,16 @@ def test_a_directory_swapped_for_a_link_while_walking_is_not_listed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "a.md", "d/x.md")
-    look = Containment.list_directory
+    look = Descent.list
 
-    def swap_then_look(self: Containment, path: str) -> containment.Entries:
+    def swap_then_look(self: Descent, path: str) -> containment.Entries:
         entries = look(self, path)
         if not path:
             (root / "d").rename(root / ".." / "moved")
             (root / "d").symlink_to("../private")
         return entries
 
-    monkeypatch.setattr(Containment, "list_directory", swap_then_look)
+    monkeypatch.setattr(Descent, "list", swap_then_look)
     opened = catalog(root)
     listing = opened.list_subjects()
     assert [s.path for s in listing.subjects] == ["a.md"]
@@ -334,16 +335,16 @@ def test_a_directory_that_vanishes_while_walking_is_as_good_as_never_there(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "a.md", "d/x.md")
-    look = Containment.list_directory
+    look = Descent.list
 
-    def look_then_remove(self: Containment, path: str) -> containment.Entries:
+    def look_then_remove(self: Descent, path: str) -> containment.Entries:
         entries = look(self, path)
         if not path:
             (root / "d" / "x.md").unlink()
             (root / "d").rmdir()
         return entries
 
-    monkeypatch.setattr(Containment, "list_directory", look_then_remove)
+    monkeypatch.setattr(Descent, "list", look_then_remove)
     listing = catalog(root).list_subjects()
     assert ([s.path for s in listing.subjects], list(listing.skipped)) == (["a.md"], [])
 
