@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import llm
+from llm.models import ChainResponse
 
 from llm_kb.capture.briefing import SYSTEM_PROMPT
 from llm_kb.capture.commits import read_briefing, read_subject
@@ -46,11 +47,18 @@ class Captured:
 
 
 def capture_commits(
-    model: llm.Model, directory: Path, commits: Sequence[str], journal: Journal
+    model: llm.Model,
+    directory: Path,
+    commits: Sequence[str],
+    journal: Journal,
+    log: Callable[[ChainResponse], None] = lambda _chain: None,
 ) -> Iterator[Captured]:
-    """Let a model look at every commit, yielding what came of each once it is recorded."""
+    """Let a model look at every commit, yielding what came of each once it is recorded.
+
+    `log` is given what was said about each commit when it is complete.
+    """
     for commit in commits:
-        captured = _capture(model, directory, commit)
+        captured = _capture(model, directory, commit, log)
         journal.append(
             commit,
             model=model.model_id,
@@ -60,19 +68,26 @@ def capture_commits(
         yield captured
 
 
-def _capture(model: llm.Model, directory: Path, commit: str) -> Captured:
+def _capture(
+    model: llm.Model,
+    directory: Path,
+    commit: str,
+    log: Callable[[ChainResponse], None],
+) -> Captured:
     briefing = read_briefing(directory, commit)
     additions: list[Addition] = []
     tool = make_emit_tool(
         commit, directory=directory, watch=additions.append, max_entries=MAX_ENTRIES
     )
+    chain = model.conversation().chain(
+        briefing.text, system=SYSTEM_PROMPT, tools=[tool], chain_limit=_MAX_TURNS
+    )
     try:
-        model.conversation().chain(
-            briefing.text, system=SYSTEM_PROMPT, tools=[tool], chain_limit=_MAX_TURNS
-        ).text()
+        chain.text()
     except Exception as error:
         # A plugin's model may raise anything; its text is all there is to say.
         raise AgentError(commit, f"{type(error).__name__}: {error}") from error
+    log(chain)
     return Captured(
         commit=commit,
         subject=read_subject(directory, commit),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from pathlib import Path
 
 from llm import Tool
 
 from llm_kb.capture.emission import (
     EMIT_DESCRIPTION,
+    EMIT_FIELDS,
     EMIT_NAME,
+    EMIT_REQUIRED,
     EMIT_SCHEMA,
     Addition,
     parse_emission,
@@ -56,12 +59,25 @@ def make_emit_tool(
             watch(addition)
         return render_reply(addition)
 
+    # What `llm tools` shows. Whatever else a model makes up still gets an answer.
+    emit_knowledge.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
     return Tool(
         name=EMIT_NAME,
         description=EMIT_DESCRIPTION,
         input_schema=EMIT_SCHEMA,
         implementation=emit_knowledge,
     )
+
+
+_SIGNATURE = Signature(
+    [
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=str)
+        if name in EMIT_REQUIRED
+        else Parameter(name, Parameter.KEYWORD_ONLY, annotation=str | None, default=None)
+        for name in EMIT_FIELDS
+    ],
+    return_annotation=str,
+)
 
 
 def _find_root() -> Path:

@@ -18,7 +18,7 @@ from llm_kb.capture.entries import (
     id_number,
 )
 from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
-from llm_kb.capture.likeness import find_duplicate, find_nearest, without_stars
+from llm_kb.capture.likeness import find_duplicate, find_nearest, plain_place
 from llm_kb.plain_text import one_line, shorten
 
 MAX_FIELD_CHARS = 2000
@@ -30,51 +30,51 @@ EMIT_DESCRIPTION = (
     "commit. Only use when the pattern clearly applies beyond this single commit. Most "
     "commits produce zero knowledge entries."
 )
+EMIT_FIELDS: dict[str, dict[str, object]] = {
+    "entry_type": {
+        "type": "string",
+        "enum": ["convention", "boundary", "anti_pattern"],
+        "description": "Type of knowledge entry",
+    },
+    "scope": {
+        "type": "string",
+        "description": ("For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"),
+    },
+    "rule": {
+        "type": "string",
+        "description": "For convention: the rule or convention text",
+    },
+    "stability": {
+        "type": "string",
+        "enum": ["permanent", "provisional", "experimental"],
+        "description": ("For convention: how stable is this convention? Default: provisional"),
+    },
+    "module": {
+        "type": "string",
+        "description": "For boundary: the module path (e.g. 'src/git/')",
+    },
+    "owns": {
+        "type": "string",
+        "description": "For boundary: what this module is responsible for",
+    },
+    "boundary": {
+        "type": "string",
+        "description": "For boundary: the boundary rule (what it must not do)",
+    },
+    "pattern": {
+        "type": "string",
+        "description": "For anti_pattern: the pattern to avoid",
+    },
+    "instead": {
+        "type": "string",
+        "description": "For anti_pattern: what to do instead",
+    },
+}
+EMIT_REQUIRED = ["entry_type"]
 EMIT_SCHEMA: dict[str, object] = {
     "type": "object",
-    "properties": {
-        "entry_type": {
-            "type": "string",
-            "enum": ["convention", "boundary", "anti_pattern"],
-            "description": "Type of knowledge entry",
-        },
-        "scope": {
-            "type": "string",
-            "description": (
-                "For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"
-            ),
-        },
-        "rule": {
-            "type": "string",
-            "description": "For convention: the rule or convention text",
-        },
-        "stability": {
-            "type": "string",
-            "enum": ["permanent", "provisional", "experimental"],
-            "description": ("For convention: how stable is this convention? Default: provisional"),
-        },
-        "module": {
-            "type": "string",
-            "description": "For boundary: the module path (e.g. 'src/git/')",
-        },
-        "owns": {
-            "type": "string",
-            "description": "For boundary: what this module is responsible for",
-        },
-        "boundary": {
-            "type": "string",
-            "description": "For boundary: the boundary rule (what it must not do)",
-        },
-        "pattern": {
-            "type": "string",
-            "description": "For anti_pattern: the pattern to avoid",
-        },
-        "instead": {
-            "type": "string",
-            "description": "For anti_pattern: what to do instead",
-        },
-    },
-    "required": ["entry_type"],
+    "properties": EMIT_FIELDS,
+    "required": EMIT_REQUIRED,
 }
 
 
@@ -115,7 +115,7 @@ def parse_emission(
     if problems:
         raise InvalidEntryError(problems)
     if kind.place:
-        fields[kind.place] = without_stars(str(fields[kind.place]))
+        fields[kind.place] = plain_place(str(fields[kind.place]))
     if kind is CONVENTION:
         fields.setdefault("stability", "provisional")
     return Entry(kind, fields)

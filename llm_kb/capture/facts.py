@@ -9,13 +9,11 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.capture.likeness import normalize_place
+from llm_kb.capture.likeness import EVERYWHERE, normalize_place
 from llm_kb.capture.listing import MAX_COMMITS, Facts
 from llm_kb.capture.tables import Anchor
 from llm_kb.capture.trees import TREE, parse_tree
 from llm_kb.git import FieldReader, GitError, GitObject, ObjectReader
-
-EVERYWHERE = "*"
 
 _COMMITTED = re.compile(rb"^committer .* ([0-9]{1,12}) [+-][0-9]{4}$", re.MULTILINE)
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from llm_kb.capture.likeness import without_stars
+from llm_kb.capture.likeness import EVERYWHERE, plain_place
 from llm_kb.capture.tables import StoreTables, Table, make_table
 
 
 def scope_matches(scope: str, file: str) -> bool:
     """Tell whether a scope covers a file; both are paths below the repository's root.
 
-    `*` covers everything, `dir/`, `dir/**` and `dir` what is beneath, and a path itself.
+    `*` and the root cover everything, `dir/`, `dir/**` and `dir` what is beneath, and a path
+    itself.
     """
-    scope = without_stars(scope)
-    if scope == "*":
+    scope = plain_place(scope)
+    if scope == EVERYWHERE:
         return True
     scope, file = scope.removeprefix("./"), file.removeprefix("./")
     if scope.endswith("/"):

@@ -9,6 +9,9 @@ from llm_kb.capture.entries import Entry
 NEAR_ENOUGH = 0.5
 """The share of their words that two rules must have in common to be named together."""
 
+EVERYWHERE = "*"
+"""The place of an entry that holds in all of the repository."""
+
 _SENTENCE_ENDS = ".,;:!?…。、，；：！？ "  # noqa: RUF001 - the full-width ones end sentences too
 # Brackets and quotes stay: `parse()` and `parse(*)` differ in nothing else.
 
@@ -26,10 +29,18 @@ def dedup_key(entry: Entry) -> tuple[str, str | None, str]:
 
 def normalize_place(place: str) -> str:
     """Return a scope as it is compared: `./src/`, `src/**` and `src` are one place."""
-    plain = without_stars(place.strip())
+    plain = plain_place(place.strip())
     while plain.startswith("./"):
         plain = plain[2:].lstrip("/")
     return plain.rstrip("/") or plain
+
+
+def plain_place(place: str) -> str:
+    """Return a place below the root as it is kept: `src/` of `src/**`, `*` of the root itself."""
+    plain = without_stars(place)
+    # `.` and `./`: a model means all of the repository, in which nothing has such a path.
+    is_root = plain.startswith(".") and set(plain.split("/")) <= {"", "."}
+    return EVERYWHERE if is_root else plain
 
 
 def without_stars(place: str) -> str:
@@ -39,7 +50,7 @@ def without_stars(place: str) -> str:
     while parts and parts[-1] in {"*", "**"}:
         parts.pop()
     if not parts:
-        return "*"
+        return EVERYWHERE
     return place if len(parts) == count else "/".join(parts) + "/"
 
 

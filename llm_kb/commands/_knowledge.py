@@ -10,8 +10,7 @@ from click.shell_completion import CompletionItem
 
 from llm_kb.capture.emission import clean
 from llm_kb.capture.entries import ANTI_PATTERN, Kind
-from llm_kb.capture.facts import EVERYWHERE
-from llm_kb.capture.likeness import dedup_key, without_stars
+from llm_kb.capture.likeness import EVERYWHERE, dedup_key, without_stars
 from llm_kb.capture.older import read_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.capture.tables import StoreTables

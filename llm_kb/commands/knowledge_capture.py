@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import click
 import llm
+import sqlite_utils
+from llm.migrations import migrate
+from llm.models import ChainResponse
 
 from llm_kb.capture.commits import read_briefing, read_subject, resolve_commits
 from llm_kb.capture.journal import Journal
@@ -24,14 +28,19 @@ from llm_kb.plain_text import one_line, shorten
 @click.option("model_id", "-m", "--model", metavar="MODEL", help="Model that looks at the commits")
 @click.option("--again", is_flag=True, help="Also look at commits that were looked at before")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent; call no model")
+@click.option("-n", "--no-log", is_flag=True, help="Don't log to llm's database")
 @kb_errors
-def capture(revisions: tuple[str, ...], model_id: str | None, again: bool, dry_run: bool) -> None:
+def capture(
+    revisions: tuple[str, ...], model_id: str | None, again: bool, dry_run: bool, no_log: bool
+) -> None:
     """
     Let a model look for knowledge in commits
 
     REV-RANGE is a commit or a range as git takes it, by default HEAD. The model is
     shown one commit at a time, its message and its diff without binary and
     generated files, and may record entries from it. Most commits yield none.
+
+    What is sent and answered goes to `llm logs`, unless these are off.
 
     A commit is looked at once: run the command again to go on after an interruption.
 
@@ -49,7 +58,9 @@ def capture(revisions: tuple[str, ...], model_id: str | None, again: bool, dry_r
     if dry_run:
         _echo_plan(repository.root, commits)
     elif commits:
-        _run(_load_model(model_id), repository.root, commits, journal)
+        model = _load_model(model_id)
+        with nullcontext(_log_nothing) if no_log else _open_log() as log:
+            _run(capture_commits(model, repository.root, commits, journal, log), len(commits))
 
 
 def _load_model(model_id: str | None) -> llm.Model:
@@ -64,12 +75,43 @@ def _load_model(model_id: str | None) -> llm.Model:
     return model
 
 
-def _run(model: llm.Model, directory: Path, commits: Sequence[str], journal: Journal) -> None:
+@contextmanager
+def _open_log() -> Iterator[Callable[[ChainResponse], None]]:
+    """Yield what logs a chain as `llm prompt` would, if it would."""
+    # Half initialised where plugins are imported.
+    from llm.cli import logs_db_path, logs_on  # noqa: PLC0415
+
+    if not logs_on():
+        yield _log_nothing
+        return
+    try:
+        db = sqlite_utils.Database(logs_db_path())
+        migrate(db)
+    except Exception as error:
+        raise click.ClickException(
+            f"llm's log, {str(logs_db_path())!r}, cannot be used: {error}; --no-log goes without"
+        ) from error
+
+    def log(chain: ChainResponse) -> None:
+        try:
+            chain.log_to_db(db)
+        except Exception as error:  # noqa: BLE001 - what was captured must not be lost for it
+            click.echo(f"Warning: not logged: {error}", err=True)
+
+    with closing(db):
+        yield log
+
+
+def _log_nothing(_chain: ChainResponse) -> None:
+    pass
+
+
+def _run(captured: Iterator[Captured], count: int) -> None:
     done: list[Captured] = []
     try:
         with click.progressbar(
-            capture_commits(model, directory, commits, journal),
-            length=len(commits),
+            captured,
+            length=count,
             label="Looking at commits",
             show_pos=True,
             file=sys.stderr,

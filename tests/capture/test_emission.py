@@ -54,6 +54,11 @@ def anti_pattern(pattern: str) -> Entry:
             id="stars after a directory are that directory",
         ),
         pytest.param(
+            {"entry_type": "boundary", "module": "./", "owns": "o", "boundary": "b"},
+            Entry(BOUNDARY, {"module": "*", "owns": "o", "boundary": "b"}),
+            id="the root is everything",
+        ),
+        pytest.param(
             {"entry_type": "boundary", "module": "m/", "owns": "o", "boundary": "b"},
             Entry(BOUNDARY, {"module": "m/", "owns": "o", "boundary": "b"}),
             id="boundary",

@@ -32,6 +32,9 @@ from llm_kb.capture.tables import make_tables
         ("src/**", "srcs/a.rs", False),
         ("**", "any/file.rs", True),
         ("src/*.rs", "src/a.rs", False),
+        (".", "any/file.rs", True),
+        ("./", "./any/file.rs", True),
+        ("..", "any/file.rs", False),
     ],
 )
 def test_scopes(scope: str, file: str, expected: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import llm
 import pytest
+from llm.cli import logs_db_path
 
 from llm_kb.capture.briefing import SYSTEM_PROMPT
 from llm_kb.capture_agent import MAX_ENTRIES
@@ -219,3 +220,57 @@ def test_work_trees_share_the_record(
     assert [json.loads(line) for line in record.splitlines()] == [
         {"commit": repo.head, "model": "scripted", "written": 0, "duplicates": 0}
     ]
+
+
+def logged(run_llm: RunLlm) -> list[tuple[str, str]]:
+    """Return what llm has logged, oldest first: prompts and answers."""
+    listed = json.loads(run_llm(["logs", "list", "-n", "0", "--json"]).stdout or "[]")
+    return [(entry["prompt"], entry["response"]) for entry in listed]
+
+
+def test_what_was_said_is_logged(repo: Repo, script: Script, run_llm: RunLlm) -> None:
+    emit(script, "p").say("recorded one")
+    assert run_llm(SCRIPTED).exit_code == 0
+    assert logged(run_llm) == [(script.requests[0].prompt, ""), ("", "recorded one")]
+
+
+@pytest.mark.parametrize("option", ["-n", "--no-log", None])
+def test_nothing_is_logged_that_is_not_wanted(
+    repo: Repo,
+    script: Script,
+    run_llm: RunLlm,
+    option: str | None,
+) -> None:
+    script.say("nothing")
+    if option is None:
+        run_llm(["logs", "off"])
+    assert run_llm([*SCRIPTED, *([option] if option else [])]).exit_code == 0
+    assert len(script.requests) == 1
+    assert not logs_db_path().exists() or logged(run_llm) == []
+
+
+def test_without_a_log_that_can_be_used_no_model_is_called(
+    repo: Repo,
+    script: Script,
+    run_llm: RunLlm,
+) -> None:
+    logs_db_path().write_text("no database, and long enough to be seen as none" * 10)
+    result = run_llm(SCRIPTED)
+    assert (result.exit_code, script.requests) == (1, [])
+    assert result.stderr.startswith(f"Error: llm's log, {str(logs_db_path())!r}, cannot be used: ")
+    script.say("nothing")
+    assert run_llm([*SCRIPTED, "-n"]).exit_code == 0
+
+
+def test_a_log_that_fails_later_loses_nothing(
+    repo: Repo, script: Script, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_chain: object, _db: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(llm.models.ChainResponse, "log_to_db", fail)
+    emit(script, "p").say("recorded")
+    result = run_llm(SCRIPTED)
+    assert result.exit_code == 0
+    assert "Warning: not logged: disk full" in result.stderr
+    assert [entry["id"] for entry in repo.note_json()["anti_patterns"]] == ["ap-1"]
