@@ -23,17 +23,25 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE_COMMENT = re.compile(r"""\s*(?:#+|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
 
+_RST = frozenset({"rst", "rest"})
+_RST_RULE = re.compile(r"([^\w\s])\1+[ \t]*$")
+_RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]")
+"""Comments, labels and directives; fields such as `:orphan:`; nameless targets."""
+_RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
+
 
 def summarize(data: bytes, extension: str = "") -> str:
     """Return what front matter says, else the first heading, else the first line.
 
     `data` is the start of a file and may end anywhere. In a file that is no
-    prose, by its extension, only the first line counts. Empty for a binary file
-    and where nothing is said.
+    prose, by its extension, only the first line counts; reStructuredText is prose.
+    Empty for a binary file and where nothing is said.
     """
     if b"\0" in data:
         return ""
     text = data.decode("utf-8-sig", "replace")
+    if extension in _RST:
+        return shorten(_first_rst_words(text), LONGEST)
     if extension not in PASS_THROUGH:
         return shorten(_first_code_line(text), LONGEST)
     found, rest = read_front_matter(text)
@@ -72,6 +80,26 @@ def _unfenced(lines: Sequence[str]) -> Iterator[str]:
                 fence = ""
         else:
             yield line
+
+
+def _first_rst_words(text: str) -> str:
+    """Return the first title of a reStructuredText, else its first line with words.
+
+    A title is underlined, and may be overlined. Labels, comments and directives begin
+    with two dots, and what belongs to them is indented.
+    """
+    first = above = ""
+    for line in text.splitlines():
+        if _RST_RULE.match(line) and _has_words(above):
+            return _plain_rst(above)
+        # Only between two rules may a title be indented, and there its words are met too.
+        above = "" if _RST_MARKUP.match(line) else line
+        first = first or (above if _has_words(above) and not above[0].isspace() else "")
+    return _plain_rst(first)
+
+
+def _plain_rst(line: str) -> str:
+    return one_line(_RST_ROLE.sub(r"\1", line[: 4 * LONGEST]))
 
 
 def _first_code_line(text: str) -> str:

@@ -63,7 +63,36 @@ def test_a_binary_file_says_nothing() -> None:
     assert summarize(b"# H\0") == ""
 
 
-@given(st.binary(max_size=200), st.sampled_from(["md", "py"]))
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        pytest.param(".. _foo:\n\nTitle\n=====\n\nWords.", "Title", id="label"),
+        pytest.param("====\nTop\n====\n\nSub\n---\n", "Top", id="overlined"),
+        pytest.param("======\n  Top\n======\n", "Top", id="overlined and indented"),
+        pytest.param("Title\n~~~~~\n", "Title", id="any underline"),
+        pytest.param("Words first.\n\nTitle\n-----\n", "Title", id="words before the title"),
+        pytest.param(
+            ".. Copyright\n   somebody\n\n.. module:: os\n   :synopsis: S\n\nos\n==\n",
+            "os",
+            id="comment and directive",
+        ),
+        pytest.param(":orphan:\n\n.. toctree::\n\n   a\n   b\n\nWords.\n", "Words.", id="no title"),
+        pytest.param(".. note::\n\n   Indented\n   --------\n\nT\n==\n", "T", id="indented rule"),
+        pytest.param(":mod:`!json` --- JSON\n==================\n", "json --- JSON", id="role"),
+        pytest.param("Words...\n\n....\n\nTitle\n=====\n", "Title", id="transition"),
+        pytest.param("\ufeff.. _x:\r\n\r\nTitle\r\n=====\r\n", "Title", id="bom and CRLF"),
+        pytest.param(".. _only:\n.. comment\n", "", id="markup alone"),
+        pytest.param("..\n   a comment\n\nT\n==\n", "T", id="nameless comment"),
+        pytest.param("", "", id="empty"),
+        pytest.param("x" * 101 + "\n" + "=" * 101, "x" * 99 + "…", id="too long"),
+    ],
+)
+@pytest.mark.parametrize("extension", ["rst", "rest"])
+def test_restructured_text(extension: str, text: str, summary: str) -> None:
+    assert summarize(text.encode(), extension) == summary
+
+
+@given(st.binary(max_size=200), st.sampled_from(["md", "py", "rst"]))
 def test_a_summary_is_a_short_line(data: bytes, extension: str) -> None:
     summary = summarize(data, extension)
     assert len(summary) <= 100
