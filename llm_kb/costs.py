@@ -23,7 +23,7 @@ class SubjectCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCost:
-    """A topic's pre-loaded subjects, and what all its listed subjects would cost."""
+    """A topic's pre-loaded subjects, and what they and all its listed subjects would cost."""
 
     id: str
     preloaded: tuple[SubjectCost, ...]
@@ -45,8 +45,10 @@ class Costs:
 
     @property
     def inlined(self) -> int:
-        """What sending every listed subject of every topic would have cost."""
-        return sum(topic.inlined for topic in self.topics)
+        """What a section with every listed subject of every topic, and no menu, would cost."""
+        texts = sum(topic.tokens for topic in self.topics)
+        tags = max(self.section - self.menu - texts, 0)
+        return tags + sum(topic.inlined for topic in self.topics)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as `llm kb prompt --json` prints them."""
@@ -88,9 +90,15 @@ def _count_topic(kb: KnowledgeBase, opened: OpenTopic) -> TopicCost:
         SubjectCost(slug=s.name, tokens=estimate_tokens(kb.present(opened, s).text))
         for s in opened.learned.subjects
     )
-    listed = (s for s in opened.catalog.list_subjects().subjects if is_listed(s))
-    sizes = (_measure(opened, subject) for subject in listed)
-    return TopicCost(id=opened.topic.id, preloaded=preloaded, inlined=-(-sum(sizes) // 4))
+    sent = opened.learned_paths
+    listed = opened.catalog.list_subjects().subjects
+    sizes = (_measure(opened, s) for s in listed if is_listed(s) and s.path not in sent)
+    left = -(-sum(sizes) // 4)
+    return TopicCost(
+        id=opened.topic.id,
+        preloaded=preloaded,
+        inlined=left + sum(subject.tokens for subject in preloaded),
+    )
 
 
 def _measure(opened: OpenTopic, subject: Subject) -> int:
@@ -110,6 +118,8 @@ def render_costs(costs: Costs) -> str:
         all_of_it = f"{inlined:>9,}" if inlined is not None else ""
         lines.append(f"{name:{width}}  {sent:>9,}  {all_of_it}".rstrip())
     lines.append(f"{'section':{width}}  {costs.section:>9,}  {costs.inlined:>9,}")
+    if costs.menu and costs.inlined < costs.section:
+        lines.append("All of it costs less than the menu of it: pre-load it with -k, or `learned`.")
     return "\n".join(lines)
 
 

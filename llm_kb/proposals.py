@@ -28,6 +28,16 @@ RECORDS = ("docs/adr", "doc/adr", "docs/decisions", "doc/decisions")
 SKILLS = (".agents/skills", ".claude/skills")
 GUIDES = ("AGENTS.md", "CONTRIBUTING.md")
 
+_SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
+_SPHINX_TOOLS = ("Makefile", "make.bat", "requirements.txt")
+_PICTURES = (".avif", ".bmp", ".drawio", ".gif", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".webp")
+_DOCUMENTS = (".docx", ".gz", ".pdf", ".pptx", ".psd", ".xlsx", ".zip")
+_PAGES = (".css", ".eot", ".mov", ".mp3", ".mp4", ".ttf", ".webm", ".woff", ".woff2")
+_NO_TEXT = frozenset((*_PICTURES, *_DOCUMENTS, *_PAGES))
+"""Extensions of what is looked at rather than read, or cannot be read as text."""
+_LOOK_AT = 5000
+"""How many files of a directory are looked at, more or less: a proposal must come at once."""
+
 
 def propose_topics(root: Path) -> list[Proposal]:
     """Return a topic for each place where people keep knowledge, nothing else."""
@@ -63,11 +73,13 @@ def _propose_knowledge(root: Path) -> Iterator[Proposal]:
     ]
     for name in names or (["."] if _is_inside(root, "kb") else []):
         id_ = "project" if name == "." else name
+        place = "kb" if name == "." else f"kb/{name}"
         yield Proposal(
             id=id_,
             title=_title(id_),
             introduction=f"What to know about {_title(id_).lower()}.",
-            subjects="kb" if name == "." else f"kb/{name}",
+            subjects=place,
+            ignore=_find_no_text(root / place),
         )
 
 
@@ -85,13 +97,18 @@ def _propose_guides(root: Path) -> Iterator[Proposal]:
 
 def _propose_documentation(root: Path) -> Iterator[Proposal]:
     if _is_inside(root, "docs"):
+        docs = root / "docs"
         records = [place for place in RECORDS if place.startswith("docs/")]
         yield Proposal(
             id="docs",
             title="Documentation",
             introduction="How this project is used and how it works.",
             subjects="docs",
-            ignore=tuple(f"/{Path(p).name}/" for p in records if (root / p).is_dir()),
+            ignore=(
+                *(f"/{Path(p).name}/" for p in records if (root / p).is_dir()),
+                *_find_sphinx(docs),
+                *_find_no_text(docs),
+            ),
         )
 
 
@@ -103,6 +120,7 @@ def _propose_records(root: Path) -> Iterator[Proposal]:
                 title="Architecture Decisions",
                 introduction="What was decided, and why.",
                 subjects=place,
+                ignore=_find_no_text(root / place),
             )
 
 
@@ -120,6 +138,31 @@ def _propose_skills(root: Path) -> Iterator[Proposal]:
             layout=Layout.SKILLS,
         )
         seen.add(real)
+
+
+def _find_sphinx(docs: Path) -> Iterator[str]:
+    """Yield what Sphinx keeps beside the texts, as patterns; what it builds even before it has."""
+    for source, built in (("", "_build/"), ("source/", "build/")):
+        if (docs / source / "conf.py").is_file():
+            yield f"/{built}"
+            found = (name for name in _SPHINX_PARTS if (docs / source / name).exists())
+            yield from (f"/{source}{name}" for name in found)
+            yield from (f"/{name}" for name in _SPHINX_TOOLS if (docs / name).is_file())
+            return
+
+
+def _find_no_text(directory: Path) -> tuple[str, ...]:
+    """Return a pattern for each kind of file in a directory that holds no text to be learned."""
+    found: set[str] = set()
+    looked_at = 0
+    for _, directories, names in os.walk(directory):
+        directories[:] = [name for name in directories if not name.startswith((".", "_"))]
+        suffixes = (Path(name).suffix for name in names if not name.startswith("."))
+        found.update(suffix for suffix in suffixes if suffix.lower() in _NO_TEXT)
+        looked_at += len(names)
+        if looked_at > _LOOK_AT:
+            break
+    return tuple(f"*{suffix}" for suffix in sorted(found))
 
 
 def _is_inside(root: Path, place: str) -> bool:

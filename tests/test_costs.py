@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from llm_kb.costs import Costs, SubjectCost, TopicCost, count_costs, render_costs
 from llm_kb.knowledge_base import KnowledgeBase
 from llm_kb.menu import estimate_tokens
@@ -40,7 +42,7 @@ def open_kb(**fields: object) -> KnowledgeBase:
 def test_listed_subjects_are_counted_and_what_cannot_be_read_costs_nothing() -> None:
     costs = count_costs(open_kb(), learn=True)
     assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=120),)
-    assert costs.inlined == 120
+    assert costs.inlined == 120 + costs.section - costs.menu
 
 
 def test_what_is_preloaded_is_counted_by_subject() -> None:
@@ -67,15 +69,37 @@ def test_a_table_breaks_the_cost_down() -> None:
         "  a                1,000\n"
         "  a/long/slug         20\n"
         "skills                 0         70\n"
-        "section            1,234     12,415"
+        "section            1,234     12,573"
     )
+
+
+def test_a_menu_that_costs_more_than_what_it_spares_is_pointed_out() -> None:
+    tiny = Costs(section=90, menu=80, topics=(TopicCost(id="t", preloaded=(), inlined=5),))
+    assert render_costs(tiny) == (
+        "              sent  all of it   (estimated tokens)\n"
+        "menu            80\n"
+        "t                0          5\n"
+        "section         90         15\n"
+        "All of it costs less than the menu of it: pre-load it with -k, or `learned`."
+    )
+
+
+@pytest.mark.parametrize("learned", [(), ("a",), ("**",), ("hidden",), ("hidden", "**", "gone")])
+@pytest.mark.parametrize("learn", [True, False])
+def test_what_is_sent_of_a_topic_is_never_more_than_all_of_it(
+    learned: tuple[str, ...], learn: bool
+) -> None:
+    costs = count_costs(open_kb(learned=learned), learn=learn)
+    for topic in costs.topics:
+        assert topic.tokens <= topic.inlined
+    assert costs.section - costs.menu <= costs.inlined
 
 
 def test_figures_for_machines() -> None:
     assert COSTS.as_dict() == {
         "section": 1_234,
         "menu": 56,
-        "inlined": 12_415,
+        "inlined": 12_573,
         "topics": [
             {
                 "id": "project",

@@ -60,6 +60,55 @@ def test_what_people_keep_becomes_topics(tmp_path: Path, user_dir: Path, run_llm
     assert topics["skills"].layout is Layout.SKILLS
 
 
+def make_files(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x\n")
+
+
+@pytest.mark.parametrize(
+    ("names", "ignore"),
+    [
+        pytest.param(["index.md", "guide/a.rst"], (), id="texts"),
+        pytest.param(
+            ["conf.py", "Makefile", "make.bat", "index.rst", "_static/x.css", "_build/html/i.html"],
+            ("/_build/", "/_static/", "/conf.py", "/Makefile", "/make.bat"),
+            id="Sphinx",
+        ),
+        pytest.param(
+            ["Makefile", "source/conf.py", "source/index.rst", "source/_templates/l.html"],
+            ("/build/", "/source/_templates/", "/source/conf.py", "/Makefile"),
+            id="Sphinx, apart",
+        ),
+        pytest.param(
+            ["a.md", "images/a.png", "images/deep/b.PNG", ".hidden/c.gif", "d.pdf"],
+            ("*.PNG", "*.pdf", "*.png"),
+            id="pictures",
+        ),
+        pytest.param(["Makefile", "requirements.txt", "conf.md"], (), id="no Sphinx"),
+    ],
+)
+def test_what_is_no_text_is_ignored(
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm, names: list[str], ignore: tuple[str, ...]
+) -> None:
+    make_files(tmp_path / "docs", *names)
+    run_llm(["kb", "init"])
+    (topic,) = load(tmp_path, user_dir).topics
+    assert topic.ignore == ignore
+    listed = run_llm(["kb", "list", "docs", "--json"]).stdout
+    for word in ("conf.py", "build", "png", "static", "templates"):
+        assert word not in listed
+
+
+def test_pictures_are_ignored_wherever_files_are_proposed(
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, "kb/style/a.svg", "docs/adr/b.jpg", "docs/adr/c.md")
+    run_llm(["kb", "init"])
+    topics = {topic.id: topic.ignore for topic in load(tmp_path, user_dir).topics}
+    assert topics == {"style": ("*.svg",), "docs": ("/adr/", "*.jpg"), "decisions": ("*.jpg",)}
+
+
 def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: RunLlm) -> None:
     for file in ("AGENTS.md", "CONTRIBUTING.md", "README.md", "src/AGENTS.md"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
