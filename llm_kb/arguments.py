@@ -101,6 +101,14 @@ class Arguments:
         """Put fragments around those of the command line."""
         self.kwargs[key] = [*before, *(self.kwargs.get(key) or ()), *after]
 
+    def iter_ours(self) -> Iterator[str]:
+        """Yield what the command line itself names of ours, as it is typed."""
+        tools = map(tool_name, self.kwargs.get("tools") or ())
+        yield from (f"-T {name}" for name in tools if name in OUR_TOOLS)
+        for key, option in zip(FRAGMENT_KEYS, ("--sf", "-f"), strict=True):
+            given = self.kwargs.get(key) or ()
+            yield from (f"{option} {name}" for name in given if name.startswith("kb:"))
+
     def drop_fragments(self) -> None:
         """Take every `kb:` fragment off the command line's."""
         for key in FRAGMENT_KEYS:

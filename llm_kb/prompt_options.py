@@ -213,13 +213,14 @@ def _save(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str])
 
 
 def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
-    """Leave everything of ours out, as `--no-kb` says."""
-    if knowledge or kb_cfg:
-        raise click.UsageError(f"--no-kb contradicts {'-k' if knowledge else '--kb-cfg'}")
+    """Leave everything of ours out, as `--no-kb` says, whatever else the command line asks for."""
     if ours := arguments.template_tools & OUR_TOOLS:
         raise click.ClickException(
             f"the template asks for the tool {min(ours)!r}, which --no-kb leaves out"
         )
+    asked = [f"-k {value}" for value in knowledge] + [f"--kb-cfg {value}" for value in kb_cfg]
+    if asked := [*asked, *arguments.iter_ours()]:
+        _say(f"--no-kb leaves out {', '.join(asked)}")
     arguments.drop_tools(OUR_TOOLS)
     arguments.drop_fragments()
     return Request(is_muted=True)

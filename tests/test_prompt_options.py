@@ -257,17 +257,27 @@ def test_broken_configuration_breaks_only_what_uses_it(
     assert "llm-kb.toml" in asked.stderr
 
 
-def test_no_kb_leaves_everything_out(workspace: Path, run_llm: RunLlm, script: Script) -> None:
-    result = run_llm(["-m", "scripted", "--no-kb", "-T", "learn", "-f", "kb:project/*", "hi"])
-    assert result.exit_code == 0, result.output
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["-T", "learn"],
+        ["-k", "project"],
+        ["-k", "nothing/here"],
+        ["--kb-cfg", "kb.auto=true"],
+        ["-f", "kb:project/*"],
+        ["--sf", "kb:project/*"],
+        ["-k", "project/README", "-T", "learn", "-T", "References", "-f", "kb:project/*"],
+    ],
+    ids=" ".join,
+)
+def test_no_kb_leaves_out_whatever_was_asked_for_and_says_so(
+    workspace: Path, run_llm: RunLlm, script: Script, args: list[str]
+) -> None:
+    result = run_llm(["-m", "scripted", "--no-kb", *args, "hi"])
+    named = ", ".join(map(" ".join, zip(args[::2], args[1::2], strict=True)))
+    assert (result.exit_code, result.stderr) == (0, f"llm-kb: --no-kb leaves out {named}\n")
     assert script.last.tool_names == ()
     assert (script.last.system, script.last.prompt) == ("", "hi")
-
-
-def test_no_kb_contradicts_knowledge(workspace: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["-m", "scripted", "--no-kb", "-k", "project", "hi"])
-    assert result.exit_code == 2
-    assert "--no-kb contradicts -k" in result.stderr
 
 
 def test_saved_knowledge_is_a_live_reference(
