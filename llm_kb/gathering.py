@@ -43,7 +43,7 @@ class Gathering:
 
     def add(self, batch: Batch) -> None:
         """Add the subjects of one directory that are not disabled."""
-        place, names = batch.place, batch.names
+        place, names, bare = batch.place, batch.names, batch.bare
         slugs = self.reader.slugs(batch)
         in_place = self.reader.has_slugs_in_place
         if self._disabled is not None or not in_place:
@@ -53,11 +53,18 @@ class Gathering:
                 for slug, name in zip(slugs, names, strict=True)
                 if slug and not self._is_disabled(batch, slug, name)
             ]
-            slugs, names = [slug for slug, _ in kept], [name for _, name in kept]
+            slugs, names, bare = [slug for slug, _ in kept], [name for _, name in kept], 0
         files = names
         if not in_place or place.path != place.slug:
             files = [place.path + name for name in names]
-        self.rows.add(slugs, files)
+        # A bare name hides nothing by itself.
+        start = bare if in_place and not place.is_hidden else 0
+        hidden = [
+            slug
+            for slug, name in zip(slugs[start:], names[start:], strict=True)
+            if self.reader.is_hidden(place.path + name)
+        ]
+        self.rows.add(slugs, files, hidden)
 
     def _report_strays(self, place: Place, names: Sequence[str], slugs: Sequence[str]) -> None:
         self.skipped += [

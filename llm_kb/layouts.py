@@ -47,7 +47,7 @@ class FilesReader:
         # Nearly all slugs are made here, at a fraction of what `slugify` costs.
         slugs = [directory + (name.rpartition(".")[0] or name) for name in names[:bare]]
         if bare < len(names):
-            slugs += [slugify(directory + name) for name in names[bare:]]
+            slugs += [directory + slugify(name) for name in names[bare:]]
         return slugs
 
     def owner(self, batch: Batch) -> str | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import islice
 from operator import eq
@@ -17,6 +18,8 @@ from llm_kb.spelling import compose, strip_extension
 from llm_kb.topics import Slug, Subject, Visibility
 
 IsHidden = Callable[[str], bool]
+
+_LISTED, _HIDDEN = Visibility.LISTED, Visibility.HIDDEN
 
 
 class Rows:
@@ -28,13 +31,16 @@ class Rows:
 
     def __init__(self, is_hidden: IsHidden) -> None:
         self.is_hidden = is_hidden
+        self.hidden: set[str] = set()
+        """The slugs of hidden subjects; where files share one, `is_hidden` tells of each."""
         self._slugs: list[str] = []
         self._files: list[str] = []
 
-    def add(self, slugs: Sequence[str], files: Sequence[str]) -> None:
-        """Add files, each with its slug."""
+    def add(self, slugs: Sequence[str], files: Sequence[str], hidden: Iterable[str] = ()) -> None:
+        """Add files, each with its slug, and say which of these are hidden."""
         self._slugs += slugs
         self._files += files
+        self.hidden.update(hidden)
 
     def settle(self, matches: Callable[[str], object] | None = None) -> Subjects:
         """Return the subjects in order; with `matches`, those whose slug it accepts."""
@@ -46,11 +52,11 @@ class Rows:
 
     def path(self, slug: str) -> str:
         """Return the path of the one file that has a slug."""
-        return _join(slug, self._file_by_slug[slug])
+        return _join(slug, self.file_by_slug[slug])
 
     @cached_property
-    def _file_by_slug(self) -> dict[str, str]:
-        # Only made when a subject is looked at, and then for all of them.
+    def file_by_slug(self) -> dict[str, str]:
+        """The file of each slug, as held; made when a subject is first looked at."""
         return dict(zip(self._slugs, self._files, strict=True))
 
     def _name_shared(self) -> dict[str, list[Subject]]:
@@ -70,7 +76,7 @@ class Rows:
                 names[path] = written if names[path] != written else path
         settled: dict[str, list[Subject]] = {}
         for path in sorted(names, key=names.__getitem__):
-            subject = _make_subject(slugs[path], names[path], path, self.is_hidden)
+            subject = _make_subject(slugs[path], names[path], path, self.is_hidden(path))
             settled.setdefault(slugs[path], []).append(subject)
         return settled
 
@@ -104,6 +110,8 @@ class Subjects(Sequence[Subject]):
     ) -> None:
         self.slugs = slugs
         """The slug of each; one that several files share stands there several times."""
+        self.hidden: AbstractSet[str] = rows.hidden
+        """The slugs of hidden subjects; of one that several files share, each record tells."""
         self._rows = rows
         self._settled = settled
 
@@ -122,23 +130,22 @@ class Subjects(Sequence[Subject]):
         slug = self.slugs[index]
         settled = self._settled.get(slug)
         if settled is None:
-            return _make_subject(slug, slug, self._rows.path(slug), self._rows.is_hidden)
+            return _make_subject(slug, slug, self._rows.path(slug), slug in self.hidden)
         return settled[index % len(self.slugs) - bisect_left(self.slugs, slug)]
 
     def __iter__(self) -> Iterator[Subject]:
-        path, settled, is_hidden = self._rows.path, self._settled, self._rows.is_hidden
+        files, settled, hidden = self._rows.file_by_slug, self._settled, self.hidden
         previous = None
         for slug in self.slugs:
             if slug not in settled:
-                yield _make_subject(slug, slug, path(slug), is_hidden)
+                yield _make_subject(slug, slug, _join(slug, files[slug]), slug in hidden)
             elif slug != previous:
                 yield from settled[slug]
             previous = slug
 
 
-def _make_subject(slug: str, name: str, path: str, is_hidden: IsHidden) -> Subject:
-    visibility = Visibility.HIDDEN if is_hidden(path) else Visibility.LISTED
-    return Subject(Slug(slug), name, path, visibility)
+def _make_subject(slug: str, name: str, path: str, is_hidden: bool) -> Subject:
+    return Subject(Slug(slug), name, path, _HIDDEN if is_hidden else _LISTED)
 
 
 def _join(slug: str, file: str) -> str:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from llm_kb import containment
 from llm_kb.directory import DirectoryCatalog
 from llm_kb.errors import PatternError, UnreadableError
+from llm_kb.naming import Subjects
 from llm_kb.patterns import parse_pattern
 from llm_kb.topics import Content, Layout, Skipped, Subject, Topic, Visibility, slugify
 
@@ -98,6 +99,16 @@ def read(opened: DirectoryCatalog, path: str, limit: int | None = None) -> Conte
 
 
 # What is listed
+
+
+def test_what_is_hidden_is_known_without_a_look_at_each(root: Path) -> None:
+    write(root, "a.md", ".b.md", "c/.d.md", ".e/f.md", "g.md", ".g.txt", ".h/.i", "j/k.tar.gz")
+    for disabled in ([], ["a"]):
+        subjects = catalog(root, disabled=disabled).list_subjects().subjects
+        assert isinstance(subjects, Subjects)
+        assert subjects.hidden == {"b", "c/d", "e/f", "g", "h/i"}
+        hidden = {s.path for s in subjects if s.visibility is Visibility.HIDDEN}
+        assert hidden == {".b.md", "c/.d.md", ".e/f.md", ".g.txt", ".h/.i"}
 
 
 def test_every_file_is_a_subject_sorted_by_slug(root: Path) -> None:
