@@ -1,33 +1,26 @@
 """Rank the best chunks again by what BM25 does not see. Pure.
 
-BM25 takes every word for itself. Here counts how much of the question a chunk
-answers at all, whether its words stand together, whether the heading is about
-the question and little else, whether the chunk opens a section or goes on with
-one, and how much the rest of the file has to say.
+BM25 counts the words of a chunk, wherever they stand and whatever stands around
+the chunk. Here counts whether they stand early and together, whether the chunk
+opens a section or goes on with one, and how well its neighbours, the rest of its
+file and their names answer: a section seldom repeats what its page is about.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import mul
 from typing import NamedTuple
 
-# Each feature is between 0 and 1; a score grows by so much of itself at most.
-# Tuned on the `-tune` sets of bench/retrieval.py.
-COVERAGE = 1.0
-ADJACENCY = 1.0
-HEADING_FOCUS = 0.3
-FILE_EVIDENCE = 0.4
-OPENING = 0.5
+from llm_kb.references.stems import find_stems, stand_beside, stand_near, stem, stem_words
 
-_WORD = re.compile(r"[^\W_]+")
-_ENDINGS = (
-    *("ations", "ation", "ings", "ing", "ies", "ied", "ers"),
-    *("er", "ed", "es", "s", "ly", "e"),
-)
+LEAD = 300
+"""Characters at the beginning of a chunk that tell what it is about."""
+
+BETWEEN = 2
+"""Lines between two chunks that adjoin: blank ones belong to none."""
 
 
 class Candidate(NamedTuple):
@@ -38,6 +31,58 @@ class Candidate(NamedTuple):
     title: str
     heading: str
     text: str
+    first_line: int
+    last_line: int
+
+
+class Features(NamedTuple):
+    """What tells of a candidate beside its own score, each between 0 and 1.
+
+    A share is of the question's words, of which rare ones count more. A score is
+    that of BM25, as a share of the best one.
+    """
+
+    opens: float
+    """Whether it opens a section."""
+    focus: float
+    """How much of its heading is of the question."""
+    lead: float
+    """The share it begins with."""
+    beside: float
+    """The share of neighbouring words that stand in it as neighbours."""
+    near: float
+    """The share of neighbouring words that stand in it near each other."""
+    path: float
+    """The share that its path names."""
+    adjoining: float
+    """The share that it and the chunks just before and after it hold."""
+    section: float
+    """The best score of another chunk of its section."""
+    below: float
+    """The best score in the sections below its own."""
+    file: float
+    """The best score in its file."""
+    file_share: float
+    """The share that the chunks of its file hold together."""
+
+
+WEIGHTS = Features(
+    opens=1.0,
+    focus=0.2,
+    lead=0.6,
+    beside=0.4,
+    near=0.3,
+    path=0.85,
+    adjoining=0.55,
+    section=0.25,
+    below=0.3,
+    file=0.8,
+    file_share=0.5,
+)
+"""How much a feature adds to the logarithm of a score.
+
+Fitted on the `-tune` sets of bench/retrieval.py and rounded; docs/design.md says how.
+"""
 
 
 def rerank(
@@ -46,34 +91,68 @@ def rerank(
     frequencies: Mapping[str, int],
     total: int,
 ) -> list[float]:
-    """Return a new score for every candidate.
+    """Return a new score for every candidate; only their order says anything.
 
     `words` are those of the question in its order; `frequencies` tells in how
     many of the `total` chunks each occurs.
     """
-    weights = {_stem(word): _rarity(frequencies.get(word, 0), total) for word in words}
-    whole = sum(weights.values()) or 1.0
-    pairs = set(pairwise(_stem(word) for word in words))
-    files: dict[str, float] = {}
+    features = find_features(candidates, words, frequencies, total)
+    best = _best(candidates)
+    return [
+        # What matches by a word that is nearly everywhere may score 0.
+        math.log(max(candidate.score / best, 1e-9)) + sum(map(mul, WEIGHTS, found))
+        for candidate, found in zip(candidates, features, strict=True)
+    ]
+
+
+def find_features(
+    candidates: Sequence[Candidate],
+    words: Sequence[str],
+    frequencies: Mapping[str, int],
+    total: int,
+) -> list[Features]:
+    """Return the features of every candidate."""
+    question = _Question(words, frequencies, total)
+    best = _best(candidates)
+    by_path: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        files[candidate.path] = files.get(candidate.path, 0.0) + candidate.score
-    most = max(files.values(), default=0.0) or 1.0
-    scores = []
-    for candidate in candidates:
-        text = _stems(candidate.text)
-        heading = set(_stems(candidate.heading))
-        found = weights.keys() & {*text, *_stems(candidate.title), *_stems(candidate.path)}
-        # Squared: the last words of a question tell more than the first that match.
-        growth = 1 + COVERAGE * (sum(map(weights.__getitem__, found)) / whole) ** 2
-        growth += FILE_EVIDENCE * files[candidate.path] / most
-        if pairs:
-            growth += ADJACENCY * len(pairs & set(pairwise(text))) / len(pairs)
-        if heading:
-            growth += HEADING_FOCUS * len(heading & weights.keys()) / len(heading)
-        if candidate.heading:
-            growth *= 1 + OPENING
-        scores.append(candidate.score * growth)
-    return scores
+        by_path.setdefault(candidate.path, []).append(candidate)
+    found: dict[Candidate, Features] = {}
+    for path, chunks in by_path.items():
+        file = _read_file(path, chunks, question)
+        found |= {
+            reading.chunk: _describe(reading, file, question, best) for reading in file.readings
+        }
+    return [found[candidate] for candidate in candidates]
+
+
+def _best(candidates: Sequence[Candidate]) -> float:
+    """Return the best score, or 1 where nothing scores."""
+    return max((candidate.score for candidate in candidates), default=0.0) or 1.0
+
+
+class _Question:
+    """The stems of a question's words, and how much they tell."""
+
+    def __init__(self, words: Sequence[str], frequencies: Mapping[str, int], total: int) -> None:
+        stems = [stem(word) for word in words]
+        self.rarities = {
+            stem_: _rarity(frequencies.get(word, 0), total)
+            for stem_, word in zip(stems, words, strict=True)
+        }
+        self.pairs = {
+            (a, b): self.rarities[a] + self.rarities[b] for a, b in pairwise(stems) if a != b
+        }
+        self._whole = sum(self.rarities.values()) or 1.0
+        self._all_pairs = sum(self.pairs.values()) or 1.0
+
+    def share(self, stems: Iterable[str]) -> float:
+        """Return how much of the question some of its stems are."""
+        return sum(map(self.rarities.__getitem__, stems)) / self._whole
+
+    def share_of_pairs(self, pairs: Iterable[tuple[str, str]]) -> float:
+        """Return how much of its neighbouring words some of them are."""
+        return sum(map(self.pairs.__getitem__, pairs)) / self._all_pairs
 
 
 def _rarity(frequency: int, total: int) -> float:
@@ -82,15 +161,73 @@ def _rarity(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
-def _stems(text: str) -> list[str]:
-    """Return the stems of the words of a text, in order."""
-    return [_stem(word) for word in _WORD.findall(text.lower())]
+class _Reading(NamedTuple):
+    """A candidate, where the question's stems stand in its text, and all it holds."""
+
+    chunk: Candidate
+    offsets: Mapping[str, Sequence[int]]
+    stems: frozenset[str]
+    """In its text, its title or its path."""
 
 
-@lru_cache(maxsize=65536)
-def _stem(word: str) -> str:
-    """Return a word without its ending: rough, but the same for question and text."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+class _File(NamedTuple):
+    """The candidates of one file and what they have in common."""
+
+    readings: Sequence[_Reading]
+    path_share: float
+    share: float
+    best: float
+
+
+def _read_file(path: str, chunks: Sequence[Candidate], question: _Question) -> _File:
+    """Look for the question in the candidates of a file."""
+    in_path = frozenset(find_stems(path, question.rarities))
+    readings = []
+    for chunk in chunks:
+        offsets = find_stems(chunk.text, question.rarities)
+        in_title = find_stems(chunk.title, question.rarities)
+        readings.append(_Reading(chunk, offsets, in_path.union(offsets, in_title)))
+    return _File(
+        readings=readings,
+        path_share=question.share(in_path),
+        share=question.share(frozenset[str]().union(*(reading.stems for reading in readings))),
+        best=max(chunk.score for chunk in chunks),
+    )
+
+
+def _describe(reading: _Reading, file: _File, question: _Question, best: float) -> Features:
+    """Return the features of one of a file's candidates."""
+    chunk, offsets, held = reading
+    section = below = 0.0
+    nested = (f"{chunk.title} > ", f"{chunk.title}.")
+    for other, _, stems in file.readings:
+        if other is chunk:
+            continue
+        if other.title == chunk.title:
+            section = max(section, other.score)
+        elif other.title.startswith(nested):
+            below = max(below, other.score)
+        if _adjoin(chunk, other):
+            held |= stems
+    heading = stem_words(chunk.heading)
+    return Features(
+        opens=float(bool(chunk.heading)),
+        focus=len(heading & question.rarities.keys()) / len(heading) if heading else 0.0,
+        lead=question.share(stem_ for stem_, at in offsets.items() if at[0] < LEAD),
+        beside=question.share_of_pairs(p for p in question.pairs if stand_beside(*p, offsets)),
+        near=question.share_of_pairs(p for p in question.pairs if stand_near(*p, offsets)),
+        path=file.path_share,
+        adjoining=question.share(held),
+        section=section / best,
+        below=below / best,
+        file=file.best / best,
+        file_share=file.share,
+    )
+
+
+def _adjoin(one: Candidate, other: Candidate) -> bool:
+    """Whether one of two chunks of a file begins where the other ends."""
+    return (
+        abs(other.first_line - one.last_line) <= BETWEEN
+        or abs(one.first_line - other.last_line) <= BETWEEN
+    )

@@ -144,7 +144,15 @@ def rank_by_keywords(
     if chunks is not None:
         chunks |= read
     candidates = [
-        Candidate(scores[id_], chunk.path, chunk.title, chunk.heading, chunk.text)
+        Candidate(
+            score=scores[id_],
+            path=chunk.path,
+            title=chunk.title,
+            heading=chunk.heading,
+            text=chunk.text,
+            first_line=chunk.first_line,
+            last_line=chunk.last_line,
+        )
         for id_, chunk in read.items()
     ]
     new = dict(zip(read, rerank(candidates, words, frequencies, total), strict=True))

@@ -1,4 +1,4 @@
-"""Fusing, spreading and reranking."""
+"""Fusing and spreading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.ranking import fuse, spread
-from llm_kb.references.reranking import Candidate, rerank
 
 RANKINGS = st.lists(st.integers(0, 30), unique=True, max_size=20)
 
@@ -56,43 +55,3 @@ def test_spreading_loses_nothing(items: list[str], per_group: int, limit: int) -
 
     assert len(chosen) == min(limit, len(items))
     assert len(set(chosen)) == len(chosen)
-
-
-def rank(*candidates: Candidate, words: tuple[str, ...] = ("parse", "arguments")) -> list[str]:
-    scores = rerank(candidates, words, {"parse": 5, "arguments": 50}, 1000)
-    order = sorted(range(len(candidates)), key=lambda at: -scores[at])
-    return [candidates[at].path for at in order]
-
-
-def make(path: str, text: str = "", heading: str = "", score: float = 1.0) -> Candidate:
-    return Candidate(score, path, heading, heading, text)
-
-
-def test_covering_more_of_the_question_counts() -> None:
-    assert rank(make("half", "arguments arguments"), make("whole", "arguments to parse")) == [
-        "whole",
-        "half",
-    ]
-
-
-def test_words_standing_together_count() -> None:
-    apart, together = "parse the given arguments", "he parses arguments"
-
-    assert rank(make("apart", apart), make("together", together)) == ["together", "apart"]
-
-
-def test_a_heading_about_the_question_and_little_else_counts() -> None:
-    long, short = "Parsing and much more of other things", "Parsing"
-
-    assert rank(make("long", "", long), make("short", "", short)) == ["short", "long"]
-
-
-def test_a_much_better_score_stands() -> None:
-    good = make("good", "parse", score=10.0)
-
-    assert rank(make("fair", "parse arguments", "Parse arguments"), good) == ["good", "fair"]
-
-
-def test_nothing_to_rank_or_to_rank_by() -> None:
-    assert rerank([], ["a"], {}, 0) == []
-    assert rerank([make("a", "text")], [], {}, 0) == [1.4]
