@@ -7,6 +7,7 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
+from llm_kb.commands._disabled import explain_disabled
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 
@@ -32,4 +33,5 @@ def learn(
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     say_withheld(kb.config)
-    click.echo(kb.learn(topic, list(patterns) or None))
+    with explain_disabled(kb):
+        click.echo(kb.learn(topic, list(patterns) or None))

@@ -7,6 +7,7 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.assignments import split_knowledge
 from llm_kb.commands._completion import complete_topic_slash_pattern
+from llm_kb.commands._disabled import explain_disabled
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.errors import NoMatchError
@@ -36,7 +37,8 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
     # All are found before one is printed: half an output is easily taken for the whole.
-    found = [pair for name in names for pair in _find(kb, name)]
+    with explain_disabled(kb):
+        found = [pair for name in names for pair in _find(kb, name)]
     for catalog, subject in found:
         click.echo(catalog.read(subject).data, nl=False)
 
