@@ -39,11 +39,17 @@ class PatternError(KbError):
 class UnknownTopicError(KbError):
     """A topic that is neither an id nor a title."""
 
-    def __init__(self, name: str, topics: Sequence[str]) -> None:
+    def __init__(self, name: str, topics: Sequence[str], *, has_workspace: bool = True) -> None:
         self.name = name
         self.topics = tuple(topics)
+        self.has_workspace = has_workspace
         known = ", ".join(self.topics) if self.topics else "none here ('llm kb add' makes one)"
-        super().__init__(f"unknown topic {name!r}; valid topics: {known}")
+        message = f"unknown topic {name!r}; valid topics: {known}"
+        if not has_workspace:
+            message += (
+                "; neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml"
+            )
+        super().__init__(message)
 
 
 class NoMatchError(KbError):

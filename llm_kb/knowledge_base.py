@@ -168,7 +168,9 @@ class KnowledgeBase:
     def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
         for name in (*only, *(topic for topic, _ in knowledge)):
             if name not in self._catalogs:
-                raise UnknownTopicError(name, self._offered)
+                # A template may be used far from the workspace whose topics it names.
+                has_workspace = self.config.workspace is not None
+                raise UnknownTopicError(name, self._offered, has_workspace=has_workspace)
         for name, pattern in knowledge:
             if not self._names_something(name, pattern):
                 raise NoMatchError(name, pattern, find_near(pattern, self._catalogs[name][1]))

@@ -307,6 +307,23 @@ def test_saving_checks_that_knowledge_exists(workspace: Path, run_llm: RunLlm) -
     assert run_llm(["--kb-cfg", "kb.auto=true", "--save", "x"]).exit_code == 2
 
 
+def test_a_template_outside_its_workspace_says_where_topics_are_looked_for(
+    workspace: Path,
+    run_llm: RunLlm,
+    script: Script,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    run_llm(["-k", "project/maintainers/*", "--save", "review"])
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    result = run_llm(["-m", "scripted", "-t", "review", "hi"])
+    assert (result.exit_code, script.requests) == (1, [])
+    assert result.stderr == (
+        "Error: unknown topic 'project'; valid topics: none here ('llm kb add' makes one); "
+        "neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml\n"
+    )
+
+
 def test_saved_knowledge_and_more_make_one_section(
     workspace: Path, run_llm: RunLlm, script: Script
 ) -> None:
