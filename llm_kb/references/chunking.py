@@ -65,8 +65,8 @@ def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) 
         newlines = text.count("\n", start, end)
         ends_line = text[end - 1] == "\n"
         last = max(line, line + newlines - ends_line)
-        title = _title([section.labels for section in sections], outline.separator)
-        heading = " ".join(filter(None, (section.heading for section in sections)))
+        title = _title(sections, outline.separator)
+        heading = " ".join([section.heading for section in sections if section.heading])
         chunks.append(Chunk(title, heading[:MAX_TITLE], text[start:end], line, last))
         line += newlines
     return chunks
@@ -143,9 +143,10 @@ def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[
         yield group
 
 
-def _title(labels: Sequence[tuple[str, ...]], separator: str) -> str:
+def _title(sections: Sequence[_Section], separator: str) -> str:
     """Name a chunk after its sections: the first one's breadcrumb, the others' labels."""
-    names = [separator.join(labels[0])]
-    names += [label[-1] for label in labels[1:] if label]
-    title = ", ".join(dict.fromkeys(name for name in names if name))
+    title = separator.join(sections[0].labels)
+    if len(sections) > 1:
+        names = [title, *(section.labels[-1] for section in sections[1:] if section.labels)]
+        title = ", ".join(dict.fromkeys(filter(None, names)))
     return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"

@@ -74,7 +74,8 @@ def decode_document(data: bytes) -> str | None:
     """
     if b"\0" in data[:SNIFFED_BYTES]:
         return None
-    return data.decode("utf-8-sig", "replace").replace("\0", "")
+    text = data.decode("utf-8-sig", "replace")
+    return text.replace("\0", "") if b"\0" in data else text
 
 
 def split_identifiers(text: str) -> str:

@@ -25,7 +25,7 @@ WEIGHTS = (2.0, 1.0, 1.0, 0.5)
 """What a match counts in a chunk's heading, its path and title, its text, and the
 parts of its identifiers. Tuned together with the reranking."""
 
-BATCH_CHUNKS = 5000
+BATCH_CHUNKS = 20_000
 """A transaction ends after this many chunks: what an interruption can cost."""
 
 Result = TypeVar("Result")

@@ -15,6 +15,9 @@ VERSION = 1
 BUSY_SECONDS = 20
 """How long to wait for another process's transaction."""
 
+CACHE_KIB = 16_000
+"""Memory for pages. With SQLite's own 2 MB, a large transaction writes pages out repeatedly."""
+
 _SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -84,6 +87,7 @@ def connect(database: Path) -> sqlite3.Connection:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
             _ensure_schema(connection, database)
             _execute_all(connection, _TEMPORARY)
         except BaseException:

@@ -195,7 +195,7 @@ class DocumentTable:
 def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
     """Return what the full-text index holds of a chunk, column by column."""
     return (
-        f"{heading} {split_identifiers(heading)}",
+        f"{heading} {split_identifiers(heading)}" if heading else " ",
         f"{path} {title}",
         text,
         split_identifiers(text),
