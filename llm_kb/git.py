@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from llm_kb.errors import KbError
@@ -196,16 +195,10 @@ class ObjectReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None:
-            # An answer may have been left half read, and git would wait for its reader.
+    def __exit__(self, *_: object) -> None:
+        with self._process:  # closes its pipes and waits for its end
+            # It has nothing to finish, and might wait for the reader of half an answer.
             self._process.kill()
-        self._process.communicate()
 
     def read(self, name: str) -> GitObject | None:
         """Return the object of this name, in any notation of git's; None without one."""

@@ -46,9 +46,11 @@ def gather_facts(
 ) -> dict[Anchor, Facts]:
     """Return what is known of each place and provenance, reading no more than that takes."""
     changes = _read_changes(log)
-    seen, times = _find_commits(changes, _commit_ids(anchors))
-    times |= read_commit_times(reader, _commit_ids(anchors) - times.keys())
-    places: dict[str | None, str] = {p: normalize_place(p) for p, _ in anchors if p}
+    ids = _commit_ids({provenance for _, provenance in anchors})
+    seen, times = _find_commits(changes, ids)
+    times |= read_commit_times(reader, ids - times.keys())
+    named = {place for place, _ in anchors if place}
+    places: dict[str | None, str] = {place: normalize_place(place) for place in named}
     existing = find_existing(reader, set(places.values()) - {EVERYWHERE})
     known = [times[origin] for place, origin in anchors if place and origin in times]
     changes = chain(seen, changes)
@@ -77,9 +79,9 @@ def _facts_of(
     )
 
 
-def _commit_ids(anchors: Iterable[Anchor]) -> set[str]:
+def _commit_ids(names: Iterable[str | None]) -> set[str]:
     """Return the ids; a branch of the name `BUG-42` is not what was meant."""
-    return {name for _, name in anchors if name and _COMMIT_ID.fullmatch(name)}
+    return {name for name in names if name and _COMMIT_ID.fullmatch(name)}
 
 
 def _find_commits(

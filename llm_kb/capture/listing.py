@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Kind
 from llm_kb.capture.rendering import shorten_commit
@@ -53,12 +53,17 @@ _LAYOUTS = {
 
 def _render_table(table: Table, facts: Mapping[Anchor, Facts], now: int) -> str:
     kind, columns = table.kind, table.columns
-    if not _is_printable("".join(chain.from_iterable(columns.values()))):
+    if not all(_is_printable("".join(column)) for column in columns.values()):
         columns = {name: list(map(one_line, column)) for name, column in columns.items()}
     remarks = {a: _render_remarks(kind, a, facts[a], now) for a in table.distinct_anchors}
-    layout = [(repeat(before), columns[name]) for before, name in _LAYOUTS[kind]]
-    parts = zip(*chain.from_iterable(layout), map(remarks.__getitem__, table.anchors), strict=False)
-    return f"{kind.title}:" + "".join(chain.from_iterable(parts))
+    layout = _LAYOUTS[kind]
+    # A gap after each text and one for the remarks, all of them filled a column at a time.
+    pieces = [*chain.from_iterable((before, "") for before, _ in layout), ""] * len(table.rows)
+    step = 2 * len(layout) + 1
+    for number, (_, name) in enumerate(layout):
+        pieces[2 * number + 1 :: step] = columns[name]
+    pieces[step - 1 :: step] = map(remarks.__getitem__, table.anchors)
+    return f"{kind.title}:" + "".join(pieces)
 
 
 def _is_printable(text: str) -> bool:

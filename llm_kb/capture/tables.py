@@ -53,9 +53,11 @@ class StoreTables:
 def make_table(kind: Kind, rows: Sequence[Fields]) -> Table:
     """Return the table of some rows; KeyError or TypeError says that they are not of the kind."""
     columns = {name: list(map(itemgetter(name), rows)) for name in kind.always}
-    origin = kind.provenance
     places = columns[kind.place] if kind.place else repeat(None)
-    origins = [row.get(origin) for row in rows]
+    try:
+        origins = list(map(itemgetter(kind.provenance), rows))
+    except KeyError:
+        origins = [row.get(kind.provenance) for row in rows]  # slower, and absent is None
     anchors = cast("list[Anchor]", list(zip(places, origins, strict=False)))
     return Table(
         kind=kind,

@@ -84,7 +84,8 @@ def _echo_text(here: Path, place: str | None) -> None:
         stored = _filter(_read_kept(reader).tables, place)
         facts = gather_facts(reader, log, stored.anchors)
     text = render_tables(stored.tables, facts, int(time.time()))
-    click.echo(text or "No entries.", err=not text)
+    # With `color` click does not search the text for control sequences, of which it has none.
+    click.echo(text or "No entries.", err=not text, color=True)
 
 
 def _read_kept(reader: ObjectReader) -> KeptStore:
