@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 SNIFFED_BYTES = 8192
@@ -33,8 +32,7 @@ class Mark(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outline:
+class Outline(NamedTuple):
     """The structure of a text: its marks and what should not be cut, both in order."""
 
     marks: Sequence[Mark] = ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -34,8 +33,9 @@ Progress = Callable[[int, int], None]
 """Called with the number of documents indexed so far and the number to index."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexReport:
+# No dataclass here nor in what this module and `vectors` import: a cold search takes less time
+# than the import of `dataclasses` (bench/dense.py).
+class IndexReport(NamedTuple):
     """What an update found and did: how many documents, and how many chunks in all."""
 
     documents: int

@@ -16,11 +16,12 @@ import os
 import sys
 import time
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from struct import Struct
+from struct import Struct, iter_unpack
+from typing import NamedTuple
 
 from llm_kb.errors import KbError
 from llm_kb.references.index import Index, Progress
@@ -34,8 +35,11 @@ BATCH = 64
 CANDIDATES = 400
 """How many vectors the sign bits choose to be ranked exactly."""
 
-NUMPY_FROM = 8_000_000
-"""Numbers in a packed file from which importing numpy pays in a cold process."""
+NUMPY_FROM = 64_000_000
+"""Numbers in a packed file from which numpy is imported to rank them all exactly.
+
+With fewer, a cold process takes much longer to import it than to rank without it.
+"""
 
 _MAGIC = b"llm-kb vectors 1"
 _HEADER = Struct("<16s16s16sqqq")
@@ -51,8 +55,7 @@ class EmbeddingError(KbError):
         super().__init__(f"embedding model {model!r} {reason}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
+class _Packed(NamedTuple):
     """A mapped file: a row for every chunk that has a vector."""
 
     data: memoryview
@@ -172,26 +175,34 @@ def _use_numpy(packed: _Packed) -> bool:
 
 def _rank(packed: _Packed, query: array[float], limit: int) -> list[int]:
     """Choose candidates by the sign bits that differ, and rank them by the exact cosine."""
-    width, dimensions = packed.width, packed.dimensions
-    signs = int.from_bytes(_sign_bits(query.tobytes(), width), "big")
-    bits = packed.bits
+    signs = int.from_bytes(_sign_bits(query.tobytes(), packed.width), "big")
     read = int.from_bytes
     distances = [
-        (read(bits[at : at + width], "big") ^ signs).bit_count()
-        for at in range(0, len(bits), width)
+        (read(bits, "big") ^ signs).bit_count()
+        for (bits,) in iter_unpack(f"{packed.width}s", packed.bits)
     ]
-    wanted = max(CANDIDATES, limit)
-    furthest = sorted(distances)[:wanted][-1]
+    furthest = find_furthest(distances, max(CANDIDATES, limit))
     rows = [row for row, distance in enumerate(distances) if distance <= furthest]
     # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
-    wanted_row = tuple(query)
-    read_row = Struct(f"<{dimensions}f").unpack_from
-    start, ids = packed.numbers_start, packed.ids
+    wanted = tuple(query)
+    # Without a byte order, Struct copies; with one, it puts each number together.
+    read_row = Struct(f"{'' if _CAN_MAP_DIRECTLY else '<'}{packed.dimensions}f").unpack_from
+    start, size, ids = packed.numbers_start, 4 * packed.dimensions, packed.ids
     scored = [
-        (math.dist(read_row(packed.data, start + 4 * dimensions * row), wanted_row), ids[row])
-        for row in rows
+        (math.dist(read_row(packed.data, start + size * row), wanted), ids[row]) for row in rows
     ]
     return [id_ for _, id_ in sorted(scored)[:limit]]
+
+
+def find_furthest(distances: Sequence[int], wanted: int) -> int:
+    """Return the distance within which as many as are wanted lie, or all."""
+    counts = Counter(distances)
+    furthest = 0
+    for furthest in sorted(counts):
+        wanted -= counts[furthest]
+        if wanted <= 0:
+            break
+    return furthest
 
 
 def _rank_with_numpy(packed: _Packed, query: array[float], limit: int) -> list[int]:

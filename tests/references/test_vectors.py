@@ -15,6 +15,7 @@ from llm_kb.references import vectors
 from llm_kb.references.index import Index, open_index
 from llm_kb.references.vectors import (
     EmbeddingError,
+    find_furthest,
     packed_path,
     rank_by_vector,
     update_vectors,
@@ -215,3 +216,18 @@ def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
 
     assert [rank_by_vector(index, "m", model.embed(name), 3) for name in ANIMALS] == fast
+
+
+@pytest.mark.parametrize(
+    ("distances", "wanted", "furthest"),
+    [
+        ([5, 3, 9, 3], 1, 3),
+        ([5, 3, 9, 3], 3, 5),
+        ([5, 3, 9, 3], 4, 9),
+        ([5, 3, 9, 3], 100, 9),
+    ],
+)
+def test_as_many_candidates_as_wanted_lie_within(
+    distances: list[int], wanted: int, furthest: int
+) -> None:
+    assert find_furthest(distances, wanted) == furthest
