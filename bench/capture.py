@@ -143,7 +143,7 @@ def bench_list(directory: Path) -> None:
     }
     functions = (bare, *cases.values())
     for clock, limit in ((time.perf_counter, "< 2"), (processor_time, "")):
-        best, *others = measure(*functions, rounds=25, clock=clock)
+        best, *others = measure(*functions, rounds=100, clock=clock)
         for name, ours in zip(cases, others, strict=True):
             report(name if limit else f"{name} (processor)", ours, best, limit)
 

@@ -6,15 +6,15 @@ what is done to a whole column is done in C.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias
 
 from llm_kb.capture.entries import KINDS, Entry, Kind, KnowledgeStore
 
-Fields: TypeAlias = Mapping[str, object]
+Fields: TypeAlias = Mapping[str, Any]
 Anchor: TypeAlias = "tuple[str | None, str | None]"
 """What ties an entry to its repository: the place it holds in, the commit it comes from."""
 
@@ -27,8 +27,13 @@ class Table:
     rows: Sequence[Fields]
     columns: Mapping[str, Sequence[str]]
     """What every entry has, by the field's name."""
-    anchors: Sequence[Anchor]
+    provenance: Sequence[str | None]
     distinct_anchors: frozenset[Anchor]
+
+    @property
+    def anchors(self) -> Iterator[Anchor]:
+        """The anchor of each row."""
+        return _pair(self.kind, self.columns, self.provenance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +58,24 @@ class StoreTables:
 def make_table(kind: Kind, rows: Sequence[Fields]) -> Table:
     """Return the table of some rows; KeyError or TypeError says that they are not of the kind."""
     columns = {name: list(map(itemgetter(name), rows)) for name in kind.always}
-    places = columns[kind.place] if kind.place else repeat(None)
     try:
-        origins = list(map(itemgetter(kind.provenance), rows))
+        provenance = list(map(itemgetter(kind.provenance), rows))
     except KeyError:
-        origins = [row.get(kind.provenance) for row in rows]  # slower, and absent is None
-    anchors = cast("list[Anchor]", list(zip(places, origins, strict=False)))
+        provenance = [row.get(kind.provenance) for row in rows]  # slower, and absent is None
     return Table(
         kind=kind,
         rows=rows,
-        columns=cast("Mapping[str, Sequence[str]]", columns),
-        anchors=anchors,
-        distinct_anchors=frozenset(anchors),
+        columns=columns,
+        provenance=provenance,
+        distinct_anchors=frozenset(_pair(kind, columns, provenance)),
     )
+
+
+def _pair(
+    kind: Kind, columns: Mapping[str, Sequence[str]], provenance: Sequence[str | None]
+) -> Iterator[Anchor]:
+    places: Iterable[str | None] = columns[kind.place] if kind.place else repeat(None)
+    return zip(places, provenance, strict=False)
 
 
 def make_tables(store: KnowledgeStore) -> StoreTables:
