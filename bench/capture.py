@@ -8,10 +8,10 @@ commands, in a repository with a store of 100 entries.
 A listing must read the note and parse its JSON, at the least `git cat-file` and
 `json.loads`. The other ratios are those of all that `llm kb knowledge list` does, from
 the repository to the last byte written: with the ages, scopes and commits since of the
-listing for people, as JSON, and with `--scope`. The times are those of a clock, since git
-works beside us on another core; with one to spare, which the load must leave. For
-information the processor time of both sides, children included, and the whole command
-beside `llm --version`. Best rounds; run with `python bench/capture.py`.
+listing for people, as JSON, and with `--scope`. The times are those of a clock, since a git
+process works beside us, on another core if the load leaves one. For information the
+processor time of both sides, children included, and the whole command beside
+`llm --version`. Best rounds; run with `python bench/capture.py`.
 """
 
 from __future__ import annotations
