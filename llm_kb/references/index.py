@@ -8,7 +8,7 @@ is lost with it. Several processes may read and update an index at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -16,6 +16,7 @@ from llm_kb.references.index_database import DamageError, connect, discard, tran
 from llm_kb.references.index_documents import DocumentTable, Known, Prepared, prepare
 from llm_kb.references.index_files import walk_files
 from llm_kb.references.index_vectors import VectorTable
+from llm_kb.references.index_writing import write_batches
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -151,11 +152,12 @@ class Index:
             table.remove(sorted(gone))
             outcomes: list[bool] = []
             done = 0
-            for documents in self._prepare(changed, known):
-                outcomes += table.store(documents)
-                done += len(documents)
-                if progress:
-                    progress(done, len(changed))
+            with closing(write_batches(table, self._prepare(changed, known))) as written:
+                for count, batch in written:
+                    outcomes += batch
+                    done += count
+                    if progress:
+                        progress(done, len(changed))
             chunks = self.count_chunks()
         return IndexReport(
             documents=len(files),

@@ -59,6 +59,7 @@ _TEMPORARY = """
 CREATE VIRTUAL TABLE temp.frequencies USING fts5vocab (main, chunks_fts, row);
 CREATE VIRTUAL TABLE temp.words USING fts5 (word, content = '', tokenize = 'porter unicode61');
 CREATE VIRTUAL TABLE temp.stems USING fts5vocab (temp, words, instance);
+CREATE TEMP TABLE new (id INTEGER PRIMARY KEY, heading_parts TEXT, parts TEXT);
 """
 
 
@@ -83,7 +84,10 @@ def connect(database: Path) -> sqlite3.Connection:
     """
     with translated(database):
         database.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(database, isolation_level=None, timeout=BUSY_SECONDS)
+        # Used by one thread at a time, but not always by the same (see index_writing).
+        connection = sqlite3.connect(
+            database, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
+        )
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -106,14 +110,21 @@ def discard(database: Path) -> None:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commit what is done inside, or leave everything as it was."""
-    connection.execute("BEGIN IMMEDIATE")
+    with undone_on_error(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def undone_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    """Leave everything as it was before the transaction when something goes wrong inside."""
     try:
         yield
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def note_change(connection: sqlite3.Connection) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.references.documents import Chunk, split_identifiers
-from llm_kb.references.index_database import note_change, transaction
+from llm_kb.references.index_database import note_change, undone_on_error
 from llm_kb.references.index_files import read_file
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ class Prepared(NamedTuple):
 class _NewChunk(NamedTuple):
     """A chunk to be inserted, and where it belongs."""
 
-    path: str
     document: int | None
     hash: bytes
     chunk: Chunk
@@ -60,9 +59,9 @@ def prepare(directory: Path, path: str, indexed: bytes | None = None) -> Prepare
 class DocumentTable:
     """The documents of one open index.
 
-    Whatever is done to them is done in one transaction. What is new is inserted
-    at its end, table by table: a statement that may have to be undone makes
-    SQLite write out what full-text search has gathered, at every turn.
+    What is new is inserted table by table at the end of a transaction: between
+    other statements, SQLite would write out time and again what full-text search
+    has gathered.
     """
 
     def __init__(self, directory: Path, connection: Connection) -> None:
@@ -84,10 +83,17 @@ class DocumentTable:
 
         Returns, for each whose content differs from what was indexed, whether it is new.
         """
-        outcomes: list[bool] = []
-        removed = False
-        new: list[_NewChunk] = []
-        with transaction(self._connection):
+        outcomes = self.begin(documents)
+        self.finish()
+        return outcomes
+
+    def begin(self, documents: Sequence[Prepared]) -> list[bool]:
+        """Begin to store documents, with all that `finish` does not do."""
+        with undone_on_error(self._connection):
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes: list[bool] = []
+            removed = False
+            new: list[_NewChunk] = []
             for document in documents:
                 row = self._connection.execute(
                     "SELECT id, hash FROM documents WHERE path = ?", (document.path,)
@@ -100,11 +106,23 @@ class DocumentTable:
                 if document.chunks is not None and (row is None or row[1] != document.stat.hash):
                     outcomes.append(row is None)
                     chunks = document.chunks if row is None else self._replace(document, id_)
-                    new += [_NewChunk(document.path, id_, *chunk) for chunk in chunks]
+                    new += [_NewChunk(id_, *chunk) for chunk in chunks]
             self._insert(new)
             if outcomes or removed:
                 note_change(self._connection)
         return outcomes
+
+    def finish(self) -> None:
+        """Give what was begun to full-text search, in one statement, and commit it."""
+        with undone_on_error(self._connection):
+            self._connection.execute(
+                "INSERT INTO chunks_fts (rowid, heading, context, text, parts)"
+                " SELECT new.id, heading || ' ' || heading_parts, path || ' ' || title, text, parts"
+                " FROM temp.new CROSS JOIN chunks ON chunks.id = new.id"
+                " CROSS JOIN documents ON documents.id = document ORDER BY new.id"
+            )
+            self._connection.execute("DELETE FROM temp.new")
+            self._connection.execute("COMMIT")
 
     def _settle(self, document: Prepared, row: tuple[int, bytes] | None) -> Prepared:
         """Prepare a document again where another process has indexed another content since."""
@@ -172,30 +190,27 @@ class DocumentTable:
             self._connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
 
     def _insert(self, new: Sequence[_NewChunk]) -> None:
-        """Insert chunks, in this order."""
+        """Insert chunks, in this order, and leave a note of each for `finish`."""
         execute, executemany = self._connection.execute, self._connection.executemany
         first = execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[0]
         executemany(
             "INSERT INTO chunks (id, document, hash, title, heading, text, first_line, last_line)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                (id_, document, hash_, *chunk)
-                for id_, (_, document, hash_, chunk) in enumerate(new, first)
-            ),
+            ((id_, row.document, row.hash, *row.chunk) for id_, row in enumerate(new, first)),
         )
         executemany(
-            "INSERT INTO chunks_fts (rowid, heading, context, text, parts) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO temp.new VALUES (?, ?, ?)",
             (
-                (id_, *_indexed_fields(path, chunk.title, chunk.heading, chunk.text))
-                for id_, (path, _, _, chunk) in enumerate(new, first)
+                (id_, split_identifiers(chunk.heading), split_identifiers(chunk.text))
+                for id_, (_, _, chunk) in enumerate(new, first)
             ),
         )
 
 
 def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
-    """Return what the full-text index holds of a chunk, column by column."""
+    """Return what the full-text index holds of a chunk, column by column, as `finish` puts it."""
     return (
-        f"{heading} {split_identifiers(heading)}" if heading else " ",
+        f"{heading} {split_identifiers(heading)}",
         f"{path} {title}",
         text,
         split_identifiers(text),

@@ -7,12 +7,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from llm_kb.references import index as index_module
 from llm_kb.references import index_database, index_files, store
 from llm_kb.references.index import (
     Index,
@@ -323,6 +325,21 @@ def test_killed_while_indexing_and_killed_again(topic: Path) -> None:
     assert update_index(topic).chunks == 2 + 400 * 20
     with open_index(topic) as index:
         assert index.count_frequencies(["w7"]) == {"w7": 400}
+
+
+def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
+    topic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "BATCH_CHUNKS", 1)
+
+    def interrupt(done: int, _: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        update_index(topic, progress=interrupt)
+
+    assert threading.active_count() == 1
+    assert update_index(topic) == IndexReport(documents=2, chunks=2, added=1)
 
 
 def test_processes_at_once_index_everything_once(topic: Path) -> None:
