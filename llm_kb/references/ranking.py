@@ -1,30 +1,42 @@
-"""Fuse rankings and spread the results over files. Pure."""
+"""Fuse two legs and spread the results over files. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item", bound=Hashable)
 
-RRF_K = 60
-"""The constant of reciprocal rank fusion; its exact value hardly matters."""
+RRF_K = 10
+"""The constant of reciprocal rank fusion: by how little the first places differ."""
+
+SCORE_K = 60
+"""The same of the score that a place in a result has."""
 
 
-def fuse(rankings: Sequence[tuple[float, Sequence[Item]]], *, k: int = RRF_K) -> dict[Item, float]:
-    """Fuse weighted rankings, best first, by reciprocal rank.
+def fuse(
+    scores: Mapping[Item, float], ranking: Sequence[Item], *, weight: float, k: int = RRF_K
+) -> list[Item]:
+    """Return the items of both, best first: a score, and the reciprocal rank in a ranking.
 
-    An item scores the weight over (k + its rank) in every ranking it is in.
-    The best possible score is 1.
+    The first of the ranking gains `weight`, the others by their rank less. What has no
+    score begins with the least there is.
     """
-    scores: dict[Item, float] = {}
-    best = sum(weight for weight, _ in rankings) / (k + 1)
-    for weight, ranking in rankings:
-        for rank, item in enumerate(ranking, 1):
-            scores[item] = scores.get(item, 0.0) + weight / (k + rank) / best
-    # Sorting is stable: equal scores stay in the order of the first ranking.
-    return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
+    least = min(scores.values(), default=0.0)
+    fused = dict(scores)
+    for rank, item in enumerate(ranking, 1):
+        fused[item] = fused.get(item, least) + weight * (k + 1) / (k + rank)
+    # Sorting is stable: equal items stay in the order of the scores.
+    return sorted(fused, key=lambda item: -fused[item])
+
+
+def score_place(place: int) -> float:
+    """Return the score of a place in a result, 1 for the first.
+
+    Places in the results of several topics compare, which scores of different texts do not.
+    """
+    return (SCORE_K + 1) / (SCORE_K + place)
 
 
 def spread(

@@ -69,19 +69,20 @@ class Features(NamedTuple):
 WEIGHTS = Features(
     opens=1.0,
     focus=0.2,
-    lead=0.6,
-    beside=0.4,
+    lead=0.65,
+    beside=0.45,
     near=0.3,
-    path=0.85,
-    adjoining=0.55,
-    section=0.25,
+    path=0.75,
+    adjoining=0.8,
+    section=0.3,
     below=0.3,
-    file=0.8,
-    file_share=0.5,
+    file=0.75,
+    file_share=0.8,
 )
 """How much a feature adds to the logarithm of a score.
 
-Fitted on the `-tune` sets of bench/retrieval.py and rounded; docs/design.md says how.
+Fitted by bench/fit_reranking.py on sources that bench/retrieval.py does not report, and
+rounded.
 """
 
 

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.references.ranking import fuse, spread
+from llm_kb.references.ranking import fuse, score_place, spread
 
 RANKINGS = st.lists(st.integers(0, 30), unique=True, max_size=20)
 
 
-def test_agreement_wins() -> None:
-    fused = fuse([(1.0, ["a", "b", "c"]), (1.0, ["b", "d"])])
+def test_what_both_legs_find_wins() -> None:
+    scores = {"a": 2.0, "b": 1.5, "c": 1.0}
 
-    assert list(fused) == ["b", "a", "d", "c"]
-    assert fused["b"] == pytest.approx((1 / 62 + 1 / 61) / (2 / 61))
-
-
-def test_first_in_every_ranking_scores_one() -> None:
-    assert fuse([(1.0, ["a"]), (0.5, ["a", "b"])])["a"] == 1.0
+    assert fuse(scores, ["b", "d"], weight=1.0) == ["b", "a", "d", "c"]
+    # b: 1.5 + 1; d: the least there is, 1.0, + 11 / 12.
 
 
-@given(RANKINGS)
-def test_a_leg_that_did_not_run_changes_nothing(ranking: list[int]) -> None:
-    assert list(fuse([(1.0, ranking), (0.0, [])])) == ranking
+def test_a_leg_that_did_not_run_changes_nothing() -> None:
+    assert fuse({"a": 2.0, "b": 2.0, "c": -1.0}, [], weight=1.0) == ["a", "b", "c"]
+    assert fuse({}, ["b", "a"], weight=1.0) == ["b", "a"]
 
 
-@given(RANKINGS, RANKINGS)
-def test_the_lighter_leg_alone_never_outranks_the_first(
-    keyword: list[int], dense: list[int]
-) -> None:
-    fused = list(fuse([(1.0, keyword), (0.5, dense)]))
+@given(st.dictionaries(st.integers(0, 30), st.floats(-9, 9)), RANKINGS)
+def test_fusing_keeps_what_both_legs_agree_on(scores: dict[int, float], ranking: list[int]) -> None:
+    fused = fuse(scores, ranking, weight=1.5)
 
-    assert set(fused) == {*keyword, *dense}
-    if keyword and fused[0] != keyword[0]:
-        assert fused[0] in keyword
+    assert sorted(fused) == sorted({*scores, *ranking})
+    for better, worse in pairwise(ranking):
+        if scores.get(better, -9) > scores.get(worse, -9):
+            assert fused.index(better) < fused.index(worse)
+
+
+def test_a_clear_score_stands() -> None:
+    assert fuse({"a": 2.0, "b": 0.0}, ["b"], weight=1.5) == ["a", "b"]
+
+
+def test_the_score_of_a_place() -> None:
+    assert score_place(1) == 1
+    assert score_place(62) == 0.5
 
 
 def test_one_group_does_not_fill_the_results() -> None:

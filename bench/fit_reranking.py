@@ -1,0 +1,127 @@
+"""Fit the weights of reranking.py on the tune sets of known_items.py.
+
+    python bench/fit_reranking.py        needs numpy; some minutes
+
+A question's candidates compete for it: the softmax of their scores should give those
+that answer it the most. The score is the logarithm of BM25's and a weighted sum of the
+features; no weight is below 0. Every set counts the same whatever its size, but
+headings twice: that is where least is gained over others. Printed are the weights,
+and hit@1 and hit@5 with those and with the present ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from known_items import CACHE, Query, build_set
+
+from llm_kb.references.index import Index, open_index
+from llm_kb.references.query import build_match, parse_question
+from llm_kb.references.ranking import spread
+from llm_kb.references.reranking import WEIGHTS, Candidate, Features, find_features
+from llm_kb.references.search import PER_FILE, POOL
+
+IMPORTANCE = {"headings-tune": 2.0, "links-tune": 1.0, "code-tune": 1.0}
+STEPS = 400
+RIDGE, LASSO = 1e-4, 1e-3
+
+
+class Case(NamedTuple):
+    """A question: the features of its candidates, which of them answer, and their files."""
+
+    features: np.ndarray
+    """A row a candidate: the logarithm of its score first."""
+    answers: np.ndarray
+    paths: Sequence[str]
+
+
+def read_case(index: Index, query: Query) -> Case | None:
+    terms = parse_question(query.text)
+    words = [term for term in terms if " " not in term]
+    frequencies, total = index.count_frequencies(words), index.count_chunks()
+    match = build_match(terms, frequencies, total)
+    scores = index.match(match, POOL) if match else {}
+    if not scores:
+        return None
+    chunks = [
+        Candidate(scores[id_], c.path, c.title, c.heading, c.text, c.first_line, c.last_line)
+        for id_, c in index.read_chunks(list(scores)).items()
+    ]
+    best = max(scores.values())
+    found = find_features(chunks, words, frequencies, total)
+    return Case(
+        np.array([[np.log(c.score / best), *f] for c, f in zip(chunks, found, strict=True)]),
+        np.array([query.is_answered_by(c.path, c.first_line, c.last_line) for c in chunks]),
+        [chunk.path for chunk in chunks],
+    )
+
+
+def fit(sets: dict[str, list[Case | None]]) -> np.ndarray:
+    """Maximize the likelihood of the answers by Adam, projected on weights from 0."""
+    cases = [
+        (IMPORTANCE[name] / len(found), case)
+        for name, found in sets.items()
+        for case in found
+        if case and case.answers.any()
+    ]
+    rows = np.zeros((len(cases), POOL, 1 + len(Features._fields)))
+    absent = np.full((len(cases), POOL), -1e9)
+    wrong = np.full((len(cases), POOL), -1e9)
+    for number, (_, case) in enumerate(cases):
+        count = len(case.answers)
+        rows[number, :count] = case.features
+        absent[number, :count] = 0
+        wrong[number, :count][case.answers] = 0
+    share = np.array([importance for importance, _ in cases])
+    share /= share.sum()
+    weights = np.full(rows.shape[2], 0.1)
+    mean, square = np.zeros_like(weights), np.zeros_like(weights)
+    for step in range(1, STEPS + 1):
+        scores = rows @ weights + absent
+        # By how much the chance of each candidate differs, were the answer known.
+        surprise = softmax(scores + wrong) - softmax(scores)
+        gradient = np.einsum("q,qc,qcf->f", share, surprise, rows)
+        gradient -= 2 * RIDGE * weights + LASSO * np.sign(weights)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        rate = 0.1 if step < 0.7 * STEPS else 0.02
+        moved = mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+        weights = np.maximum(weights + rate * moved, 0)
+    return weights
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def measure(cases: Sequence[Case | None], weights: np.ndarray) -> str:
+    ranks = []
+    for case in filter(None, cases):
+        order = [int(at) for at in np.argsort(-(case.features @ weights), kind="stable")]
+        first = spread(order, case.paths.__getitem__, per_group=PER_FILE, limit=10)
+        ranks += [next((n for n, at in enumerate(first, 1) if case.answers[at]), 99)]
+    return " / ".join(f"{100 * sum(r <= k for r in ranks) / len(cases):.1f}" for k in (1, 5))
+
+
+def main() -> None:
+    sets: dict[str, list[Case | None]] = {}
+    for name in IMPORTANCE:
+        directory = CACHE / "sets" / name
+        queries = build_set(name, directory)
+        with open_index(directory) as index:
+            index.update()
+            sets[name] = [read_case(index, query) for query in queries]
+    fitted = fit(sets)
+    fitted /= fitted[0]
+    present = np.array([1.0, *WEIGHTS])
+    for name, *values in zip(Features._fields, fitted[1:], present[1:], strict=True):
+        print(f"{name:12} {values[0]:.2f}   now {values[1]:.2f}")
+    for name, cases in sets.items():
+        print(f"{name:16} {measure(cases, fitted)}   now {measure(cases, present)}")
+
+
+if __name__ == "__main__":
+    main()
