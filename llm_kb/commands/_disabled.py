@@ -5,7 +5,7 @@ A model is told nothing of the kind: to it, what is disabled is not there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -13,27 +13,21 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.config_layers import topic_key
 from llm_kb.directory import DirectoryCatalog
 from llm_kb.errors import KbError, NoMatchError
-from llm_kb.knowledge_base import NoMatchesError
 from llm_kb.selection import select
 from llm_kb.topics import Config, Topic
 
 
 class DisabledError(KbError):
-    """Patterns that match nothing, of which one at least would match what is disabled."""
+    """A pattern that matches nothing, and would match what is disabled."""
 
-    def __init__(self, errors: Sequence[NoMatchError], settings: Sequence[str | None]) -> None:
-        self.errors = tuple(errors)
-        self.settings = tuple(settings)
-        super().__init__("; ".join(map(_explain, errors, settings)))
-
-
-def _explain(error: NoMatchError, setting: str | None) -> str:
-    if setting is None:
-        return str(error)
-    return (
-        f"no subject of topic {error.topic!r} matches {error.pattern!r}: what would is disabled "
-        f"by {setting}"
-    )
+    def __init__(self, error: NoMatchError, setting: str) -> None:
+        self.topic = error.topic
+        self.pattern = error.pattern
+        self.setting = setting
+        super().__init__(
+            f"no subject of topic {error.topic!r} matches {error.pattern!r}: what would is "
+            f"disabled by {setting}"
+        )
 
 
 @contextmanager
@@ -42,11 +36,10 @@ def explain_disabled(kb: KnowledgeBase) -> Iterator[None]:
     try:
         yield
     except NoMatchError as error:
-        errors = error.missing if isinstance(error, NoMatchesError) else (error,)
-        settings = [_find_setting(kb.config, each) for each in errors]
-        if not any(settings):
+        setting = _find_setting(kb.config, error)
+        if setting is None:
             raise
-        raise DisabledError(errors, settings) from error
+        raise DisabledError(error, setting) from error
 
 
 def _find_setting(config: Config, error: NoMatchError) -> str | None:

@@ -7,7 +7,6 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
-from llm_kb.commands._disabled import explain_disabled
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 
@@ -33,5 +32,4 @@ def learn(
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     say_withheld(kb.config)
-    with explain_disabled(kb):
-        click.echo(kb.learn(topic, list(patterns) or None))
+    click.echo(kb.learn(topic, list(patterns) or None))
