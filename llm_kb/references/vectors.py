@@ -1,30 +1,21 @@
-"""Dense vectors of one index and one model: embedding, packing, nearest chunks.
+"""Dense vectors of one index and one model: embedding, and the nearest chunks.
 
-The vectors are in the index's own table. For search they are packed into a file
-that is mapped into memory, so that a cold process reads what it needs and no
-more: a sign bit of every number to choose candidates by, and the numbers to rank
-these exactly. The file says which state of the index it was made from and is
-made anew when that is not the present one.
+The vectors are in the index's own table, and packed for search.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import mmap
-import os
 import sys
-import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from struct import Struct, iter_unpack
-from typing import NamedTuple
 
 from llm_kb.errors import KbError
 from llm_kb.references.index import Index, Progress
+from llm_kb.references.packed_vectors import CAN_MAP_DIRECTLY, Packed, open_packed, sign_bits
 
 Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
 """Turns texts into vectors, all of one length, in order."""
@@ -41,10 +32,6 @@ NUMPY_FROM = 64_000_000
 With fewer, a cold process takes much longer to import it than to rank without it.
 """
 
-_MAGIC = b"llm-kb vectors 1"
-_HEADER = Struct("<16s16s16sqqq")
-_CAN_MAP_DIRECTLY = sys.byteorder == "little"
-
 
 class EmbeddingError(KbError):
     """An embedding model that returned what cannot be used."""
@@ -53,40 +40,6 @@ class EmbeddingError(KbError):
         self.model = model
         self.reason = reason
         super().__init__(f"embedding model {model!r} {reason}")
-
-
-class _Packed(NamedTuple):
-    """A mapped file: a row for every chunk that has a vector."""
-
-    data: memoryview
-    rows: int
-    dimensions: int
-
-    @property
-    def width(self) -> int:
-        """Return how many bytes the sign bits of a row take."""
-        return _width(self.dimensions)
-
-    @property
-    def ids(self) -> memoryview[int]:
-        """Return the chunk ids, row by row."""
-        return self.data[_HEADER.size : _HEADER.size + 8 * self.rows].cast("q")
-
-    @property
-    def bits(self) -> bytes:
-        """Return the sign bits, `width` bytes a row."""
-        start = _HEADER.size + 8 * self.rows
-        return bytes(self.data[start : start + self.width * self.rows])
-
-    @property
-    def numbers_start(self) -> int:
-        """Return the offset of the unit vectors, which stand one after the other."""
-        return _HEADER.size + (8 + self.width) * self.rows
-
-
-def _width(dimensions: int) -> int:
-    """Return how many bytes hold a bit for every dimension, in steps that keep alignment."""
-    return -(-dimensions // 64) * 8
 
 
 # Embedding
@@ -129,7 +82,7 @@ def _encode(vector: Sequence[float]) -> bytes:
     if not length or not math.isfinite(length):
         return b""
     packed = array("f", [number / length for number in numbers])
-    if not _CAN_MAP_DIRECTLY:
+    if not CAN_MAP_DIRECTLY:
         packed.byteswap()
     return packed.tobytes()
 
@@ -157,25 +110,25 @@ def rank_by_vector(index: Index, model: str, vector: Sequence[float], limit: int
         return []
     _check_dimensions(model, [query], known)
     numbers = array("f", query)
-    if not _CAN_MAP_DIRECTLY:
+    if not CAN_MAP_DIRECTLY:
         numbers.byteswap()
-    packed = _open_packed(index, model)
+    packed = open_packed(index, model)
     if not packed.rows:
         return []
     rank = _rank_with_numpy if _use_numpy(packed) else _rank
     return rank(packed, numbers, limit)
 
 
-def _use_numpy(packed: _Packed) -> bool:
+def _use_numpy(packed: Packed) -> bool:
     """Whether numpy is there and worth its import."""
     if "numpy" in sys.modules:
         return True
     return packed.rows * packed.dimensions >= NUMPY_FROM and find_spec("numpy") is not None
 
 
-def _rank(packed: _Packed, query: array[float], limit: int) -> list[int]:
+def _rank(packed: Packed, query: array[float], limit: int) -> list[int]:
     """Choose candidates by the sign bits that differ, and rank them by the exact cosine."""
-    signs = int.from_bytes(_sign_bits(query.tobytes(), packed.width), "big")
+    signs = int.from_bytes(sign_bits(query.tobytes(), packed.width), "big")
     read = int.from_bytes
     distances = [
         (read(bits, "big") ^ signs).bit_count()
@@ -186,7 +139,7 @@ def _rank(packed: _Packed, query: array[float], limit: int) -> list[int]:
     # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
     wanted = tuple(query)
     # Without a byte order, Struct copies; with one, it puts each number together.
-    read_row = Struct(f"{'' if _CAN_MAP_DIRECTLY else '<'}{packed.dimensions}f").unpack_from
+    read_row = Struct(f"{'' if CAN_MAP_DIRECTLY else '<'}{packed.dimensions}f").unpack_from
     start, size, ids = packed.numbers_start, 4 * packed.dimensions, packed.ids
     scored = [
         (math.dist(read_row(packed.data, start + size * row), wanted), ids[row]) for row in rows
@@ -205,7 +158,7 @@ def find_furthest(distances: Sequence[int], wanted: int) -> int:
     return furthest
 
 
-def _rank_with_numpy(packed: _Packed, query: array[float], limit: int) -> list[int]:
+def _rank_with_numpy(packed: Packed, query: array[float], limit: int) -> list[int]:
     """Rank all vectors by their exact cosine."""
     import numpy as np  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an extra, and slow
 
@@ -217,76 +170,3 @@ def _rank_with_numpy(packed: _Packed, query: array[float], limit: int) -> list[i
     best = np.argsort(-scores, kind="stable")[:limit]
     ids = packed.ids
     return [ids[int(row)] for row in best]
-
-
-# The packed file
-
-
-def _open_packed(index: Index, model: str) -> _Packed:
-    """Map the packed file of a model, making it anew when the index has changed since."""
-    path = packed_path(index.database, model)
-    state = index.vectors.state()
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        file = None
-    if file is None or not _is_current(file.read(_HEADER.size), model, state):
-        if file:
-            file.close()
-        _pack(index, model, path)
-        file = path.open("rb")
-    with file:
-        # Unmapped when the last view of it is gone, which may be in a traceback.
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    return _Packed(data, *_HEADER.unpack(data[: _HEADER.size])[4:])
-
-
-def packed_path(database: Path, model: str) -> Path:
-    """Return where the packed vectors of a model are: beside the database."""
-    return database.with_name(f"{database.stem}.{_digest(model).hex()[:12]}.vectors")
-
-
-def _digest(model: str) -> bytes:
-    return hashlib.blake2b(model.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _is_current(header: bytes, model: str, state: tuple[bytes, int]) -> bool:
-    """Whether a packed file is of this model and of this state of the index."""
-    if len(header) != _HEADER.size:
-        return False
-    return _HEADER.unpack(header)[:4] == (_MAGIC, _digest(model), *state)
-
-
-def _pack(index: Index, model: str, path: Path) -> None:
-    """Write the packed file beside its place and move it there whole."""
-    size = index.vectors.find_size(model) or 0
-    width = _width(size // 4)
-    # Not with `tempfile`, whose import takes longer than the rest of a search.
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    try:
-        with temporary.open("xb") as file:
-            with index.vectors.reading(model) as (state, count, rows):
-                file.truncate(_HEADER.size + (8 + width + size) * count)
-                ids, bits = array("q"), bytearray()
-                file.seek(_HEADER.size + (8 + width) * count)
-                for id_, vector in rows:
-                    ids.append(id_)
-                    bits += _sign_bits(vector, width)
-                    file.write(vector)
-            file.seek(0)
-            file.write(_HEADER.pack(_MAGIC, _digest(model), *state, count, size // 4))
-            file.write(ids.tobytes())
-            file.write(bits)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-_SIGN = bytes(48 + (byte >> 7) for byte in range(256))
-
-
-def _sign_bits(vector: bytes, width: int) -> bytes:
-    """Return the signs of little-endian floats, a bit each, in `width` bytes."""
-    # The sign is the top bit of every fourth byte; as a string of 0 and 1 it is
-    # read as one number, all without a loop in Python.
-    return int(vector[3::4].translate(_SIGN) or b"0", 2).to_bytes(width, "big")

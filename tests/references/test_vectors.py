@@ -13,10 +13,10 @@ import pytest
 
 from llm_kb.references import vectors
 from llm_kb.references.index import Index, open_index
+from llm_kb.references.packed_vectors import packed_path
 from llm_kb.references.vectors import (
     EmbeddingError,
     find_furthest,
-    packed_path,
     rank_by_vector,
     update_vectors,
 )
