@@ -22,7 +22,8 @@ SPARE = 12
 """How many more hits are looked at, from which documentation may rise."""
 
 NEAR = 0.3
-"""Cosine below which two texts have nothing to do with each other, for any model."""
+"""Cosine from which a topic may be about a query: with a small model bench/topics.py saw 95 of
+100 topics that were meant at this one and above, and 87 at 0.4."""
 
 MOST_NEAR, MOST_EMBEDDED = 3, 200
 """How many topics meaning finds, and how many are looked at for it."""

@@ -279,9 +279,9 @@ def test_a_sources_own_role_counts_more_and_docs_rise() -> None:
     ]
     ranked = rank_by_role(hits, lambda hit: roles[hit.path])
     assert [(hit.path, hit.score) for hit in ranked] == [
+        ("a.py", 0.9804),
         ("page", 0.95),
-        ("a.py", 0.9091),
-        ("odd.py", 0.8636),
+        ("odd.py", 0.9314),
         ("local.py", 0.5),
     ]
 
