@@ -82,17 +82,31 @@ def split_identifiers(text: str) -> str:
     `HTTPServer` gives `HTTP Server`. Other identifiers are left to the index,
     whose tokenizer splits them at underscores and dots.
     """
+    if not text:
+        return ""
     parts: dict[str, None] = {}
     # One byte a character, so that places in the shape are places in the text.
-    for match in _HUMP.finditer(text.encode("latin-1", "replace").translate(_SHAPE)):
+    shape = text.encode("latin-1", "replace").translate(_SHAPE)
+    find_before = _hump_before_ascii if text.isascii() else _hump_before
+    for match in _HUMP.finditer(shape):
         start, end = match.span()
-        parts[text[_hump_before(text, start) : start]] = None
+        parts[text[find_before(text, shape, start) : start]] = None
         parts[text[start:end]] = None
     return " ".join(parts)
 
 
-def _hump_before(text: str, end: int) -> int:
-    """Return where the hump that ends at an offset begins."""
+def _hump_before_ascii(_: str, shape: bytes, end: int) -> int:
+    """Return where the hump that ends at an offset begins, as `_hump_before` does."""
+    last = max(0, end - _LONGEST_HUMP)
+    window = shape[last:end]
+    if window.endswith(b"A"):
+        return last + len(window.rstrip(b"A"))
+    before = window.rstrip(b"a0")
+    return last + len(before) - before.endswith(b"A")
+
+
+def _hump_before(text: str, _: bytes, end: int) -> int:
+    """Return where the hump that ends at an offset begins, whatever the alphabet."""
     start = end - 1
     last = max(0, end - _LONGEST_HUMP)
     if text[start].isupper():
