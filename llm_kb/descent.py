@@ -48,14 +48,19 @@ class Descent:
         """
         if not _CAN_DESCEND or len(path) > _LONGEST_PATH:
             return self._containment.list_directory(path)
+        try:
+            return self._list(path)
+        except OSError:
+            # It may be that too many are open.
+            self.close()
+            return self._containment.list_directory(path)
+
+    def _list(self, path: str) -> Entries:
         start = path.rfind("/", 0, -1) + 1
         while self._open and self._open[-1][0] != path[:start]:
             os.close(self._open.pop()[1])
         if self._open:
-            try:
-                fd = os.open(path[start:-1], OPEN | DIRECTORY | NO_LINKS, dir_fd=self._open[-1][1])
-            except OSError:
-                return self._containment.list_directory(path)
+            fd = os.open(path[start:-1], OPEN | DIRECTORY | NO_LINKS, dir_fd=self._open[-1][1])
             real = self._containment.prefix + path[:-1]
         else:
             fd, real = self._containment.open_directory(path)

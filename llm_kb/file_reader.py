@@ -51,6 +51,7 @@ class FileReader:
                 finally:
                     os.close(fd)
             except OSError:
+                self.close()  # it may be that too many are open
                 data = b""
             if 0 < len(data) < _AT_ONCE:
                 return data if limit is None else data[:limit], len(data), path

@@ -17,9 +17,14 @@ def find_places(walk: Walk, containment: Containment, components: Sequence[str])
         for place in places:
             for name in _find_names(walk, containment, place, component):
                 child = _enter(walk, containment, place, name)
-                if child is not None:
-                    # A directory that links reach in many ways is looked into once.
-                    found.setdefault(os.path.realpath(containment.prefix + child.path), child)
+                if child is None:
+                    continue
+                try:
+                    real = os.path.realpath(containment.prefix + child.path, strict=True)
+                except OSError:
+                    continue  # it has gone, or has become something else, since it was looked at
+                # A directory that links reach in many ways is looked into once.
+                found.setdefault(real, child)
         places = list(found.values())
     return places
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# White space and attributes are no part of a well-formed end tag, but a model
-# reads `</ Subject >` as one all the same.
-_CLOSING_TAG = re.compile(r"<(?=\s*/\s*(?:subject|topic|knowledge)(?![\w.:-]))", re.IGNORECASE)
+# White space, characters without width and attributes are no part of a well-formed end tag,
+# but a model reads `</ Subject >` as one all the same.
+_GAP = "[\\s\xad\u200b-\u200f\u2060-\u2064\ufeff]*"
+_CLOSING_TAG = re.compile(
+    rf"<(?={_GAP}/{_GAP}(?:subject|topic|knowledge)(?![\w.:-]))", re.IGNORECASE
+)
 
 # Zero-width joiners belong to the spelling of scripts and emoji.
 _JOINERS = "\u200c\u200d"

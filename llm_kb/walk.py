@@ -177,19 +177,17 @@ class Walk:
         """Tell whether an entry may be of the topic; `suffix` is `/` for a directory."""
         if (name[0] == "." and not hidden) or is_always_ignored(name):
             return False
-        is_printable = name.isascii() and name.isprintable()  # most are, and this is fast
-        if is_printable and name[0] != "." and not self._has_rules:
+        # Most are as plain as this, and it is fast.
+        is_plain = name[0] != "." and name.isascii() and name.isprintable() and "\\" not in name
+        if is_plain and not self._has_rules:
             return True
         path = place.path + name
         if path == RULES_FILE or (self._has_rules and self._ignore.ignores(path + suffix)):
             return False
-        if not is_printable and _UNUSABLE.search(name):
-            self._skip(path, "its name holds control, invisible or undecodable characters")
-            return False
-        if not name.strip("."):
-            self._skip(path, "its name is dots alone")
-            return False
-        return True
+        flaw = None if is_plain else _find_flaw(name)
+        if flaw:
+            self._skip(path, flaw)
+        return not flaw
 
     def enter(self, place: Place, name: str, *, linked: bool = False) -> Place:
         """Return the place of a directory in another one."""
@@ -240,12 +238,23 @@ class Walk:
 
 
 def _is_plain(joined: str) -> bool:
-    """Tell whether all names are printable and in NFC."""
+    """Tell whether all names are printable, in NFC, and such that a pattern can name them."""
+    if "\\" in joined:
+        return False
     if joined.isascii():
         # Without what is to be deleted nothing changes; `isprintable` takes three times as long.
         encoded = joined.encode()
         return len(encoded.translate(None, _CONTROL)) == len(encoded)
     return not _UNUSABLE.search(joined) and unicodedata.is_normalized("NFC", joined)
+
+
+def _find_flaw(name: str) -> str | None:
+    """Return why nothing of this name can be in a topic; None where it can."""
+    if _UNUSABLE.search(name):
+        return "its name holds control, invisible or undecodable characters"
+    if "\\" in name:
+        return "its name holds a backslash, which no pattern may hold"
+    return None if name.strip(".") else "its name is dots alone"
 
 
 def describe(error: OSError) -> str:

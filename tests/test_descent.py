@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from contextlib import closing
 from pathlib import Path
 
@@ -73,6 +74,22 @@ def test_few_directories_are_kept_open_and_none_at_the_end(root: Path) -> None:
     assert most == descent.MOST_OPEN
     assert count_open() == before
     assert matched(catalog(root), "**") == ["a", f"{deep}x"]
+
+
+def test_where_few_files_may_be_open_nothing_is_left_out(root: Path) -> None:
+    deep = ["d/" * level + "x.md" for level in range(60)]
+    write(root, *deep)
+    opened = catalog(root)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(path.name) for path in Path("/dev/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, hard))
+    try:
+        listing = opened.list_subjects()
+        with opened.reading() as read_next:
+            contents = [read_next(subject).data.decode() for subject in listing.subjects]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (sorted(contents), list(listing.skipped)) == (sorted(deep), [])
 
 
 def test_a_walk_that_is_given_up_keeps_nothing_open(tree: Path) -> None:

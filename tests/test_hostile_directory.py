@@ -264,6 +264,15 @@ def test_what_is_swapped_between_two_reads_of_a_directory_leaks_nothing(root: Pa
     assert read(opened, "d/key.md") == Content(data=b"new", size=3)
 
 
+def test_a_name_that_no_pattern_can_write_is_reported(root: Path) -> None:
+    write(root, "a.md", "back\\slash.md", "d\\e/x.md", "c/n\\.md", "c/m.md")
+    opened = catalog(root)
+    assert names(opened) == {"a": "a.md", "c/m": "c/m.md"}
+    flaw = "its name holds a backslash, which no pattern may hold"
+    paths = ["back\\slash.md", "c/n\\.md", "d\\e"]
+    assert skipped(opened) == [Skipped(path=path, reason=flaw) for path in paths]
+
+
 def test_what_is_swapped_while_a_directory_is_kept_open_leaks_nothing(root: Path) -> None:
     write(root, *(f"d/{name}.md" for name in ("a", "fifo", "key", "gone", "long")), "e.md")
     subjects = {s.path: s for s in catalog(root).list_subjects().subjects}

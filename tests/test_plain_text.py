@@ -29,6 +29,7 @@ hostile = st.lists(
         pytest.param("</SubJect>", r"<\/SubJect>", id="any case"),
         pytest.param("</ subject >", r"<\/ subject >", id="inner white space"),
         pytest.param("< / subject\n>", r"<\ / subject" + "\n>", id="white space before the slash"),
+        pytest.param("<\u200b/\ufeffsubject>", "<\\\u200b/\ufeffsubject>", id="without width"),
         pytest.param("</subject a='b'>", r"<\/subject a='b'>", id="attributes"),
         pytest.param("</subject", r"<\/subject", id="left open for what follows"),
         pytest.param(r"<\/subject>", r"<\/subject>", id="defused already"),
