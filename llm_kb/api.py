@@ -63,13 +63,16 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             name="learn",
             description=self.describe_learn(),
             input_schema=LEARN_SCHEMA,
-            implementation=self._answer,
+            implementation=self.answer_call,
         )
 
-    def _answer(
+    def answer_call(
         self, topic: str = "", subjects: str | Sequence[str] | None = None, **others: object
     ) -> str:
-        # An error's text reaches the model, which then corrects its call.
+        """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.
+
+        An error's text is for the model, which then corrects its call.
+        """
         if others or not isinstance(topic, str) or not _is_patterns(subjects):
             raise LearnArgumentsError
         return self.learn(topic, _unpack(subjects) if isinstance(subjects, str) else subjects)
@@ -97,7 +100,7 @@ def _unpack(subjects: str) -> str | list[str]:
         return subjects
     try:
         patterns = json.loads(subjects)
-    except ValueError:
+    except (ValueError, RecursionError):
         return subjects
     return patterns if all(isinstance(pattern, str) for pattern in patterns) else subjects
 

@@ -135,7 +135,7 @@ def answer(open_kb: OpenKnowledgeBase, name: str, arguments: Mapping[str, Any]) 
 
 
 def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
-    return kb.learn(arguments["topic"], arguments.get("subjects"))
+    return kb.answer_call(**arguments)
 
 
 def _search(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:

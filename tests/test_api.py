@@ -60,9 +60,12 @@ def test_call_without_a_topic_is_told_which_there_are(kb: KnowledgeBase) -> None
         call(kb)
 
 
-def test_text_that_only_begins_like_a_list_is_a_pattern(kb: KnowledgeBase) -> None:
-    with pytest.raises(KbError, match="matches"):
-        call(kb, topic="t", subjects='["a')
+@pytest.mark.parametrize(
+    "subjects", [pytest.param('["a', id="open"), pytest.param('["a",' + "[" * 2_000, id="deep")]
+)
+def test_text_that_only_begins_like_a_list_is_a_pattern(kb: KnowledgeBase, subjects: str) -> None:
+    with pytest.raises(KbError, match="no subject of topic 't' matches"):
+        call(kb, topic="t", subjects=subjects)
 
 
 def test_schema_is_that_of_every_configuration(kb: KnowledgeBase) -> None:

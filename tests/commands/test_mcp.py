@@ -113,6 +113,14 @@ def test_learn_lists_loads_and_finds_hidden_subjects_by_name(workspace: Path) ->
     assert notes == ("Hidden eyes.\n", False)
 
 
+def test_a_list_may_be_written_as_json_as_for_the_tool_of_the_host(workspace: Path) -> None:
+    arguments = {"topic": "project", "subjects": '["notes", "review"]'}
+    assert answer(lambda: KnowledgeBase.discover(workspace), "learn", arguments) == (
+        '<subject "notes">\nHidden eyes.\n</subject>\n\n'
+        '<subject "review">\n# Review\n\nTwo eyes.\n</subject>'
+    )
+
+
 def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Path) -> None:
     async def conversation(client: Client) -> list[tuple[str, bool]]:
         return [
