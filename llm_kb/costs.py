@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from llm_kb.errors import UnreadableError
 from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
-from llm_kb.menu import estimate_tokens
-from llm_kb.selection import is_listed
-from llm_kb.topics import Subject
+from llm_kb.menu import FittedMenu, estimate_tokens
+from llm_kb.presentation import SNIFFED_BYTES, Presented, present, present_unreadable
+from llm_kb.section import render_section
+from llm_kb.topics import Read, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Costs:
     def inlined(self) -> int:
         """What a section with every listed subject of every topic, and no menu, would cost."""
         texts = sum(topic.tokens for topic in self.topics)
-        tags = max(self.section - self.menu - texts, 0)
+        tags = self.section - self.menu - texts
         return tags + sum(topic.inlined for topic in self.topics)
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,41 +73,43 @@ class Costs:
 
 
 def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
-    """Estimate what a request carries; subjects that are not sent are measured, not shown."""
-    menu = kb.menu()
+    """Estimate what a request carries; of subjects that are not sent only the start is read."""
+    menu = kb.menu() if learn else FittedMenu(topics=())
+    preloaded = kb.preloaded()
+    sent = {topic.topic.id: topic.subjects for topic in preloaded}
     return Costs(
-        section=estimate_tokens(kb.section(learn=learn) or ""),
-        menu=menu.tokens if learn and menu.topics else 0,
+        section=estimate_tokens(render_section(preloaded, menu) or ""),
+        menu=menu.tokens if menu.topics else 0,
         topics=tuple(
-            _count_topic(kb, opened)
+            _count_topic(opened, sent.get(opened.topic.id, ()), kb.config.max_result_chars)
             for opened in kb.topics.values()
             if opened.topic.in_menu or opened.learned.subjects
         ),
     )
 
 
-def _count_topic(kb: KnowledgeBase, opened: OpenTopic) -> TopicCost:
-    preloaded = tuple(
-        SubjectCost(slug=s.name, tokens=estimate_tokens(kb.present(opened, s).text))
-        for s in opened.learned.subjects
-    )
-    sent = opened.learned_paths
-    listed = opened.catalog.list_subjects().subjects
-    sizes = (_measure(opened, s) for s in listed if is_listed(s) and s.path not in sent)
-    left = -(-sum(sizes) // 4)
+def _count_topic(opened: OpenTopic, sent: Sequence[Presented], max_chars: int) -> TopicCost:
+    preloaded = tuple(SubjectCost(slug=p.name, tokens=estimate_tokens(p.text)) for p in sent)
+    with opened.catalog.reading() as read:
+        left = sum(_estimate_length(read, subject, max_chars) for subject in opened.iter_left())
     return TopicCost(
         id=opened.topic.id,
         preloaded=preloaded,
-        inlined=left + sum(subject.tokens for subject in preloaded),
+        inlined=-(-left // 4) + sum(subject.tokens for subject in preloaded),
     )
 
 
-def _measure(opened: OpenTopic, subject: Subject) -> int:
-    """Return a subject's size in bytes; nothing of what cannot be read would be sent."""
+def _estimate_length(read: Read, subject: Subject, max_chars: int) -> int:
+    """Return the characters that a subject would take; exact for one that is short.
+
+    A longer one is taken to be as its start is: as many bytes a character.
+    """
     try:
-        return opened.catalog.read(subject, 0).size
-    except UnreadableError:
-        return 0
+        start = present(subject, read(subject, SNIFFED_BYTES))
+    except UnreadableError as error:
+        start = present_unreadable(subject, error)
+    body = len(start.body) * start.size // max(start.shown, 1)
+    return len(start.head) + min(body, max_chars or body) + len(start.tail)
 
 
 def render_costs(costs: Costs) -> str:

@@ -14,6 +14,7 @@ from llm_kb.topics import Config
 from tests.conftest import RunLlm
 from tests.memory import MemoryCatalog, make_topic
 
+GONE = estimate_tokens("(note: cannot be read: permission denied)")
 FILES = {"a.md": "x" * 400, "b/c.md": "y" * 80, ".hidden.md": "z" * 4000, "gone.md": None}
 
 COSTS = Costs(
@@ -39,10 +40,52 @@ def open_kb(**fields: object) -> KnowledgeBase:
     return KnowledgeBase(Config(topics=(topic,)), [(topic, MemoryCatalog(FILES))])
 
 
-def test_listed_subjects_are_counted_and_what_cannot_be_read_costs_nothing() -> None:
+def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> None:
     costs = count_costs(open_kb(), learn=True)
-    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=120),)
-    assert costs.inlined == 120 + costs.section - costs.menu
+    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=120 + GONE),)
+    assert costs.inlined == 120 + GONE + costs.section - costs.menu
+
+
+def test_a_subject_counts_as_it_is_sent_which_is_cut() -> None:
+    catalog = MemoryCatalog({"big.md": "x" * 99 + "\n" + "y" * 4_000_000})
+    topic = make_topic("t", learned=("big",))
+    kb = KnowledgeBase(Config(topics=(topic,), max_result_chars=400), [(topic, catalog)])
+    costs = count_costs(kb, learn=True)
+    text = kb.preloaded()[0].subjects[0].text
+    assert text.endswith("(note: cut here; 4,000,000 of 4,000,100 bytes are not shown)")
+    assert costs.topics[0].preloaded == (SubjectCost(slug="big", tokens=estimate_tokens(text)),)
+    assert costs.topics[0].inlined == costs.topics[0].tokens < costs.section < 100
+    assert {limit for _, limit in catalog.reads} == {1_600}
+
+
+@pytest.mark.parametrize(
+    ("text", "max_chars", "tokens"),
+    [
+        pytest.param("\0" * 100_000, 0, 11, id="a-notice-for-a-binary"),
+        pytest.param("x" * 100_000, 0, 25_000, id="all-of-a-long-one"),
+        pytest.param("x" * 100_000, 4_000, 1_000, id="no-more-than-one-load"),
+        pytest.param("\u00e9" * 100_000, 0, 25_000, id="characters-not-bytes"),
+        pytest.param("", 0, 7, id="a-notice-for-an-empty-one"),
+    ],
+)
+def test_what_is_not_sent_is_estimated_from_its_start(
+    text: str, max_chars: int, tokens: int
+) -> None:
+    catalog = MemoryCatalog({"a.md": text})
+    topic = make_topic("t")
+    config = Config(topics=(topic,), max_result_chars=max_chars)
+    costs = count_costs(KnowledgeBase(config, [(topic, catalog)]), learn=True)
+    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=tokens),)
+    assert catalog.reads == [("a.md", 8192)]
+
+
+@pytest.mark.parametrize("name", ["a.md", "</subject>.md", "a.py"])
+def test_parts_never_exceed_the_whole(name: str) -> None:
+    catalog = MemoryCatalog({name: "</subject>" * 9, "b/c.md": "\0", "d.md": "x"})
+    topic = make_topic("t", learned=("**",))
+    costs = count_costs(KnowledgeBase(Config(topics=(topic,)), [(topic, catalog)]), learn=True)
+    assert len(costs.topics[0].preloaded) == 3
+    assert costs.menu + costs.topics[0].tokens < costs.section
 
 
 def test_what_is_preloaded_is_counted_by_subject() -> None:
