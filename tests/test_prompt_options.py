@@ -389,6 +389,19 @@ def test_fragments_are_one_a_subject(workspace: Path, run_llm: RunLlm, script: S
     }
 
 
+def test_a_fragment_is_cut_like_a_single_load(
+    workspace: Path, run_llm: RunLlm, script: Script
+) -> None:
+    (workspace / "kb/project/big.md").write_text("line\n" * 100_000)
+    run_llm(["-m", "scripted", "-f", "kb:project/big", "hi"])
+    notice = "\n(note: cut here; 300,000 of 500,000 bytes are not shown)"
+    assert script.last.prompt == "line\n" * 40_000 + f"{notice}\nhi"
+    with (workspace / "llm-kb.toml").open("a") as file:
+        file.write("[kb]\nmax_result_chars = 0\n")
+    run_llm(["-m", "scripted", "-f", "kb:project/big", "hi"])
+    assert script.last.prompt == "line\n" * 100_000 + "\nhi"
+
+
 def test_continued_conversation_takes_knowledge_into_its_prompt(
     workspace: Path, run_llm: RunLlm, script: Script
 ) -> None:
