@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from llm_kb.plain_text import defuse, one_line, shorten
+from llm_kb.summaries import LONGEST_SUMMARY
 from llm_kb.topics import Topic
 
 SHORTEST_SUMMARY = 24
 """Summaries are shortened no further than this; below it they only take room."""
-
-LONGEST_SUMMARY = 100
 
 _HEADER = "The following knowledge topics are available to learn:\n\n"
 

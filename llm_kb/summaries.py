@@ -9,7 +9,7 @@ from llm_kb.front_matter import read_front_matter
 from llm_kb.plain_text import one_line, shorten
 from llm_kb.presentation import PASS_THROUGH
 
-LONGEST = 100
+LONGEST_SUMMARY = 100
 """A summary has at most this many characters."""
 
 KEYS = ("description", "summary")
@@ -41,12 +41,12 @@ def summarize(data: bytes, extension: str = "") -> str:
         return ""
     text = data.decode("utf-8-sig", "replace")
     if extension in _RST:
-        return shorten(_first_rst_words(text), LONGEST)
+        return shorten(_first_rst_words(text), LONGEST_SUMMARY)
     if extension not in PASS_THROUGH:
-        return shorten(_first_code_line(text), LONGEST)
+        return shorten(_first_code_line(text), LONGEST_SUMMARY)
     found, rest = read_front_matter(text)
     summaries = (one_line(found[key]) for key in KEYS if key in found)
-    return shorten(next(filter(None, summaries), "") or _first_words(rest), LONGEST)
+    return shorten(next(filter(None, summaries), "") or _first_words(rest), LONGEST_SUMMARY)
 
 
 def _first_words(text: str) -> str:
@@ -99,7 +99,7 @@ def _first_rst_words(text: str) -> str:
 
 
 def _plain_rst(line: str) -> str:
-    return one_line(_RST_ROLE.sub(r"\1", line[: 4 * LONGEST]))
+    return one_line(_RST_ROLE.sub(r"\1", line[: 4 * LONGEST_SUMMARY]))
 
 
 def _first_code_line(text: str) -> str:

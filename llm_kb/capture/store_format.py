@@ -103,12 +103,6 @@ def _check_fields(kind: Kind, fields: Mapping[str, object]) -> Iterator[str]:
             )
 
 
-def store_json(store: KnowledgeStore) -> dict[str, object]:
-    """Return the store as the JSON object it is written as."""
-    lists = {k.key: [order_fields(k, e.fields) for e in store.of_kind(k)] for k in KINDS}
-    return {"schema": SCHEMA, **lists, **store.extra}
-
-
 def order_fields(kind: Kind, fields: Fields) -> Fields:
     """Return the JSON object of an entry, its known fields first and in order."""
     if tuple(fields) in _AS_WRITTEN[kind] and fields.get(kind.provenance, "") is not None:
@@ -134,7 +128,7 @@ def dump_json(value: object) -> bytes:
 
 
 def dump_store(store: KnowledgeStore) -> bytes:
-    """Return what `dump_json` makes of a store, in a fraction of the time."""
+    """Return what `dump_json` would make of a store, in a fraction of the time."""
     lists = {kind: [entry.fields for entry in store.of_kind(kind)] for kind in KINDS}
     return _dump_lists(lists, store.extra)
 

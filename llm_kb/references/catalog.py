@@ -5,7 +5,6 @@ Only here, and not in what it opens, does a look at the disk come before the imp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from llm_kb.topics import Catalog, Config, References, Topic
@@ -33,11 +32,6 @@ def reference_catalogs(config: Config, user_dir: Path) -> list[tuple[Topic, Cata
     from llm_kb.references.reading import read_catalogs  # noqa: PLC0415 - most users have none
 
     return read_catalogs(root)
-
-
-def reference_topics(config: Config, user_dir: Path) -> Sequence[Topic]:
-    """Return every reference topic, sorted by id."""
-    return [topic for topic, _ in reference_catalogs(config, user_dir)]
 
 
 def recent_references(config: Config, user_dir: Path) -> str | None:

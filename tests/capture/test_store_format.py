@@ -14,6 +14,7 @@ from llm_kb.capture.entries import (
     BOUNDARY,
     CONVENTION,
     KINDS,
+    SCHEMA,
     Entry,
     KnowledgeStore,
     arrange,
@@ -24,8 +25,8 @@ from llm_kb.capture.store_format import (
     dump_store,
     dump_tables,
     is_as_written,
+    order_fields,
     parse_store,
-    store_json,
 )
 from llm_kb.capture.tables import make_tables
 
@@ -66,7 +67,7 @@ def encode(value: object) -> bytes:
 
 def test_a_store_of_git_chronicle_is_read_and_written_back_to_the_byte() -> None:
     data = (json.dumps(CHRONICLE, indent=2) + "\n").encode()
-    assert dump_json(store_json(parse_store(data))) == data
+    assert dump_store(parse_store(data)) == data
 
 
 def test_entries_know_their_kind_place_rule_and_provenance() -> None:
@@ -87,13 +88,13 @@ def test_unknown_keys_survive_at_every_level() -> None:
     raw["future"] = {"deep": [1, None]}
     raw["conventions"][0]["owner"] = {"team": "core"}
     raw["anti_patterns"][0]["seen"] = 3
-    assert store_json(parse_store(encode(raw))) == raw
+    assert json.loads(dump_store(parse_store(encode(raw)))) == raw
 
 
 def test_known_fields_are_written_in_order_and_null_ones_left_out() -> None:
     raw = {"stability": "permanent", "x": 1, "decided_in": None, "rule": "r", "scope": "*"}
     entry = Entry(CONVENTION, {**raw, "id": "conv-1"})
-    written = store_json(KnowledgeStore(entries=(entry,)))["conventions"]
+    written = json.loads(dump_store(KnowledgeStore(entries=(entry,))))["conventions"]
     assert json.dumps(written) == (
         '[{"id": "conv-1", "scope": "*", "rule": "r", "stability": "permanent", "x": 1}]'
     )
@@ -126,8 +127,8 @@ def test_the_quick_way_to_write_a_store_writes_the_same(
     entries: list[Entry], extra: dict[str, object]
 ) -> None:
     store = KnowledgeStore(entries=arrange(entries), extra=extra)
-    written = dump_json(store_json(store))
-    assert dump_store(store) == written
+    lists = {k.key: [order_fields(k, e.fields) for e in store.of_kind(k)] for k in KINDS}
+    assert dump_store(store) == dump_json({"schema": SCHEMA, **lists, **extra})
     stable = [*map(with_stability, store.entries)]
     tables = make_tables(KnowledgeStore(entries=tuple(stable), extra=extra))
     assert dump_tables(tables) == dump_store(tables.to_store())
