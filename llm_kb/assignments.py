@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker
 from llm_kb.config_layers import LayerConfig, Setting, parse_layer, topic_key
-from llm_kb.errors import ConfigError, UnknownTopicError
+from llm_kb.errors import ConfigError, PatternError, UnknownTopicError
 from llm_kb.patterns import parse_pattern
 from llm_kb.topics import Layer, Origin
 
@@ -46,6 +46,8 @@ def split_knowledge(text: str) -> tuple[str, str]:
     Raises PatternError.
     """
     topic, slash, pattern = text.partition("/")
+    if slash and not pattern:
+        raise PatternError(text, f"nothing follows the slash; {topic!r} alone means all of it")
     return topic, parse_pattern(pattern).text if slash else "**"
 
 

@@ -12,9 +12,9 @@ from llm_kb.topics import Skipped, Subject
 
 _ZERO_WIDTH = re.compile("[\u200b\u2060-\u2064\ufeff]")
 _UNSEEN = (
-    (Rule.INVISIBLE, "tag character", re.compile("[\U000e0000-\U000e007f]")),
-    (Rule.INVISIBLE, "bidirectional control", re.compile("[\u202a-\u202e\u2066-\u2069]")),
-    (Rule.ZERO_WIDTH, "character without width", _ZERO_WIDTH),
+    (Rule.INVISIBLE, "tag character{s}", re.compile("[\U000e0000-\U000e007f]")),
+    (Rule.INVISIBLE, "bidirectional control{s}", re.compile("[\u202a-\u202e\u2066-\u2069]")),
+    (Rule.ZERO_WIDTH, "character{s} without width", _ZERO_WIDTH),
 )
 _MOST_POINTS = 5
 _ODD_NAMES = {
@@ -89,7 +89,7 @@ def check_characters(file: str, text: str, where: str = "") -> Iterator[Finding]
             line = None if where else text.count("\n", 0, text.index(found[0])) + 1
             points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
             plural = "" if len(found) == 1 else "s"
-            what = f"{len(found):,} {kind}{plural}{where}: {points}"
+            what = f"{len(found):,} {kind.format(s=plural)}{where}: {points}"
             yield Finding(rule=rule, file=file, line=line, what=what)
 
 

@@ -179,6 +179,14 @@ def test_knowledge_needs_a_valid_pattern(text: str) -> None:
         split_knowledge(text)
 
 
+def test_nothing_after_the_slash_is_told_how_to_name_all_of_it() -> None:
+    with pytest.raises(PatternError) as caught:
+        split_knowledge("project/")
+    assert str(caught.value) == (
+        "invalid pattern 'project/': nothing follows the slash; 'project' alone means all of it"
+    )
+
+
 def test_knowledge_adds_one_pattern() -> None:
     origins = (Origin(layer=Layer.COMMAND_LINE, place="-k p/a"),)
     assert parse_knowledge("p/a", ["p"]) == LayerConfig(

@@ -102,13 +102,13 @@ def test_without_a_limit_nothing_is_too_long() -> None:
 
 
 def test_characters() -> None:
-    text = "a\n\u202eb\u2066\u202e\n\U000e0041\u200b\n"
+    text = "a\n\u202eb\u2066\u202e\n\U000e0041\u200b\u200b\n"
     assert list(checks.check_characters("F", text)) == [
         Finding(rule=Rule.INVISIBLE, file="F", line=3, what="1 tag character: U+E0041"),
         Finding(
             rule=Rule.INVISIBLE, file="F", line=2, what="3 bidirectional controls: U+202E, U+2066"
         ),
-        Finding(rule=Rule.ZERO_WIDTH, file="F", line=3, what="1 character without width: U+200B"),
+        Finding(rule=Rule.ZERO_WIDTH, file="F", line=3, what="2 characters without width: U+200B"),
     ]
     assert list(checks.check_characters("F", "Grüße, שלום, \U0001f469\u200d\U0001f4bb")) == []
 

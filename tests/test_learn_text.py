@@ -65,6 +65,11 @@ def test_a_listing_too_long_to_read_is_told_by_patterns(golden: Golden) -> None:
     golden("listing_narrowed.txt", render_listing(TOPIC, sorted(names), ["learned"]))
 
 
+def test_a_pattern_of_one_subject_says_so() -> None:
+    names = [f"a{n:03}" for n in range(500)] + ["b"]
+    assert "\n- `b*`: 1 subject\n" in render_listing(BARE, names)
+
+
 def test_five_hundred_subjects_are_listed() -> None:
     assert render_listing(BARE, ["x"] * 500).count("\n- x") == 500
     assert render_listing(BARE, ["x"] * 501).count("\n- ") == 1
@@ -167,7 +172,7 @@ def test_many_left_out_are_told_by_patterns() -> None:
     text = render_load(items, wrap=True, max_chars=1)
     # The first is cut, so 599 are left out.
     assert len(text) < 4000
-    counts = re.findall(r"^- `(.*)`: ([\d,]+) subjects \(([\d,]+) bytes\)$", text, re.MULTILINE)
+    counts = re.findall(r"^- `(.*)`: ([\d,]+) subjects? \(([\d,]+) bytes\)$", text, re.MULTILINE)
     assert sum(int(count) for _, count, _ in counts) == 599
     assert sum(int(size.replace(",", "")) for _, _, size in counts) == 599 * 9
     assert "599 left out, 5,391 bytes;" in text
