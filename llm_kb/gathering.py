@@ -57,6 +57,8 @@ class Gathering:
         files = names
         if not in_place or place.path != place.slug:
             files = [place.path + name for name in names]
+        if batch.real is not None:
+            self.rows.real_paths.update((place.path + n, batch.real + n) for n in names)
         # A bare name hides nothing by itself.
         start = bare if in_place and not place.is_hidden else 0
         hidden = [

@@ -112,13 +112,13 @@ class Inspection:
         self, opened: OpenTopic, subjects: Sequence[Subject]
     ) -> Iterator[Finding]:
         """Look into every subject, and for those that none of them mentions."""
-        learned = opened.learned_paths
-        mentions = Mentions(s for s in subjects if not is_listed(s) and s.path not in learned)
+        preloaded = opened.preloaded
+        mentions = Mentions(s for s in subjects if not is_listed(s) and s.identity not in preloaded)
         mentions.look_at(opened.topic.description or "")
         with opened.catalog.reading() as read:
             for subject in self._track(opened.topic.id, subjects):
                 self.subjects += 1
-                is_visible = is_listed(subject) or subject.path in learned
+                is_visible = is_listed(subject) or subject.identity in preloaded
                 yield from self._inspect_subject(
                     opened, subject, read, mentions, is_visible=is_visible
                 )

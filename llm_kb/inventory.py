@@ -34,12 +34,12 @@ def take_stock(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[Stock
 def stock_topic(opened: OpenTopic, *, everything: bool = False) -> StockedTopic:
     """Take stock of one topic."""
     listing = opened.catalog.list_subjects()
-    learned = opened.learned_paths
+    preloaded = opened.preloaded
     measure = _measurer(opened)
     found = [
-        _stock(subject, _state(subject, learned), measure)
+        _stock(subject, _state(subject, preloaded), measure)
         for subject in listing.subjects
-        if everything or is_listed(subject) or subject.path in learned
+        if everything or is_listed(subject) or subject.identity in preloaded
     ]
     if everything and opened.topic.disabled:
         disabled = find_disabled(opened.topic, listing)
@@ -67,8 +67,8 @@ def find_problem(opened: OpenTopic, listing: Listing) -> str | None:
     return f"{opened.topic.root}: {reasons[0]}" if reasons else None
 
 
-def _state(subject: Subject, learned: frozenset[str]) -> State:
-    if subject.path in learned:
+def _state(subject: Subject, preloaded: frozenset[str]) -> State:
+    if subject.identity in preloaded:
         return State.PRELOADED
     return State.AVAILABLE if is_listed(subject) else State.HIDDEN
 

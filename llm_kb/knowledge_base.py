@@ -11,7 +11,7 @@ from llm_kb.learn_text import BYTES_A_CHARACTER, Answer, render_listing
 from llm_kb.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
 from llm_kb.presentation import Presented, present, present_unreadable, truncate
 from llm_kb.section import PreloadedTopic, render_section
-from llm_kb.selection import Selection, find_near, is_listed, select
+from llm_kb.selection import Selection, find_near, is_listed, join_selections, select
 from llm_kb.summaries import summarize
 from llm_kb.topics import Catalog, Config, Read, Subject, Topic
 
@@ -30,14 +30,14 @@ class OpenTopic:
     learned: Selection
 
     @property
-    def learned_paths(self) -> frozenset[str]:
-        """The paths of the pre-loaded subjects."""
-        return frozenset(subject.path for subject in self.learned.subjects)
+    def preloaded(self) -> frozenset[str]:
+        """The identities of the pre-loaded subjects."""
+        return frozenset(subject.identity for subject in self.learned.subjects)
 
     def iter_left(self) -> Iterator[Subject]:
         """Yield the listed subjects that are not pre-loaded, in no order."""
-        learned = self.learned_paths
-        return (s for s in self.catalog.iter_listed() if s.path not in learned)
+        preloaded = self.preloaded
+        return (s for s in self.catalog.iter_listed() if s.identity not in preloaded)
 
     def has_left(self) -> bool:
         """Tell whether the menu has anything to offer; stops at the first such subject."""
@@ -64,6 +64,7 @@ class KnowledgeBase:
     ) -> None:
         self.config = config
         self._catalogs = {topic.id: (topic, catalog) for topic, catalog in catalogs if topic.enable}
+        self._selections: dict[tuple[str, str], Selection] = {}
         self._require(knowledge, only)
         kept = [pair for pair in remembered if self._names_something(*pair)]
         self.knowledge = tuple(dict.fromkeys((*kept, *knowledge)))
@@ -88,9 +89,8 @@ class KnowledgeBase:
         for id_, (topic, catalog) in self._catalogs.items():
             asked = tuple(pattern for name, pattern in self.knowledge if name == id_)
             topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
-            opened[id_] = OpenTopic(
-                topic=topic, catalog=catalog, learned=select(catalog, topic.learned)
-            )
+            learned = join_selections(self._select(id_, pattern) for pattern in topic.learned)
+            opened[id_] = OpenTopic(topic=topic, catalog=catalog, learned=learned)
         return opened
 
     def find_topic(self, name: str) -> OpenTopic:
@@ -176,12 +176,20 @@ class KnowledgeBase:
                 raise NoMatchError(name, pattern, find_near(pattern, self._catalogs[name][1]))
 
     def _names_something(self, topic: str, pattern: str) -> bool:
-        return topic in self._catalogs and not select(self._catalogs[topic][1], [pattern]).missing
+        return topic in self._catalogs and not self._select(topic, pattern).missing
+
+    def _select(self, topic: str, pattern: str) -> Selection:
+        """Resolve a pattern of `learned` or `-k` once: what was found is what is sent."""
+        found = self._selections.get((topic, pattern))
+        if found is None:
+            found = self._selections[topic, pattern] = select(self._catalogs[topic][1], [pattern])
+        return found
 
     def _list(self, opened: OpenTopic) -> str:
         listing = opened.catalog.list_subjects()
-        learned = opened.learned_paths
-        available = [s.name for s in listing.subjects if is_listed(s) and s.path not in learned]
+        preloaded = opened.preloaded
+        left = (s for s in listing.subjects if is_listed(s) and s.identity not in preloaded)
+        available = [subject.name for subject in left]
         return render_listing(opened.topic, available, [s.name for s in opened.learned.subjects])
 
     def _load(self, opened: OpenTopic, patterns: Sequence[str]) -> str:
@@ -192,13 +200,13 @@ class KnowledgeBase:
         ]
         if not selection.subjects:
             raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
-        learned = opened.learned_paths
+        preloaded = opened.preloaded
         answer = Answer(wrap=not selection.is_single, max_chars=self.config.max_result_chars)
         with opened.catalog.reading() as read:
             for subject in selection.subjects:
-                if subject.path not in learned:
+                if subject.identity not in preloaded:
                     answer.add(_present(read, subject, answer.read_limit))
-        already = [s.name for s in selection.subjects if s.path in learned]
+        already = [s.name for s in selection.subjects if s.identity in preloaded]
         return answer.render(already=already, missing=missing)
 
     def _preload(self, opened: OpenTopic) -> tuple[Presented, ...]:

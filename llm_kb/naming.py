@@ -33,6 +33,8 @@ class Rows:
         self.is_hidden = is_hidden
         self.hidden: set[str] = set()
         """The slugs of hidden subjects; where files share one, `is_hidden` tells of each."""
+        self.real_paths: dict[str, str] = {}
+        """By path, that without the links on the way to its directory, where there are any."""
         self._slugs: list[str] = []
         self._files: list[str] = []
 
@@ -53,6 +55,11 @@ class Rows:
     def path(self, slug: str) -> str:
         """Return the path of the one file that has a slug."""
         return _join(slug, self.file_by_slug[slug])
+
+    def make_subject(self, slug: str, name: str, path: str, is_hidden: bool) -> Subject:
+        """Return the record of one file."""
+        real_path = self.real_paths.get(path) if self.real_paths else None
+        return Subject(Slug(slug), name, path, _HIDDEN if is_hidden else _LISTED, real_path)
 
     @cached_property
     def file_by_slug(self) -> dict[str, str]:
@@ -76,7 +83,7 @@ class Rows:
                 names[path] = written if names[path] != written else path
         settled: dict[str, list[Subject]] = {}
         for path in sorted(names, key=names.__getitem__):
-            subject = _make_subject(slugs[path], names[path], path, self.is_hidden(path))
+            subject = self.make_subject(slugs[path], names[path], path, self.is_hidden(path))
             settled.setdefault(slugs[path], []).append(subject)
         return settled
 
@@ -130,22 +137,20 @@ class Subjects(Sequence[Subject]):
         slug = self.slugs[index]
         settled = self._settled.get(slug)
         if settled is None:
-            return _make_subject(slug, slug, self._rows.path(slug), slug in self.hidden)
+            path = self._rows.path(slug)
+            return self._rows.make_subject(slug, slug, path, slug in self.hidden)
         return settled[index % len(self.slugs) - bisect_left(self.slugs, slug)]
 
     def __iter__(self) -> Iterator[Subject]:
         files, settled, hidden = self._rows.file_by_slug, self._settled, self.hidden
+        make_subject = self._rows.make_subject
         previous = None
         for slug in self.slugs:
             if slug not in settled:
-                yield _make_subject(slug, slug, _join(slug, files[slug]), slug in hidden)
+                yield make_subject(slug, slug, _join(slug, files[slug]), slug in hidden)
             elif slug != previous:
                 yield from settled[slug]
             previous = slug
-
-
-def _make_subject(slug: str, name: str, path: str, is_hidden: bool) -> Subject:
-    return Subject(Slug(slug), name, path, _HIDDEN if is_hidden else _LISTED)
 
 
 def _join(slug: str, file: str) -> str:

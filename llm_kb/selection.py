@@ -29,7 +29,7 @@ class Selection:
 
     subjects: tuple[Subject, ...] = ()
     exact: frozenset[str] = frozenset()
-    """The paths of the subjects that an exact reference named."""
+    """The identities of the subjects that an exact reference named."""
     missing: tuple[str, ...] = ()
 
     @property
@@ -44,21 +44,32 @@ def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
     A pattern that equals a subject's slug is an exact reference, also where it
     could be read as a glob, and the only way to a hidden subject.
     """
+    return join_selections(_select(catalog, text) for text in patterns)
+
+
+def join_selections(selections: Iterable[Selection]) -> Selection:
+    """Return one selection of what several hold, in their order."""
     chosen: dict[str, Subject] = {}
     exact: set[str] = set()
     missing: list[str] = []
-    for text in patterns:
-        pattern = parse_pattern(text)
-        found = catalog.find(text)
-        exact.update(subject.path for subject in found)
-        if not found and pattern.literal is None:
-            found = catalog.match(pattern)
-        if not found:
-            missing.append(text)
-        for subject in found:
-            chosen.setdefault(subject.path, subject)
+    for selection in selections:
+        exact |= selection.exact
+        missing += selection.missing
+        for subject in selection.subjects:
+            chosen.setdefault(subject.identity, subject)
     return Selection(
         subjects=tuple(chosen.values()), exact=frozenset(exact), missing=tuple(missing)
+    )
+
+
+def _select(catalog: Catalog, text: str) -> Selection:
+    pattern = parse_pattern(text)
+    exact = catalog.find(text)
+    found = exact or (catalog.match(pattern) if pattern.literal is None else ())
+    return Selection(
+        subjects=tuple(found),
+        exact=frozenset(subject.identity for subject in exact),
+        missing=() if found else (text,),
     )
 
 

@@ -92,6 +92,13 @@ class Subject(NamedTuple):
     name: str
     path: str
     visibility: Visibility = Visibility.LISTED
+    real_path: str | None = None
+    """Its path in the topic once links to directories are resolved, where that is another."""
+
+    @property
+    def identity(self) -> str:
+        """What two subjects share that are one file in a directory reached in two ways."""
+        return self.real_path or self.path
 
     @property
     def extension(self) -> str:

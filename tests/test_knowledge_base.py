@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from llm_kb.directory import DirectoryCatalog
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.knowledge_base import KnowledgeBase
 from llm_kb.topics import Catalog, Config, Topic
@@ -52,6 +56,28 @@ def test_topic_learned_whole_is_not_in_the_menu() -> None:
     assert "available to learn" not in section
     assert not kb.has_left()
     assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
+
+
+def test_what_was_found_for_k_is_what_is_sent() -> None:
+    topic, catalog = project(a="A\n")
+    kb = make_kb((topic, catalog), knowledge=[("project", "**")])
+    catalog.files["b.md"] = "B\n"
+    assert [subject.name for subject in kb.topics["project"].learned.subjects] == ["a"]
+
+
+def test_a_subject_reached_in_two_ways_is_one(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.md").write_text("X\n")
+    (tmp_path / "a" / "y.md").write_text("Y\n")
+    (tmp_path / "b").symlink_to("a")
+    topic = Topic(id="t", root=tmp_path)
+    catalog = DirectoryCatalog(topic)
+    kb = make_kb((topic, catalog), knowledge=[("t", "b/x")])
+    listing = kb.learn("t")
+    assert ("- a/x" in listing, "- a/y" in listing, "- b/x" in listing) == (False, True, True)
+    assert kb.learn("t", ["a/x", "**/x"]) == "## Already learned (in system prompt):\n\n- a/x"
+    loaded = make_kb((topic, catalog)).learn("t", ["b/*", "a/y", "**/x"])
+    assert re.findall(r'<subject "(.*)">', loaded) == ["b/x", "b/y"]
 
 
 def test_knowledge_that_does_not_exist_is_an_error_at_once() -> None:
