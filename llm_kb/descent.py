@@ -48,30 +48,29 @@ class Descent:
         """
         if not _CAN_DESCEND or len(path) > _LONGEST_PATH:
             return self._containment.list_directory(path)
+        start = path.rfind("/", 0, -1) + 1
+        while self._open and self._open[-1][0] != path[:start]:
+            os.close(self._open.pop()[1])
         try:
-            return self._list(path)
+            if self._open:
+                above = self._open[-1][1]
+                fd = os.open(path[start:-1], OPEN | DIRECTORY | NO_LINKS, dir_fd=above)
+                real = self._containment.prefix + path[:-1]
+                is_own = True
+            else:
+                fd, real = self._containment.open_directory(path)
+                is_own = f"{real}/" == self._containment.prefix + path
+            is_kept = False
+            try:
+                entries = list_opened(fd, real)
+                is_kept = is_own and bool(entries.directories) and len(self._open) < MOST_OPEN
+            finally:
+                if not is_kept:
+                    os.close(fd)
         except OSError:
             # It may be that too many are open.
             self.close()
             return self._containment.list_directory(path)
-
-    def _list(self, path: str) -> Entries:
-        start = path.rfind("/", 0, -1) + 1
-        while self._open and self._open[-1][0] != path[:start]:
-            os.close(self._open.pop()[1])
-        if self._open:
-            fd = os.open(path[start:-1], OPEN | DIRECTORY | NO_LINKS, dir_fd=self._open[-1][1])
-            real = self._containment.prefix + path[:-1]
-        else:
-            fd, real = self._containment.open_directory(path)
-        is_kept = False
-        try:
-            entries = list_opened(fd, real)
-            is_own = f"{real}/" == self._containment.prefix + path
-            is_kept = is_own and bool(entries.directories) and len(self._open) < MOST_OPEN
-        finally:
-            if not is_kept:
-                os.close(fd)
         if is_kept:
             self._open.append((path, fd))
         return entries

@@ -59,14 +59,15 @@ class Gathering:
             files = [place.path + name for name in names]
         if batch.real is not None:
             self.rows.real_paths.update((place.path + n, batch.real + n) for n in names)
+        self.rows.add(slugs, files)
         # A bare name hides nothing by itself.
         start = bare if in_place and not place.is_hidden else 0
-        hidden = [
-            slug
-            for slug, name in zip(slugs[start:], names[start:], strict=True)
-            if self.reader.is_hidden(place.path + name)
-        ]
-        self.rows.add(slugs, files, hidden)
+        if start < len(names):
+            self.rows.hidden.update(
+                slug
+                for slug, name in zip(slugs[start:], names[start:], strict=True)
+                if self.reader.is_hidden(place.path + name)
+            )
 
     def _report_strays(self, place: Place, names: Sequence[str], slugs: Sequence[str]) -> None:
         self.skipped += [

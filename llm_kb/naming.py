@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import islice
@@ -38,11 +38,10 @@ class Rows:
         self._slugs: list[str] = []
         self._files: list[str] = []
 
-    def add(self, slugs: Sequence[str], files: Sequence[str], hidden: Iterable[str] = ()) -> None:
-        """Add files, each with its slug, and say which of these are hidden."""
+    def add(self, slugs: Sequence[str], files: Sequence[str]) -> None:
+        """Add files, each with its slug."""
         self._slugs += slugs
         self._files += files
-        self.hidden.update(hidden)
 
     def settle(self, matches: Callable[[str], object] | None = None) -> Subjects:
         """Return the subjects in order; with `matches`, those whose slug it accepts."""
