@@ -11,7 +11,7 @@ from llm_kb.assignments import is_assignment, parse_assignment
 from llm_kb.config_keys import Speaker, suggest
 from llm_kb.config_layers import LayerConfig, parse_layer
 from llm_kb.config_reading import read_toml
-from llm_kb.errors import ConfigError, KbError
+from llm_kb.errors import ConfigError, KbError, show_place
 from llm_kb.topics import Layer, Origin
 
 SUFFIX = ".toml"
@@ -24,7 +24,7 @@ class UnknownFragmentError(KbError):
         self.name = name
         self.known = tuple(known)
         self.searched = tuple(searched)
-        places = ", ".join(str(place) for place in searched) or "no directory"
+        places = ", ".join(map(show_place, searched)) or "no directory"
         names = ", ".join(known) or "none"
         super().__init__(
             f"unknown config fragment {name!r}; there are: {names} (in {places})"

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
 from llm_kb.config_layers import topic_key
+from llm_kb.errors import show_place
 from llm_kb.topics import Config, Layer, Origin, Topic
 
 Plain: TypeAlias = "bool | int | str | list[str] | None"
@@ -136,11 +137,6 @@ def _shorten(value: Plain, workspace: Path) -> Plain:
         return [str(_shorten(item, workspace)) for item in value]
     path = Path(str(value))
     return path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else value
-
-
-def show_place(place: str | None) -> str:
-    """Return a path as it is, or as its codes where it could deceive who reads it."""
-    return place if place and place.isprintable() else ascii(place)
 
 
 def render_plain(value: Plain) -> str:

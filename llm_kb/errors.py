@@ -1,12 +1,19 @@
 """The root error and the errors that more than one module raises.
 
 Each error takes data, builds its own message and keeps the data. A message
-stands alone: what is wrong, where, and what to do.
+stands alone: what is wrong, where, and what to do. How it names a place is said
+here too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+
+def show_place(place: object) -> str:
+    """Return a path as it is, or as its codes where it could deceive who reads it."""
+    text = str(place)
+    return text if text.isprintable() else ascii(text)
 
 
 class KbError(Exception):
@@ -20,10 +27,10 @@ class ConfigError(KbError):
         self.where = where
         self.problems = tuple(problems)
         if len(self.problems) == 1:
-            message = f"{where}: {self.problems[0]}"
+            message = f"{show_place(where)}: {self.problems[0]}"
         else:
             lines = "".join(f"\n  - {problem}" for problem in self.problems)
-            message = f"{where}: {len(self.problems)} problems{lines}"
+            message = f"{show_place(where)}: {len(self.problems)} problems{lines}"
         super().__init__(message)
 
 

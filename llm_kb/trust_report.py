@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from llm_kb.config_keys import Value
 from llm_kb.config_layers import LayerConfig, topic_key
-from llm_kb.config_report import render_plain, show_place
+from llm_kb.config_report import render_plain
+from llm_kb.errors import show_place
 from llm_kb.topics import Config
 
 
@@ -28,8 +29,8 @@ def render_withheld(config: Config) -> str:
     """Render what an untrusted workspace asks for and does not get, and what to do."""
     reason = "has changed since you trusted it" if config.has_lost_trust else "is not trusted"
     return (
-        f"skipped from {config.workspace_file}: {', '.join(config.withheld)}. This workspace"
-        f" {reason}: look at it with 'llm kb config', then run 'llm kb trust'."
+        f"skipped from {show_place(config.workspace_file)}: {', '.join(config.withheld)}. This"
+        f" workspace {reason}: look at it with 'llm kb config', then run 'llm kb trust'."
     )
 
 

@@ -19,6 +19,14 @@ def user_dir() -> Path:
     return Path(llm.user_dir())
 
 
+def require_cwd() -> Path:
+    """Return the current directory; say what is wrong when it was deleted."""
+    cwd = find_cwd()
+    if cwd is None:
+        raise click.ClickException("the current directory is gone; change to another one")
+    return cwd
+
+
 def current_layers() -> Layers:
     """Read the files in effect here. Raises ConfigError."""
     return read_layers(find_cwd(), user_dir=user_dir(), environ=os.environ)

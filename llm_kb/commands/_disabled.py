@@ -12,7 +12,7 @@ from dataclasses import replace
 from llm_kb.api import KnowledgeBase
 from llm_kb.config_layers import topic_key
 from llm_kb.directory import DirectoryCatalog
-from llm_kb.errors import KbError, NoMatchError
+from llm_kb.errors import KbError, NoMatchError, show_place
 from llm_kb.selection import select
 from llm_kb.topics import Config, Topic
 
@@ -49,7 +49,7 @@ def _find_setting(config: Config, error: NoMatchError) -> str | None:
     # One entry may do it alone, or several may share what the pattern matches.
     entries = [e for e in topic.disabled if not _matches(topic, (e,), error.pattern)]
     key = topic_key(topic.id, "disabled")
-    places = [o.place for o in config.origins.get(key, ()) if o.place is not None]
+    places = [show_place(o.place) for o in config.origins.get(key, ()) if o.place is not None]
     return f"{key} ({', '.join(entries or topic.disabled)}) in {', '.join(places)}"
 
 

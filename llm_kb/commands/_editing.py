@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._config import current_layers, say, user_dir
+from llm_kb.commands._config import current_layers, require_cwd, say, user_dir
 from llm_kb.config_changes import Change
 from llm_kb.config_editing import edit_config
 from llm_kb.config_files import Layers, read_layer, user_speaker, workspace_speaker
@@ -51,6 +51,7 @@ def nearest_file(*, user: bool) -> ConfigFile:
     """Return the file that a new topic goes to."""
     file = user_file() if user else workspace_file()
     if file is None:
+        require_cwd()
         raise click.ClickException(
             "there is no llm-kb.toml here or above; run 'llm kb init' first, "
             "or use --user for a topic of your own"

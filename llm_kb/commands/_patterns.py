@@ -10,7 +10,7 @@ from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.config_changes import extend_patterns, reduce_patterns
 from llm_kb.directory import DirectoryCatalog
-from llm_kb.errors import ConfigError
+from llm_kb.errors import ConfigError, show_place
 from llm_kb.inspection import disables_any
 from llm_kb.patterns import parse_pattern
 from llm_kb.selection import find_near, select
@@ -27,7 +27,7 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
     key = f"kb.topic.{topic}.{name}"
     now = file.layer.settings[key].value
     held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"
-    say(f"{key} in {file.path} now holds: {held}")
+    say(f"{key} in {show_place(file.path)} now holds: {held}")
     for pattern, near in [] if remove else _find_unmatched(topic, name, wanted):
         hint = f"; did you mean: {', '.join(near)}" if near else ""
         say(f"llm-kb: {pattern!r} matches nothing in topic {topic!r} yet{hint}")

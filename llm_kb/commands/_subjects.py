@@ -11,7 +11,7 @@ import click
 
 from llm_kb.commands._config import current_config
 from llm_kb.directory import DirectoryCatalog
-from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
+from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.selection import find_near
 from llm_kb.terminal import has_terminal
 from llm_kb.topics import Topic
@@ -62,7 +62,9 @@ def open_editor(path: Path) -> None:
     """Open a file in $VISUAL, $EDITOR or what the system has, and wait for it."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor and not has_terminal():
-        raise click.ClickException(f"there is no terminal to edit on; the file is {path}")
+        raise click.ClickException(
+            f"there is no terminal to edit on; the file is {show_place(path)}"
+        )
     # Not `click.edit`: some of its versions pass the name through a shell.
     try:
         command = shlex.split(editor or ("notepad" if os.name == "nt" else "vi"))

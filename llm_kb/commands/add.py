@@ -11,6 +11,7 @@ from llm_kb.commands._config import say
 from llm_kb.commands._editing import edit_file, nearest_file
 from llm_kb.commands._errors import kb_errors
 from llm_kb.config_changes import define_topic
+from llm_kb.errors import show_place
 from llm_kb.topics import Layout
 from llm_kb.workspace import find_cwd
 
@@ -61,9 +62,9 @@ def add(
     }
     given = {name: value for name, value in fields.items() if value is not None}
     edit_file(file, lambda document: define_topic(document, topic, given))
-    say(f"added topic {topic} to {file.path}")
+    say(f"added topic {topic} to {show_place(file.path)}")
     if not os.path.isdir(place):  # noqa: PTH112 - it never raises, however long the name
-        say(f"{place} is not there yet; 'llm kb new {topic}/SLUG' makes it")
+        say(f"{show_place(place)} is not there yet; 'llm kb new {topic}/SLUG' makes it")
 
 
 def _name_directory(place: Path, root: Path | None) -> str:

@@ -10,6 +10,7 @@ from llm_kb.commands._config import current_config, say
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.config_report import list_values, render_values
+from llm_kb.errors import show_place
 
 
 @click.command()
@@ -35,4 +36,4 @@ def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> 
     else:
         click.echo(render_values(values, effective.workspace))
     for key in effective.withheld:
-        say(f"llm-kb: {key} in {effective.workspace_file} waits for 'llm kb trust'")
+        say(f"llm-kb: {key} in {show_place(effective.workspace_file)} waits for 'llm kb trust'")

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from llm_kb.atomic import create_file
-from llm_kb.commands._config import say, user_dir
+from llm_kb.commands._config import require_cwd, say, user_dir
 from llm_kb.commands._errors import kb_errors
+from llm_kb.errors import show_place
 from llm_kb.proposals import propose_topics, render_user, render_workspace
-from llm_kb.workspace import VARIABLE, WORKSPACE_FILES, find_cwd, user_config_path
+from llm_kb.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
 
 
 @click.command()
@@ -31,9 +32,7 @@ def init(user: bool) -> None:
     if user:
         _create(user_config_path(user_dir()), render_user())
         return
-    root = find_cwd()
-    if root is None:
-        raise click.ClickException("the current directory is gone; change to another one")
+    root = require_cwd()
     for name in WORKSPACE_FILES:
         _refuse_existing(root / name)
     proposals = propose_topics(root)
@@ -48,7 +47,7 @@ def init(user: bool) -> None:
 
 def _refuse_existing(path: Path) -> None:
     if path.exists() or path.is_symlink():
-        raise click.ClickException(f"{path} exists already and is left as it is")
+        raise click.ClickException(f"{show_place(path)} exists already and is left as it is")
 
 
 def _create(path: Path, text: str) -> None:
@@ -56,4 +55,4 @@ def _create(path: Path, text: str) -> None:
         create_file(path, text.encode())
     except FileExistsError:
         _refuse_existing(path)
-    say(f"wrote {path}")
+    say(f"wrote {show_place(path)}")

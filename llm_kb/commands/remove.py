@@ -10,6 +10,7 @@ from llm_kb.commands._confirm import confirm
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.config_changes import drop_topic
+from llm_kb.errors import show_place
 
 
 @click.command()
@@ -25,6 +26,6 @@ def remove(topic: str, yes: bool) -> None:
         llm kb remove project -y
     """
     file = file_of_topic(topic)
-    confirm(f"Remove topic {topic} from {file.path}?", yes=yes)
+    confirm(f"Remove topic {topic} from {show_place(file.path)}?", yes=yes)
     edit_file(file, lambda document: drop_topic(document, topic))
-    say(f"removed topic {topic} from {file.path}; its files are where they were")
+    say(f"removed topic {topic} from {show_place(file.path)}; its files are where they were")

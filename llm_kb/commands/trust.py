@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import current_layers, say, user_dir
+from llm_kb.commands._config import current_layers, require_cwd, say, user_dir
 from llm_kb.commands._confirm import confirm
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._trust import say_corrupt
 from llm_kb.config_files import Layers
+from llm_kb.errors import show_place
 from llm_kb.trust import is_trusted, read_trust, trust_path
 from llm_kb.trust import trust as record_trust
 from llm_kb.trust_report import render_request
@@ -42,11 +43,12 @@ def trust(yes: bool, list_: bool, json_: bool) -> None:
         return
     layers = current_layers()
     if layers.file is None:
+        require_cwd()
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
     if not layers.withheld:
-        say(f"nothing in {layers.file.path} needs trust")
+        say(f"nothing in {show_place(layers.file.path)} needs trust")
     elif is_trusted(layers.file.path, layers.digest, user_dir()):
-        say(f"{layers.file.path} is trusted already")
+        say(f"{show_place(layers.file.path)} is trusted already")
     else:
         _ask_and_record(layers, layers.file.path, yes=yes)
 
@@ -57,8 +59,9 @@ def _ask_and_record(layers: Layers, file: Path, *, yes: bool) -> None:
     confirm("Trust it?", yes=yes)
     before = record_trust(file, layers.digest, user_dir())
     if before.is_corrupt:
-        say(f"{trust_path(user_dir())} made no sense and was replaced; what it held is forgotten")
-    say(f"trusted {file}")
+        record = show_place(trust_path(user_dir()))
+        say(f"{record} made no sense and was replaced; what it held is forgotten")
+    say(f"trusted {show_place(file)}")
 
 
 def _list(json_: bool) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import say, user_dir
+from llm_kb.commands._config import require_cwd, say, user_dir
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._trust import say_corrupt
+from llm_kb.errors import show_place
 from llm_kb.trust import read_trust
 from llm_kb.trust import untrust as withdraw_trust
 from llm_kb.workspace import find_cwd, find_workspace
@@ -31,15 +32,16 @@ def untrust(file: Path | None) -> None:
     if file is None:
         workspace = find_workspace(find_cwd(), os.environ, user_dir=user_dir())
         if workspace is None:
+            require_cwd()
             raise click.ClickException("there is no workspace here; name the FILE to untrust")
         file = workspace.path
     say_corrupt(read_trust(user_dir()))
     spellings = _spell((find_cwd() or Path("/")) / file)
     withdrawn = [path for path in spellings if withdraw_trust(path, user_dir())]
     for path in withdrawn:
-        say(f"{path} is no longer trusted")
+        say(f"{show_place(path)} is no longer trusted")
     if not withdrawn:
-        say(f"{spellings[0]} was not trusted")
+        say(f"{show_place(spellings[0])} was not trusted")
 
 
 def _spell(file: Path) -> list[Path]:

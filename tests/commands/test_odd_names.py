@@ -43,6 +43,62 @@ def test_the_configuration_is_shown_with_codes(workspace: Path, run_llm: RunLlm)
     assert result.stdout.endswith(f"\n# workspace: {str(workspace / 'llm-kb.toml')!a}\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        pytest.param("a\nb", "a\\nb", id="line feed"),
+        pytest.param("a\u202eb", "a\\u202eb", id="turned around"),
+        pytest.param("a\x1b[2Jb", "a\\x1b[2Jb", id="escape sequence"),
+        pytest.param(NO_TEXT, "a\\udcffb", id="no text"),
+    ],
+)
+def test_messages_name_places_with_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm, name: str, shown: str
+) -> None:
+    """Each message is one line of what a terminal can show, wherever the workspace is."""
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
+    monkeypatch.setenv("EDITOR", "")
+    file = f"'{tmp_path}/{shown}/llm-kb.toml'"
+
+    def said(*args: str) -> str:
+        return run_llm(["kb", *args]).stderr
+
+    assert said("init").splitlines()[0] == f"wrote {file}"
+    assert said("init") == f"Error: {file} exists already and is left as it is\n"
+    assert said("trust") == f"nothing in {file} needs trust\n"
+    assert said("add", "p", "kb") == (
+        f"added topic p to {file}\n"
+        f"'{tmp_path}/{shown}/kb' is not there yet; 'llm kb new p/SLUG' makes it\n"
+    )
+    assert said("learned", "p", "x").startswith(f"kb.topic.p.learned in {file} now holds: x\n")
+    said("new", "p/x")
+    edit = f"Error: there is no terminal to edit on; the file is '{tmp_path}/{shown}/kb/x.md'\n"
+    assert said("edit", "p/x") == edit
+    said("disable", "p", "x")
+    disabled = f"is disabled by kb.topic.p.disabled (x) in {file}\n"
+    assert said("show", "p/x").endswith(disabled)
+    assert said("list", "--kb-cfg", "nope") == (
+        f"Error: unknown config fragment 'nope'; there are: none (in '{tmp_path}/{shown}"
+        "/.llm/config.d')\n"
+    )
+    assert said("remove", "p") == (
+        f"Error: Remove topic p from {file}? There is no terminal to ask on: use -y to say yes\n"
+    )
+    assert said("remove", "p", "-y") == (
+        f"removed topic p from {file}; its files are where they were\n"
+    )
+    (tmp_path / name / "llm-kb.toml").write_text("[kb]\nauto = true\n")
+    assert said("config") == f"llm-kb: kb.auto in {file} waits for 'llm kb trust'\n"
+    assert said("prompt").startswith(f"llm-kb: skipped from {file}: kb.auto. ")
+    assert said("trust", "-y").endswith(f"\ntrusted {file}\n")
+    assert said("trust") == f"{file} is trusted already\n"
+    assert said("untrust") == f"{file} is no longer trusted\n"
+    assert said("untrust") == f"{file} was not trusted\n"
+    (tmp_path / name / "llm-kb.toml").write_text("nope = 1\n")
+    assert said("list").startswith(f"Error: {file}: ")
+
+
 @pytest.mark.parametrize(("command", "code"), [("list", 0), ("check", 1)])
 def test_a_missing_directory_is_shown_with_codes(
     workspace: Path, run_llm: RunLlm, command: str, code: int

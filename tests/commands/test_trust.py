@@ -184,3 +184,19 @@ def test_a_directory_that_could_deceive_is_shown_as_its_code(
     monkeypatch.chdir(tmp_path / "a\u202eb")
     shown = run_llm(["kb", "trust", "-y"]).stderr.splitlines()[0]
     assert shown == f"'{tmp_path}/a\\u202eb/llm-kb.toml' asks for:"
+
+
+@pytest.mark.parametrize(
+    "args", [["trust"], ["untrust"], ["add", "p", "kb"]], ids=["trust", "untrust", "add"]
+)
+def test_a_current_directory_that_is_gone_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm, args: list[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = run_llm(["kb", *args])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: the current directory is gone; change to another one\n",
+    )
