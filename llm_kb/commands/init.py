@@ -11,7 +11,8 @@ from llm_kb.atomic import create_file
 from llm_kb.commands._config import require_cwd, say, user_dir
 from llm_kb.commands._errors import kb_errors
 from llm_kb.errors import show_place
-from llm_kb.proposals import propose_topics, render_user, render_workspace
+from llm_kb.proposal_text import render_user, render_workspace
+from llm_kb.proposals import find_passed_over, propose_topics
 from llm_kb.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
 
 
@@ -39,6 +40,8 @@ def init(user: bool) -> None:
     _create(root / "llm-kb.toml", render_workspace(proposals))
     for proposal in proposals:
         say(f"  {proposal.id}: {proposal.subjects}")
+    for place, reason in find_passed_over(root):
+        say(f"passed over {show_place(place)}, which {reason}")
     if not proposals:
         say("nothing here is a topic yet; try: llm kb add project kb/project")
     if VARIABLE in os.environ:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from llm_kb.config_files import load_config
-from llm_kb.proposals import Proposal, propose_topics
+from llm_kb.proposals import Proposal, find_passed_over, propose_topics
 from llm_kb.topics import Config, Layout
 from tests.conftest import RunLlm
 
@@ -36,8 +37,9 @@ def test_an_empty_directory_gets_a_file_that_works_at_once(
 def test_what_people_keep_becomes_topics(tmp_path: Path, user_dir: Path, run_llm: RunLlm) -> None:
     for directory in ("docs/adr", ".claude/skills/review", ".agents/skills", "kb/style", "kb/.x"):
         (tmp_path / directory).mkdir(parents=True)
-    for file in ("AGENTS.md", "CONTRIBUTING.md", "LICENSE"):
-        (tmp_path / file).touch()
+    make_files(tmp_path, "AGENTS.md", "CONTRIBUTING.md", "LICENSE", "docs/a.md", "docs/adr/b.md")
+    make_files(tmp_path, "kb/style/c.md", ".claude/skills/review/SKILL.md")
+    make_files(tmp_path, ".agents/skills/test/SKILL.md")
     assert run_llm(["kb", "init"]).stderr == (
         f"wrote {tmp_path}/llm-kb.toml\n"
         "  style: kb/style\n"
@@ -103,7 +105,8 @@ def test_what_is_no_text_is_ignored(
 def test_pictures_are_ignored_wherever_files_are_proposed(
     tmp_path: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
-    make_files(tmp_path, "kb/style/a.svg", "docs/adr/b.jpg", "docs/adr/c.md")
+    make_files(tmp_path, "kb/style/a.svg", "kb/style/a.md")
+    make_files(tmp_path, "docs/x.md", "docs/adr/b.jpg", "docs/adr/c.md")
     run_llm(["kb", "init"])
     topics = {topic.id: topic.ignore for topic in load(tmp_path, user_dir).topics}
     assert topics == {"style": ("*.svg",), "docs": ("/adr/", "*.jpg"), "decisions": ("*.jpg",)}
@@ -124,7 +127,7 @@ def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
     root, outside = tmp_path / "w", tmp_path / "outside"
     (outside / "x").mkdir(parents=True)
     (root / ".claude").mkdir(parents=True)
-    (root / ".agents" / "skills").mkdir(parents=True)
+    make_files(root, ".agents/skills/review/SKILL.md")
     (root / "docs").symlink_to(outside)
     (root / "kb").symlink_to(outside)
     (root / ".claude" / "skills").symlink_to("../.agents/skills")
@@ -137,6 +140,99 @@ def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
             layout=Layout.SKILLS,
         )
     ]
+    assert list(find_passed_over(root)) == [
+        ("kb/x", "leads out of this directory"),
+        ("docs", "leads out of this directory"),
+    ]
+
+
+def test_what_lies_in_kb_itself_is_a_topic_beside_those_of_its_directories(
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, "kb/x/a.md", "kb/top.md", "kb/sp ace/b.md", "kb/img/c.png")
+    (tmp_path / "kb" / "a.b" / "deep").mkdir(parents=True)
+    make_files(tmp_path, "kb/a.b/.gitkeep")
+    assert run_llm(["kb", "init"]).stderr == (
+        f"wrote {tmp_path}/llm-kb.toml\n"
+        "  x: kb/x\n"
+        "  project: kb\n"
+        "passed over kb/a.b, which holds no text yet\n"
+        "passed over kb/img, which holds no text yet\n"
+    )
+    topics = {topic.id: topic.ignore for topic in load(tmp_path, user_dir).topics}
+    assert topics == {"x": (), "project": ("/x/", "*.png")}
+    assert list_slugs(run_llm, "project") == ["sp ace/b", "top"]
+    assert run_llm(["kb", "check"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "topics"),
+    [
+        pytest.param(["kb/a.md"], {"project": "kb"}, id="files alone"),
+        pytest.param(["kb/x/a.md"], {"x": "kb/x"}, id="directories alone"),
+        pytest.param(["kb/sp ace/a.md"], {"project": "kb"}, id="no name is an id"),
+        pytest.param(
+            ["kb/project/a.md", "kb/b.md"], {"project": "kb/project", "kb": "kb"}, id="id taken"
+        ),
+        pytest.param(["docs/adr/a.md"], {"decisions": "docs/adr"}, id="decisions alone"),
+        pytest.param(["kb/.hidden/a.md", "docs/a.png"], {}, id="nothing to list"),
+    ],
+)
+def test_a_topic_is_proposed_where_there_is_something_to_list(
+    tmp_path: Path, names: list[str], topics: dict[str, str]
+) -> None:
+    make_files(tmp_path, *names)
+    assert {p.id: p.subjects for p in propose_topics(tmp_path)} == topics
+
+
+def list_slugs(run_llm: RunLlm, topic: str) -> list[str]:
+    return [row["slug"] for row in json.loads(run_llm(["kb", "list", topic, "--json"]).stdout)]
+
+
+@pytest.mark.parametrize(
+    ("links", "ignore", "listed"),
+    [
+        pytest.param(
+            {"AGENTS.md": "CLAUDE.md"}, ("/*", "!/CLAUDE.md"), ["CLAUDE"], id="of another name"
+        ),
+        pytest.param(
+            {"AGENTS.md": "CLAUDE.md", "CONTRIBUTING.md": "CLAUDE.md"},
+            ("/*", "!/CLAUDE.md"),
+            ["CLAUDE"],
+            id="two of one file",
+        ),
+        pytest.param(
+            {"AGENTS.md": "dev/a/one.md", "CONTRIBUTING.md": "dev/a/t[w]o.md"},
+            (
+                *("/*", "!/dev/", "/dev/*", "!/dev/a/", "/dev/a/*"),
+                *("!/dev/a/one.md", "!/dev/a/t\\[w\\]o.md"),
+            ),
+            ["dev/a/one", "dev/a/t[w]o"],
+            id="deep",
+        ),
+    ],
+)
+def test_a_guide_that_is_a_link_is_listed_once_as_what_it_leads_to(
+    tmp_path: Path,
+    run_llm: RunLlm,
+    links: dict[str, str],
+    ignore: tuple[str, ...],
+    listed: list[str],
+) -> None:
+    make_files(tmp_path, *links.values(), "README.md", "dev/other.md", "dev/a/other.md")
+    for link, target in links.items():
+        (tmp_path / link).symlink_to(target)
+    assert [proposal.ignore for proposal in propose_topics(tmp_path)] == [ignore]
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "contributing") == listed
+
+
+@pytest.mark.parametrize("target", ["../outside.md", ".claude/CLAUDE.md", "gone.md", "loop.md"])
+def test_a_guide_that_could_not_be_listed_is_not_proposed(tmp_path: Path, target: str) -> None:
+    make_files(tmp_path, "outside.md", "w/.claude/CLAUDE.md")
+    (tmp_path / "w/loop.md").symlink_to("AGENTS.md")
+    (tmp_path / "w/AGENTS.md").symlink_to(target)
+    assert propose_topics(tmp_path / "w") == []
 
 
 @pytest.mark.parametrize("name", ["llm-kb.toml", ".llm/kb.toml"])
