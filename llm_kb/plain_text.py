@@ -48,7 +48,15 @@ def visible_line(text: str) -> str:
     """Return text on one line, for people: what `one_line` would drop stands as its code."""
     if text.isprintable():
         return one_line(text)
-    return one_line("".join(_visible(c) or c.encode("unicode_escape").decode() for c in text))
+    return one_line("".join(map(_visible_or_code, text)))
+
+
+def visible_text(text: str) -> str:
+    """Return text for people, line by line: what a terminal would carry out stands as its code."""
+    return "\n".join(
+        line if line.isprintable() else "".join(map(_visible_or_code, line))
+        for line in text.splitlines()
+    )
 
 
 def shorten(text: str, limit: int) -> str:
@@ -63,3 +71,9 @@ def _visible(character: str) -> str:
     # Cc control, Cf format (bidirectional, tag characters), Cs surrogate
     hidden = unicodedata.category(character) in {"Cc", "Cf", "Cs"}
     return "" if hidden and character not in _JOINERS else character
+
+
+def _visible_or_code(character: str) -> str:
+    if character == "\t":
+        return character
+    return _visible(character) or character.encode("unicode_escape").decode()

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.plain_text import attribute, closes_tag, defuse, one_line, shorten, visible_line
+from llm_kb.plain_text import (
+    attribute,
+    closes_tag,
+    defuse,
+    one_line,
+    shorten,
+    visible_line,
+    visible_text,
+)
 
 CLOSING = re.compile(r"<\s*/\s*(subject|topic|knowledge)(?![\w.:-])", re.IGNORECASE)
 
@@ -121,3 +129,10 @@ def test_one_line_is_one_line_and_stays_as_it_is(text: str) -> None:
 )
 def test_shorten(text: str, limit: int, expected: str) -> None:
     assert shorten(text, limit) == expected
+
+
+def test_text_for_people_keeps_its_lines_and_shows_codes() -> None:
+    text = "one\r\n\ttwo  \x1b]0;title\x07\n\n  three\u202e\u200d\xa0ü\U000e0041"
+    assert visible_text(text) == (
+        "one\n\ttwo  \\x1b]0;title\\x07\n\n  three\\u202e\u200d ü\\U000e0041"
+    )

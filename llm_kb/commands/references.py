@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from textwrap import indent
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._groups import ListGroup
 from llm_kb.commands._references import complete_reference, count, current_library
 from llm_kb.commands.references_fetch import approve, create, pending, refresh
-from llm_kb.plain_text import one_line
+from llm_kb.plain_text import one_line, visible_line, visible_text
 from llm_kb.references.answers import topic_details, topic_entry
 from llm_kb.references.asking import ask
 from llm_kb.references.requests import parse_changes
@@ -224,8 +225,8 @@ def delete(topic: str, yes: bool) -> None:
 
 
 def _render_hit(hit: dict[str, Any]) -> str:
-    text = "\n".join(f"    {line}" for line in hit["text"].rstrip().split("\n"))
+    text = indent(visible_text(hit["text"].rstrip()), "    ")
     return (
-        f"{hit['topic_id']}/{hit['file']}:{hit['lines']}  {one_line(hit['title'])}\n"
+        f"{hit['topic_id']}/{visible_line(hit['file'])}:{hit['lines']}  {one_line(hit['title'])}\n"
         f"  {hit['origin']}\n{text}\n"
     )

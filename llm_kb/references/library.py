@@ -26,8 +26,9 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch_git import Repositories
 from llm_kb.references.fetching import Fetcher, OldTopic, Staged
-from llm_kb.references.index import discard_index, open_index, update_index
+from llm_kb.references.index import discard_index, index_path, open_index, update_index
 from llm_kb.references.outcomes import SILENT, Created, Progress, Refreshed, summarize_refresh
+from llm_kb.references.packed_vectors import discard_packed
 from llm_kb.references.pending import PendingPlans
 from llm_kb.references.plan import Plan, TopicRequest, grows_beyond
 from llm_kb.references.planning import check_limits, make_plan
@@ -204,6 +205,7 @@ class Library:
             self.store.read_text(topic_id)
             self.store.delete(topic_id)
             discard_index(self.store.directory(topic_id))
+            discard_packed(index_path(self.store.directory(topic_id)))
 
     def _carry_out(self, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
         request = plan.request

@@ -3,7 +3,7 @@
 A cold process so reads what it needs and no more: a sign bit of every number to
 choose candidates by, and the numbers to rank these exactly. The file says which
 state of the index it was made from and is made anew when that is not the present
-one.
+one, or when it is damaged.
 """
 
 from __future__ import annotations
@@ -14,14 +14,22 @@ import os
 import sys
 import time
 from array import array
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
+from zlib import crc32
 
 from llm_kb.references.index import Index
+from llm_kb.references.index_database import IndexUnusableError, translated
 
-_MAGIC = b"llm-kb vectors 1"
-_HEADER = Struct("<16s16s16sqqq")
+_MAGIC = b"llm-kb vectors 2"
+_HEADER = Struct("<16s16s16sqqqq")
+
+_ABANDONED_SECONDS = 600
+"""How old a file is that whoever was making it will not finish any more."""
+
 CAN_MAP_DIRECTLY = sys.byteorder == "little"
 """Whether numbers in the file are as this machine has them."""
 
@@ -50,6 +58,16 @@ class Packed(NamedTuple):
         return bytes(self.data[start : start + self.width * self.rows])
 
     @property
+    def checksum(self) -> int:
+        """Return the checksum of what candidates are chosen by: ids and sign bits."""
+        return crc32(self.data[_HEADER.size : self.numbers_start])
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes the whole file takes."""
+        return self.numbers_start + 4 * self.dimensions * self.rows
+
+    @property
     def numbers_start(self) -> int:
         """Return the offset of the unit vectors, which stand one after the other."""
         return _HEADER.size + (8 + self.width) * self.rows
@@ -61,22 +79,53 @@ def _width(dimensions: int) -> int:
 
 
 def open_packed(index: Index, model: str) -> Packed:
-    """Map the packed file of a model, making it anew when the index has changed since."""
+    """Map the packed file of a model, making it anew when the index has changed since.
+
+    Raises IndexUnusableError when it can be neither read nor made.
+    """
     path = packed_path(index.database, model)
-    state = index.vectors.state()
+    with translated(path):
+        packed = _map(path, model, index.vectors.state())
+        if packed is None:
+            _pack(index, model, path)
+            packed = _map(path, model)
+    if packed is None:
+        raise IndexUnusableError(path, "what was written to it is not what can be read of it")
+    return packed
+
+
+def _map(path: Path, model: str, state: tuple[bytes, int] | None = None) -> Packed | None:
+    """Map a file; None where there is none, or another one, or a damaged one."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        file = None
-    if file is None or not _is_current(file.read(_HEADER.size), model, state):
-        if file:
-            file.close()
-        _pack(index, model, path)
-        file = path.open("rb")
+        return None
     with file:
+        if os.fstat(file.fileno()).st_size < _HEADER.size:
+            return None
         # Unmapped when the last view of it is gone, which may be in a traceback.
         data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    return Packed(data, *_HEADER.unpack(data[: _HEADER.size])[4:])
+    magic, digest, *made_of, rows, dimensions, checksum = _HEADER.unpack(data[: _HEADER.size])
+    packed = Packed(data, rows, dimensions)
+    if (magic, digest) != (_MAGIC, _digest(model)) or (state and tuple(made_of) != state):
+        return None
+    is_whole = min(rows, dimensions) >= 0 and packed.size == len(data)
+    return packed if is_whole and packed.checksum == checksum else None
+
+
+def discard_packed(database: Path) -> None:
+    """Delete the packed files of an index, of whatever model, finished or not."""
+    for path in _find_packed(database):
+        path.unlink(missing_ok=True)
+
+
+def _find_packed(database: Path) -> Iterator[Path]:
+    # Not with a pattern of `glob`, which the name of a topic could be one of.
+    with suppress(FileNotFoundError):
+        for path in database.parent.iterdir():
+            start, _, rest = path.name.rpartition(".vectors")
+            if start[:-12] == f"{database.stem}." and not rest.strip(".0123456789"):
+                yield path
 
 
 def packed_path(database: Path, model: str) -> Path:
@@ -88,15 +137,9 @@ def _digest(model: str) -> bytes:
     return hashlib.blake2b(model.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _is_current(header: bytes, model: str, state: tuple[bytes, int]) -> bool:
-    """Whether a packed file is of this model and of this state of the index."""
-    if len(header) != _HEADER.size:
-        return False
-    return _HEADER.unpack(header)[:4] == (_MAGIC, _digest(model), *state)
-
-
 def _pack(index: Index, model: str, path: Path) -> None:
     """Write the packed file beside its place and move it there whole."""
+    _remove_abandoned(index.database)
     size = index.vectors.find_size(model) or 0
     width = _width(size // 4)
     # Not with `tempfile`, whose import takes longer than the rest of a search.
@@ -111,13 +154,22 @@ def _pack(index: Index, model: str, path: Path) -> None:
                     ids.append(id_)
                     bits += sign_bits(vector, width)
                     file.write(vector)
+            chosen_by = ids.tobytes() + bits
             file.seek(0)
-            file.write(_HEADER.pack(_MAGIC, _digest(model), *state, count, size // 4))
-            file.write(ids.tobytes())
-            file.write(bits)
+            head = (_MAGIC, _digest(model), *state, count, size // 4, crc32(chosen_by))
+            file.write(_HEADER.pack(*head) + chosen_by)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_abandoned(database: Path) -> None:
+    """Delete what processes that were killed were making."""
+    last = time.time() - _ABANDONED_SECONDS
+    for path in _find_packed(database):
+        with suppress(FileNotFoundError):
+            if path.suffix != ".vectors" and path.stat().st_mtime < last:
+                path.unlink()
 
 
 _SIGN = bytes(48 + (byte >> 7) for byte in range(256))

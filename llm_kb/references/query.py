@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from llm_kb.references.documents import split_identifiers
 
@@ -30,7 +31,8 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_COMPOUND = re.compile(r"[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
+# Only from the start of a word: from every character of a long one, it would take for ever.
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
 
 
 def parse_question(question: str) -> tuple[str, ...]:
@@ -42,7 +44,8 @@ def parse_question(question: str) -> tuple[str, ...]:
     """
     words = [word.casefold() for word in _WORD.findall(question)]
     kept = [word for word in words if word not in STOP_WORDS] or words
-    phrases = (" ".join(_WORD.findall(match)) for match in _COMPOUND.findall(question))
+    compounds = islice(_COMPOUND.finditer(question), MAX_WORDS)
+    phrases = (" ".join(_WORD.findall(match[0])) for match in compounds)
     humps = _WORD.findall(split_identifiers(question))
     terms = [
         *kept,

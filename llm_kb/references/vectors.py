@@ -109,14 +109,11 @@ def rank_by_vector(index: Index, model: str, vector: Sequence[float], limit: int
     if not query or known is None:
         return []
     _check_dimensions(model, [query], known)
-    numbers = array("f", query)
-    if not CAN_MAP_DIRECTLY:
-        numbers.byteswap()
     packed = open_packed(index, model)
     if not packed.rows:
         return []
     rank = _rank_with_numpy if _use_numpy(packed) else _rank
-    return rank(packed, numbers, limit)
+    return rank(packed, query, limit)
 
 
 def _use_numpy(packed: Packed) -> bool:
@@ -126,9 +123,9 @@ def _use_numpy(packed: Packed) -> bool:
     return packed.rows * packed.dimensions >= NUMPY_FROM and find_spec("numpy") is not None
 
 
-def _rank(packed: Packed, query: array[float], limit: int) -> list[int]:
+def _rank(packed: Packed, query: bytes, limit: int) -> list[int]:
     """Choose candidates by the sign bits that differ, and rank them by the exact cosine."""
-    signs = int.from_bytes(sign_bits(query.tobytes(), packed.width), "big")
+    signs = int.from_bytes(sign_bits(query, packed.width), "big")
     read = int.from_bytes
     distances = [
         (read(bits, "big") ^ signs).bit_count()
@@ -137,9 +134,9 @@ def _rank(packed: Packed, query: array[float], limit: int) -> list[int]:
     furthest = find_furthest(distances, max(CANDIDATES, limit))
     rows = [row for row, distance in enumerate(distances) if distance <= furthest]
     # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
-    wanted = tuple(query)
     # Without a byte order, Struct copies; with one, it puts each number together.
     read_row = Struct(f"{'' if CAN_MAP_DIRECTLY else '<'}{packed.dimensions}f").unpack_from
+    wanted = read_row(query)
     start, size, ids = packed.numbers_start, 4 * packed.dimensions, packed.ids
     scored = [
         (math.dist(read_row(packed.data, start + size * row), wanted), ids[row]) for row in rows
@@ -158,7 +155,7 @@ def find_furthest(distances: Sequence[int], wanted: int) -> int:
     return furthest
 
 
-def _rank_with_numpy(packed: Packed, query: array[float], limit: int) -> list[int]:
+def _rank_with_numpy(packed: Packed, query: bytes, limit: int) -> list[int]:
     """Rank all vectors by their exact cosine."""
     import numpy as np  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an extra, and slow
 

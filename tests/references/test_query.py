@@ -85,3 +85,16 @@ def test_no_question_is_a_syntax_error(question: str, frequency: int) -> None:
     if match is not None:
         assert connection.execute("SELECT * FROM t WHERE t MATCH ?", (match,)).fetchall() == []
     connection.close()
+
+
+@pytest.mark.parametrize("unit", ["字", "a", "a_", "_", "x.y"])
+def test_a_long_question_is_parsed_in_time(unit: str) -> None:
+    """In a time that grows with its square, this would take minutes."""
+    terms = parse_question(f"{unit * 30_000} walrus")
+    assert "walrus" in terms
+    assert len(terms) <= 6
+
+
+def test_of_very_many_identifiers_some_are_phrases() -> None:
+    terms = parse_question(" ".join(f"get_{number}" for number in range(1000)))
+    assert sum(" " in term for term in terms) == MAX_WORDS

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import sqrt
 from operator import mul
 from pathlib import Path
@@ -13,7 +15,8 @@ import pytest
 
 from llm_kb.references import vectors
 from llm_kb.references.index import Index, open_index
-from llm_kb.references.packed_vectors import packed_path
+from llm_kb.references.index_database import IndexUnusableError
+from llm_kb.references.packed_vectors import discard_packed, packed_path
 from llm_kb.references.vectors import (
     EmbeddingError,
     find_furthest,
@@ -156,13 +159,56 @@ def test_the_packed_file_follows_the_index(index: Index, topic: Path) -> None:
     assert packed_path(index.database, "m").read_bytes() != before
 
 
-@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 5000], ids=["empty", "short", "other"])
-def test_a_damaged_packed_file_is_made_anew(index: Index, damage: bytes) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda data: b"", id="empty"),
+        pytest.param(lambda data: b"short", id="short"),
+        pytest.param(lambda data: b"x" * 5000, id="other"),
+        pytest.param(lambda data: data[: len(data) // 2], id="half"),
+        pytest.param(lambda data: data[:-1], id="a byte short"),
+        pytest.param(lambda data: data + b"x", id="a byte long"),
+        pytest.param(lambda data: data[:80] + bytes(len(data) - 80), id="zeros"),
+        pytest.param(lambda data: data[:64] + bytes([255] * 8) + data[72:], id="negative"),
+    ],
+)
+def test_a_damaged_packed_file_is_made_anew(index: Index, damage: Callable[[bytes], bytes]) -> None:
     model = HashingModel()
     update_vectors(index, "m", model)
-    packed_path(index.database, "m").write_bytes(damage)
+    assert nearest(index, model, "otter lives") == "otter.md"
+    path = packed_path(index.database, "m")
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
 
     assert nearest(index, model, "otter lives") == "otter.md"
+    assert path.read_bytes() == whole
+
+
+def test_a_packed_file_that_cannot_be_made_is_an_error_that_names_it(index: Index) -> None:
+    model = HashingModel()
+    update_vectors(index, "m", model)
+    path = packed_path(index.database, "m")
+    path.mkdir()
+
+    with pytest.raises(IndexUnusableError, match=re.escape(str(path))):
+        nearest(index, model, "otter lives")
+
+
+def test_nothing_of_packed_files_is_left(index: Index) -> None:
+    model = HashingModel()
+    update_vectors(index, "m", model)
+    path = packed_path(index.database, "m")
+    abandoned, in_the_making = (path.with_name(f"{path.name}.{pid}.1") for pid in (1, 2))
+    abandoned.write_bytes(b"")
+    os.utime(abandoned, (1, 1))
+    in_the_making.write_bytes(b"")
+    other = path.with_name("topic-other.0123456789ab.vectors")
+    other.write_bytes(b"")
+
+    nearest(index, model, "otter lives")
+    assert (path.exists(), abandoned.exists(), in_the_making.exists()) == (True, False, True)
+    discard_packed(index.database)
+    assert [p.name for p in path.parent.iterdir() if ".vectors" in p.name] == [other.name]
 
 
 def test_a_packed_file_of_an_index_that_was_rebuilt_is_not_used(topic: Path) -> None:
