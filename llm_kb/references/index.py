@@ -19,7 +19,7 @@ from llm_kb.references.index_vectors import VectorTable
 from llm_kb.references.index_writing import write_batches
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
+    from llm_kb.references.index_database import Connection
 
 WEIGHTS = (2.0, 1.0, 1.0, 0.5)
 """What a match counts in a chunk's heading, its path and title, its text, and the

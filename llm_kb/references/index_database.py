@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
+from typing import Any
 
 from llm_kb.errors import KbError
 
@@ -76,7 +78,24 @@ class DamageError(IndexUnusableError):
     """A database that is damaged or of another version: to be discarded and rebuilt."""
 
 
-def connect(database: Path) -> sqlite3.Connection:
+class Connection(sqlite3.Connection):
+    """A connection that another thread may use (see index_writing).
+
+    SQLite crashes when a connection is closed under a statement that runs.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.in_use = RLock()
+        """Held by whoever uses it while another thread could close it."""
+
+    def close(self) -> None:
+        """Close it when nobody uses it any more; if waiting is interrupted, not at all."""
+        with self.in_use:
+            super().close()
+
+
+def connect(database: Path) -> Connection:
     """Open a database in this schema, creating it as needed.
 
     Raises DamageError when it is something else, IndexUnusableError when it can
@@ -85,7 +104,7 @@ def connect(database: Path) -> sqlite3.Connection:
     with translated(database):
         database.parent.mkdir(parents=True, exist_ok=True)
         # Used by one thread at a time, but not always by the same (see index_writing).
-        connection = sqlite3.connect(
+        connection = Connection(
             database, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
         )
         try:

@@ -11,7 +11,7 @@ from llm_kb.references.index_database import note_change, undone_on_error
 from llm_kb.references.index_files import read_file
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
+    from llm_kb.references.index_database import Connection
 
 
 class Known(NamedTuple):
@@ -114,7 +114,7 @@ class DocumentTable:
 
     def finish(self) -> None:
         """Give what was begun to full-text search, in one statement, and commit it."""
-        with undone_on_error(self._connection):
+        with self._connection.in_use, undone_on_error(self._connection):
             self._connection.execute(
                 "INSERT INTO chunks_fts (rowid, heading, context, text, parts)"
                 " SELECT new.id, heading || ' ' || heading_parts, path || ' ' || title, text, parts"
@@ -123,6 +123,10 @@ class DocumentTable:
             )
             self._connection.execute("DELETE FROM temp.new")
             self._connection.execute("COMMIT")
+
+    def interrupt(self) -> None:
+        """Make `finish`, running in another thread, undo what was begun; nothing if none runs."""
+        self._connection.interrupt()
 
     def _settle(self, document: Prepared, row: tuple[int, bytes] | None) -> Prepared:
         """Prepare a document again where another process has indexed another content since."""

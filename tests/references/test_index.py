@@ -342,6 +342,45 @@ def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
     assert update_index(topic) == IndexReport(documents=2, chunks=2, added=1)
 
 
+INTERRUPTED = """
+import signal
+import sys
+from pathlib import Path
+from llm_kb.references.index import update_index
+try:
+    update_index(Path(sys.argv[1]), progress=lambda done, total: print(done, flush=True))
+except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit("interrupted")
+"""
+
+
+@pytest.mark.parametrize("pauses", [(0.05,), (0.05, 0.05), (0.0, 0.01)])
+def test_interruptions_while_the_index_is_written_leave_an_index_to_go_on_with(
+    topic: Path, pauses: tuple[float, ...]
+) -> None:
+    fill(topic, 500)
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, topic],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "502\n"
+    for pause in pauses:
+        time.sleep(pause)
+        process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+
+    # Of a crash, or of an interruption nobody caught, it would be negative.
+    assert (process.returncode, error) == (1, "interrupted\n")
+    with open_index(topic) as index:
+        # One interruption keeps what was begun; one more may give it up, but all of it.
+        assert index.count_chunks() in ({10_002} if len(pauses) == 1 else {0, 10_002})
+    assert update_index(topic).chunks == 10_002
+
+
 def test_processes_at_once_index_everything_once(topic: Path) -> None:
     fill(topic, 300)
 

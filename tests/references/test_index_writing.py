@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.index_database import connect
+from llm_kb.references.index_database import Connection, connect
 from llm_kb.references.index_documents import DocumentTable, Prepared, prepare
 from llm_kb.references.index_writing import write_batches
 
@@ -25,7 +25,7 @@ def topic(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def connection(tmp_path: Path) -> Iterator[Connection]:
     with closing(connect(tmp_path / ".index" / "x.sqlite3")) as connection:
         yield connection
 
@@ -36,14 +36,14 @@ def batches(topic: Path) -> Iterator[list[Prepared]]:
         yield [prepare(topic, name)]
 
 
-def indexed(connection: sqlite3.Connection) -> tuple[list[str], int]:
+def indexed(connection: Connection) -> tuple[list[str], int]:
     """Return the paths in the index, and in how many chunks full-text search finds a word."""
     paths = [path for (path,) in connection.execute("SELECT path FROM documents ORDER BY id")]
     found = connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'walrus'")
     return paths, found.fetchone()[0]
 
 
-def test_every_batch_is_written_in_order(topic: Path, connection: sqlite3.Connection) -> None:
+def test_every_batch_is_written_in_order(topic: Path, connection: Connection) -> None:
     table = DocumentTable(topic, connection)
 
     assert list(write_batches(table, batches(topic))) == [(1, [True])] * 3
@@ -51,7 +51,7 @@ def test_every_batch_is_written_in_order(topic: Path, connection: sqlite3.Connec
     assert list(write_batches(table, batches(topic))) == [(1, [])] * 3
 
 
-def test_an_interruption_keeps_what_was_begun(topic: Path, connection: sqlite3.Connection) -> None:
+def test_an_interruption_keeps_what_was_begun(topic: Path, connection: Connection) -> None:
     def interrupted() -> Iterator[list[Prepared]]:
         yield next(batches(topic))
         raise KeyboardInterrupt
@@ -65,7 +65,7 @@ def test_an_interruption_keeps_what_was_begun(topic: Path, connection: sqlite3.C
 
 
 def test_what_fails_in_the_background_is_raised_and_undone(
-    topic: Path, connection: sqlite3.Connection
+    topic: Path, connection: Connection
 ) -> None:
     connection.execute("DROP TABLE chunks_fts")
 
@@ -75,3 +75,58 @@ def test_what_fails_in_the_background_is_raised_and_undone(
     assert threading.active_count() == 1
     assert not connection.in_transaction
     assert connection.execute("SELECT count(*) FROM documents").fetchone() == (0,)
+
+
+def test_where_no_thread_can_be_started_everything_is_written_all_the_same(
+    topic: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    assert (
+        list(write_batches(DocumentTable(topic, connection), batches(topic))) == [(1, [True])] * 3
+    )
+    assert indexed(connection) == (NAMES, 3)
+
+
+def test_where_no_thread_can_be_started_an_interruption_keeps_what_was_begun(
+    topic: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    written = write_batches(DocumentTable(topic, connection), batches(topic))
+    next(written)
+    written.close()
+
+    assert not connection.in_transaction
+    assert indexed(connection) == (NAMES[:1], 1)
+
+
+def test_a_connection_is_not_closed_while_another_thread_uses_it(connection: Connection) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    rows = []
+
+    def use() -> None:
+        with connection.in_use:
+            begun.set()
+            go_on.wait()
+            rows.extend(connection.execute("SELECT 1").fetchall())
+
+    user = threading.Thread(target=use)
+    closer = threading.Thread(target=connection.close)
+    user.start()
+    begun.wait()
+    closer.start()
+    closer.join(timeout=0.1)
+    assert closer.is_alive()
+    go_on.set()
+    user.join()
+    closer.join()
+
+    assert rows == [(1,)]
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
