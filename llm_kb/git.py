@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from llm_kb.errors import KbError
 
@@ -156,17 +157,76 @@ def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
 
     git is stopped as soon as the limit is reached, so its output may be of any size.
     """
-    with _start(args, cwd) as process:
-        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-        assert process.stderr is not None  # noqa: S101
-        data = process.stdout.read(limit + 1)
+    with _Reader(*args, cwd=cwd) as reader:
+        data = reader.stdout.read(limit + 1)
         if len(data) > limit:
-            process.kill()
             return data[:limit], True
-        said = process.stderr.read()
-    if process.returncode:
-        raise GitError(args, process.returncode, said.decode(errors="replace"))
+        reader.check()
     return data, False
+
+
+_MAX_SAID = 4096
+"""How much of what git says of its failure is passed on."""
+
+
+class _Reader:
+    """A git that is read from while it runs, and stopped when we are done.
+
+    What it says besides goes into a file. Nobody reads it before the end, and a pipe
+    would stop git once it is full: anyone can publish what git warns of a thousand times.
+    """
+
+    def __init__(self, *args: str, cwd: Path, settings: Sequence[str] = ()) -> None:
+        self.directory = cwd
+        self._args = args
+        options = [word for setting in settings for word in ("-c", setting)]
+        self._said = _open_said(args)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - a list, no shell
+                ["git", *options, *args],  # noqa: S607 - the user's git
+                cwd=cwd,
+                env=git_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+            )
+        except OSError as error:
+            self._said.close()
+            raise _not_started(args, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._said, self._process:  # closes the pipes and waits for its end
+            # It has nothing to finish, and might wait for the reader of half an answer.
+            self._process.kill()
+
+    @property
+    def stdout(self) -> IO[bytes]:
+        """What git prints."""
+        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+        return self._process.stdout
+
+    def check(self) -> None:
+        """Wait for git to end; raise GitError when it failed."""
+        failure = self._end()
+        if failure.code:
+            raise failure
+
+    def _end(self) -> GitError:
+        self._process.communicate()
+        size = self._said.seek(0, os.SEEK_END)
+        self._said.seek(max(0, size - _MAX_SAID))  # why it gave up is said last
+        said = self._said.read().decode(errors="replace")
+        return GitError(self._args, self._process.returncode, said)
+
+
+def _open_said(args: Sequence[str]) -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile(buffering=0)
+    except OSError as error:
+        raise GitError(args, 126, f"no temporary file can be made: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,20 +245,12 @@ _IDS_AT_ONCE = 50
 _CHUNK = 65536
 
 
-class ObjectReader:
+class ObjectReader(_Reader):
     """Reads the objects of one repository through a single git process."""
 
     def __init__(self, cwd: Path) -> None:
-        self._args = ("cat-file", "--batch")
-        self._process = _start(self._args, cwd)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process:  # closes its pipes and waits for its end
-            # It has nothing to finish, and might wait for the reader of half an answer.
-            self._process.kill()
+        # A name that is both an id and a branch needs no warning: most are read for us.
+        super().__init__("cat-file", "--batch", cwd=cwd, settings=["core.warnAmbiguousRefs=false"])
 
     def read(self, name: str) -> GitObject | None:
         """Return the object of this name, in any notation of git's; None without one."""
@@ -221,14 +273,13 @@ class ObjectReader:
             stdin.write("".join(f"{name}\n" for name in names).encode())
             stdin.flush()
         except BrokenPipeError:
-            raise self._fail() from None  # what git printed says more than the pipe
+            raise self._end() from None  # what git printed says more than the pipe
 
     def _receive(self) -> GitObject | None:
-        stdout = self._process.stdout
-        assert stdout is not None  # noqa: S101 - a pipe was asked for
+        stdout = self.stdout
         header = stdout.readline()
         if not header:
-            raise self._fail()
+            raise self._end()
         # "<id> <type> <size>", or the name we gave and "missing" or "ambiguous"
         words = header.split()
         if len(words) != 3 or words[2] == b"missing" or not words[2].isdigit():
@@ -237,53 +288,21 @@ class ObjectReader:
         stdout.read(1)  # the line's end
         return GitObject(id=words[0].decode(), type=words[1].decode(), data=data)
 
-    def _fail(self) -> GitError:
-        said = self._process.communicate()[1]
-        return GitError(self._args, self._process.returncode, said.decode(errors="replace"))
 
-
-class FieldReader:
+class FieldReader(_Reader):
     """Reads what git prints, `-z`, while git goes on; it is stopped when we are done.
 
     git is ahead by what a pipe holds, so a history of any length costs what is read of it.
     """
 
-    def __init__(self, *args: str, cwd: Path) -> None:
-        self._args = args
-        self._process = _start(args, cwd)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process:  # closes its pipes and waits for its end
-            self._process.kill()
-
     def read_fields(self) -> Iterator[bytes]:
         """Yield what stands before each NUL; raise GitError when git failed."""
-        stdout = self._process.stdout
-        assert stdout is not None  # noqa: S101 - a pipe was asked for
+        stdout = self.stdout.fileno()
         begun = b""
-        while chunk := os.read(stdout.fileno(), _CHUNK):
+        while chunk := os.read(stdout, _CHUNK):
             *fields, begun = (begun + chunk).split(b"\0")
             yield from fields
-        said = self._process.communicate()[1]
-        if self._process.returncode:
-            raise GitError(self._args, self._process.returncode, said.decode(errors="replace"))
-
-
-def _start(args: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(  # noqa: S603 - a list, no shell
-            ["git", *args],  # noqa: S607 - the user's git
-            cwd=cwd,
-            env=git_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    except OSError as error:
-        raise _not_started(args, error) from error
+        self.check()
 
 
 def _not_started(args: Sequence[str], error: OSError) -> GitError:

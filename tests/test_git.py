@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,40 @@ def test_a_command_that_fails_has_its_fields_read_first(repo: Repo) -> None:
         assert next(fields) == b"a"
         with pytest.raises(GitError, match="git -c failed: oh no"):
             next(fields)
+
+
+TALKATIVE = "!head --bytes=1000000 /dev/zero | tr '\\0' w >&2; printf 'a\\0'"
+
+
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("; echo oh no >&2; exit 3", 3)])
+def test_a_command_may_say_more_than_a_pipe_holds(repo: Repo, end: str, code: int) -> None:
+    command = ("-c", f"alias.talk={TALKATIVE}{end}", "talk")
+    with FieldReader(*command, cwd=repo.path) as reader:
+        fields = reader.read_fields()
+        assert next(fields) == b"a"
+        if code:
+            with pytest.raises(GitError, match=r"w{4000}oh no$") as failed:
+                next(fields)
+            assert len(failed.value.stderr) == 4096
+            with pytest.raises(GitError, match=r"w{4000}oh no$"):
+                read_git(*command, cwd=repo.path, limit=10)
+        else:
+            assert list(fields) == []
+            assert read_git(*command, cwd=repo.path, limit=10) == (b"a\0", False)
+
+
+def test_ids_that_are_names_too_are_read_however_many(repo: Repo) -> None:
+    """By default git warns of each."""
+    name = repo.head[:12]
+    repo.git("tag", name)
+    with ObjectReader(repo.path) as reader:
+        found = [commit and commit.id for commit in reader.read_ids([name] * 3000)]
+    assert found == [repo.head] * 3000
+
+
+def test_without_a_temporary_file_the_error_says_so(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(repo.path / "gone"))
+    with pytest.raises(GitError, match="no temporary file can be made: No such file"):
+        ObjectReader(repo.path)
