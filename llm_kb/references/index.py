@@ -12,9 +12,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from llm_kb.references.index_database import DamageError, connect, discard, translated
+from llm_kb.references.index_database import (
+    DamageError,
+    TopicGoneError,
+    connect,
+    discard,
+    translated,
+)
 from llm_kb.references.index_documents import DocumentTable, Known, Prepared, prepare
-from llm_kb.references.index_files import walk_files
+from llm_kb.references.index_files import File, walk_files
 from llm_kb.references.index_vectors import VectorTable
 from llm_kb.references.index_writing import write_batches
 
@@ -67,9 +73,12 @@ def open_index(directory: Path, database: Path | None = None) -> Iterator[Index]
     """Open the index of a topic's directory, and close it after the block.
 
     The database is created, or replaced when it is damaged. It is not brought
-    up to date: call `update`. Raises IndexUnusableError.
+    up to date: call `update`. Raises IndexUnusableError, TopicGoneError being one.
     """
     database = database or index_path(directory)
+    # First, so that none is made, and left behind, for a topic that has been deleted.
+    if not directory.is_dir():
+        raise TopicGoneError(database, directory)
     try:
         connection = connect(database)
     except DamageError:
@@ -142,7 +151,7 @@ class Index:
         with translated(self.database):
             table = DocumentTable(self.directory, self._connection)
             known = table.read_known()
-            files = list(walk_files(self.directory))
+            files = self._list_files()
             gone = known.keys() - {file.path for file in files}
             changed = [
                 file.path
@@ -166,6 +175,13 @@ class Index:
             changed=outcomes.count(False),
             removed=len(gone),
         )
+
+    def _list_files(self) -> list[File]:
+        """Return the files there are. Raises TopicGoneError where there is no directory."""
+        try:
+            return list(walk_files(self.directory))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise TopicGoneError(self.database, self.directory) from error
 
     def _prepare(
         self, paths: Sequence[str], known: Mapping[str, Known]

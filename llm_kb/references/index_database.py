@@ -78,6 +78,15 @@ class DamageError(IndexUnusableError):
     """A database that is damaged or of another version: to be discarded and rebuilt."""
 
 
+class TopicGoneError(IndexUnusableError):
+    """An index of a topic that has no directory, as when it has been deleted meanwhile."""
+
+    def __init__(self, database: Path, directory: Path) -> None:
+        super().__init__(
+            database, f"the topic's directory {str(directory)!r} is not there any more"
+        )
+
+
 class Connection(sqlite3.Connection):
     """A connection that another thread may use (see index_writing).
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.references.index import Index, IndexReport, StoredChunk, with_index
+from llm_kb.references.index_database import TopicGoneError
 from llm_kb.references.query import build_match, parse_question
 from llm_kb.references.ranking import fuse, score_place, spread
 from llm_kb.references.reranking import Candidate, rerank
@@ -72,7 +73,8 @@ def search(
     """Search the topics in these directories; a topic's id is its directory's name.
 
     Every index is brought up to date with its files first. The caller leaves out
-    obsolete topics. Raises IndexUnusableError and EmbeddingError.
+    obsolete topics. One of several that has been deleted meanwhile is left out.
+    Raises IndexUnusableError and EmbeddingError.
     """
     vector = None
     if embedder and question.strip():
@@ -89,7 +91,12 @@ def search(
         return search_index(index, question, limit=limit, dense=dense), report.chunks, lacking
 
     for directory in directories:
-        found, chunks, lacking = with_index(directory, search_one)
+        try:
+            found, chunks, lacking = with_index(directory, search_one)
+        except TopicGoneError:
+            if len(directories) == 1:
+                raise
+            continue
         hits += found
         total += chunks
         missing += lacking

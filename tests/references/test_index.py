@@ -24,7 +24,7 @@ from llm_kb.references.index import (
     open_index,
     update_index,
 )
-from llm_kb.references.index_database import IndexUnusableError, connect
+from llm_kb.references.index_database import IndexUnusableError, TopicGoneError, connect
 from llm_kb.references.index_documents import DocumentTable, prepare
 from llm_kb.references.search import search
 
@@ -221,10 +221,26 @@ def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) ->
     update_index(topic)
     topic.rename(topic.with_name("gone"))
 
-    with pytest.raises(IndexUnusableError, match="No such file or directory"):
+    with pytest.raises(TopicGoneError, match="topic-x' is not there any more"):
         update_index(topic)
     topic.with_name("gone").rename(topic)
     assert update_index(topic) == IndexReport(documents=2, chunks=2)
+
+
+def test_a_topic_that_is_not_there_gets_no_index(tmp_path: Path) -> None:
+    with pytest.raises(TopicGoneError):
+        update_index(tmp_path / "topic-x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_topic_deleted_while_its_index_is_open_is_gone(topic: Path) -> None:
+    with open_index(topic) as index:
+        topic.rename(topic.with_name("gone"))
+        with pytest.raises(TopicGoneError):
+            index.update()
+        topic.write_text("a file where the directory was")
+        with pytest.raises(TopicGoneError):
+            index.update()
 
 
 # A database that is no good

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_kb.references import search as search_module
+from llm_kb.references.index_database import TopicGoneError
 from llm_kb.references.search import Embedder, Hit, SearchResult, search
 from tests.references.embedding import HashingModel
 
@@ -122,3 +123,14 @@ def test_the_legs_tell_what_the_dense_one_could_not_see(
     )
     search([zoo], "walrus", embedder=embedder)
     assert search([zoo], "walrus", embedder=embedder).legs == ("keyword", "dense")
+
+
+def test_a_topic_that_is_gone_is_left_out_unless_it_is_the_only_one(
+    zoo: Path, tmp_path: Path
+) -> None:
+    gone = tmp_path / "topic-gone"
+
+    assert search([gone, zoo], "tusks") == search([zoo], "tusks")
+    assert [path.name for path in (tmp_path / ".index").iterdir()] == ["topic-zoo.sqlite3"]
+    with pytest.raises(TopicGoneError):
+        search([gone], "tusks")
