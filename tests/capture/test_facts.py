@@ -9,7 +9,7 @@ import pytest
 from llm_kb.capture.facts import gather_facts, open_log
 from llm_kb.capture.listing import Facts
 from llm_kb.capture.tables import Anchor
-from llm_kb.git import ObjectReader
+from llm_kb.git import GitError, ObjectReader
 from tests.capture.repositories import Repo, make_empty_repo
 
 
@@ -21,7 +21,7 @@ def gather(directory: Path, *anchors: Anchor) -> list[Facts]:
     return [facts[anchor] for anchor in anchors]
 
 
-def commit_at(repo: Repo, time: int, **files: str) -> str:
+def commit_at(repo: Repo, time: int | str, **files: str) -> str:
     for name, content in files.items():
         path = repo.path / name.replace("__", "/")
         path.parent.mkdir(exist_ok=True)
@@ -31,7 +31,8 @@ def commit_at(repo: Repo, time: int, **files: str) -> str:
     parent = repo.git("rev-parse", "--verify", "--quiet", "HEAD")
     who = f"A <a@b> {time} +0100"
     raw = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nm\n"
-    commit = repo.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw)
+    command = ("hash-object", "-t", "commit", "-w", "--literally", "--stdin")
+    commit = repo.git(*command, stdin=raw)
     repo.git("update-ref", "HEAD", commit)
     return commit
 
@@ -189,3 +190,65 @@ def test_odd_scopes_do_not_exist(history: tuple[Repo, str], scope: str) -> None:
     assert gather(repo.path, (scope, first)) == [
         Facts(recorded_at=START, place_exists=False, touched=0)
     ]
+
+
+@pytest.mark.parametrize("length", [40, 10])
+def test_commits_of_one_second_are_counted(history: tuple[Repo, str], length: int) -> None:
+    """As a rebase makes them."""
+    repo, _ = history
+    ids = [commit_at(repo, START + 400, src__a=f"{number}")[:length] for number in range(9)]
+    facts = gather(repo.path, *(("src", id_) for id_ in ids))
+    assert [fact.touched for fact in facts] == [8, 7, 6, 5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("length", [40, 10])
+def test_commits_after_a_wrong_clock_are_counted(history: tuple[Repo, str], length: int) -> None:
+    repo, _ = history
+    wrong = commit_at(repo, START + 10_000, src__a="3")[:length]
+    for number in range(3):
+        commit_at(repo, START + 400 + number, src__a=f"right {number}")
+    assert gather(repo.path, ("src", wrong)) == [
+        Facts(recorded_at=START + 10_000, place_exists=True, touched=3)
+    ]
+
+
+def test_an_abbreviated_commit_is_counted_from_however_far_back(
+    history: tuple[Repo, str],
+) -> None:
+    repo, first = history
+    for number in range(120):
+        commit_at(repo, START + 400, docs__x=f"{number}")
+    facts = gather(repo.path, ("docs", first[:10]), ("src", first[:10]))
+    assert [fact.touched for fact in facts] == [122, 2]
+
+
+@pytest.mark.parametrize("time", ["notadate", "", "9" * 5000, "-5"])
+def test_a_commit_without_a_time_is_of_time_0(history: tuple[Repo, str], time: str) -> None:
+    repo, first = history
+    repo.git("checkout", "--quiet", "-b", "other", "HEAD~1")
+    other = commit_at(repo, START + 250, src__c="1")
+    repo.git("checkout", "--quiet", "-")
+    odd = commit_at(repo, time, src__a="3", docs__x="4")
+    commit_at(repo, START + 400, src__a="5")
+    anchors = [("src", odd), ("src", odd[:10]), ("src", first), ("docs", other)]
+    assert gather(repo.path, *anchors) == [
+        Facts(recorded_at=0, place_exists=True, touched=1),
+        Facts(recorded_at=0, place_exists=True, touched=1),
+        Facts(recorded_at=START, place_exists=True, touched=4),
+        Facts(recorded_at=START + 250, place_exists=True, touched=2),
+    ]
+
+
+def test_a_history_that_cannot_be_read_is_no_empty_one(history: tuple[Repo, str]) -> None:
+    repo, first = history
+    tree = repo.git("rev-parse", "HEAD~1^{tree}")
+    (repo.path / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    with pytest.raises(GitError, match=f"git log failed: fatal: unable to read tree {tree}"):
+        gather(repo.path, ("src", first))
+
+
+def test_a_branch_whose_commit_is_gone_is_no_empty_one(repo: Repo) -> None:
+    branch = repo.git("symbolic-ref", "HEAD")
+    (repo.path / ".git" / branch).write_text("f" * 40 + "\n")
+    with pytest.raises(GitError, match="git log failed: fatal: bad object HEAD"):
+        gather(repo.path, ("src", "a" * 40))
