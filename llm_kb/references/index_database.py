@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,12 @@ VERSION = 1
 
 BUSY_SECONDS = 20
 """How long to wait for another process's transaction."""
+
+ROOM_BYTES = 1_000_000
+"""A disk with less room than this is full: SQLite cannot even open an index to read it."""
+
+FULL = "the disk is full, and even a search writes to it; make room on it"
+"""Why an index cannot be used, and what to do."""
 
 CACHE_KIB = 16_000
 """Memory for pages. With SQLite's own 2 MB, a large transaction writes pages out repeatedly."""
@@ -170,7 +177,7 @@ def translated(database: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise DamageError(database, str(error)) from error
     except OSError as error:
-        raise IndexUnusableError(database, str(error)) from error
+        raise IndexUnusableError(database, _explain_disk(database) or str(error)) from error
 
 
 def _translate(database: Path, reason: str) -> Exception:
@@ -181,7 +188,28 @@ def _translate(database: Path, reason: str) -> Exception:
         reason = f"another process has held it for {BUSY_SECONDS} s; try again when it is done"
     elif "malformed" in reason or "no such" in reason or "already exists" in reason:
         return DamageError(database, reason)
+    elif "full" in reason:
+        reason = FULL
+    elif "I/O" in reason or "unable to open" in reason or "readonly" in reason:
+        reason = _explain_disk(database) or reason
     return IndexUnusableError(database, reason)
+
+
+def _explain_disk(database: Path) -> str | None:
+    """Say what keeps a file from being written where it is; None when it is not the disk."""
+    # Late: it takes some time, and only a failure needs it.
+    import shutil  # noqa: PLC0415
+
+    directory = next((path for path in database.parents if path.is_dir()), database.parent)
+    for path in (directory, database):
+        if path.exists() and not os.access(path, os.W_OK):
+            return (
+                f"{str(path)!r} is read-only, and even a search writes to it; make it writable,"
+                " or copy the references to where you can write"
+            )
+    if shutil.disk_usage(directory).free < ROOM_BYTES:
+        return FULL
+    return None
 
 
 def _ensure_schema(connection: sqlite3.Connection, database: Path) -> None:

@@ -306,6 +306,34 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(topic: Path) -> None:
         update_index(topic)
 
 
+def test_a_full_disk_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_database, "ROOM_BYTES", 2**62)
+    # What SQLite says where it cannot make room for the shared memory of a WAL.
+    with (
+        pytest.raises(IndexUnusableError, match=r"the disk is full, and .*; make room on it"),
+        index_database.translated(index_path(topic)),
+    ):
+        raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_a_read_only_disk_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root may write wherever the modes forbid it, so the system is not asked.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != topic.parent / ".index")
+    index_path(topic).mkdir(parents=True)
+
+    with pytest.raises(IndexUnusableError, match=r"\.index' is read-only, .* make it writable"):
+        update_index(topic)
+
+
+def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says(
+    topic: Path,
+) -> None:
+    index_path(topic).mkdir(parents=True)
+
+    with pytest.raises(IndexUnusableError, match="unable to open database file"):
+        update_index(topic)
+
+
 # Processes
 
 UPDATE = """
