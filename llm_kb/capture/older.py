@@ -7,6 +7,7 @@ from pathlib import Path
 from llm_kb.capture.emission import Addition, add_entry
 from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET, KNOWLEDGE_REF, Note, read_note
+from llm_kb.capture.rendering import render_count
 from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
 from llm_kb.git import ObjectReader
 
@@ -47,7 +48,8 @@ def import_older(directory: Path) -> tuple[Addition, ...]:
             store = additions[-1].store
         done.append(tuple(additions))
         count = sum(addition.is_new for addition in additions)
-        return Change(store=store, message=f"Import {count} entries") if count else None
+        said = render_count(count, "entry", "entries")
+        return Change(store=store, message=f"Import {said}") if count else None
 
     change_store(directory, decide)
     return done[-1]

@@ -72,6 +72,11 @@ def shorten_commit(provenance: str) -> str:
     return one_line(provenance)
 
 
+def render_count(count: int, one: str, many: str) -> str:
+    """Return a number and what it counts: `1 entry`, `1,200 entries`."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def _code(text: str) -> str:
     # A backtick would end the code span.
     return one_line(text).replace("`", "'")

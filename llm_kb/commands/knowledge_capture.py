@@ -15,6 +15,7 @@ from llm.models import ChainResponse
 
 from llm_kb.capture.commits import read_briefing, read_subject, resolve_commits
 from llm_kb.capture.journal import Journal
+from llm_kb.capture.rendering import render_count
 from llm_kb.capture.store import require_repository
 from llm_kb.capture_agent import Captured, capture_commits
 from llm_kb.commands._errors import kb_errors
@@ -124,10 +125,10 @@ def _run(captured: Iterator[Captured], count: int) -> None:
 
 def _echo_skipped(merges: int, seen: int) -> None:
     if merges:
-        click.echo(f"{merges} {'merge' if merges == 1 else 'merges'} left out.", err=True)
+        click.echo(f"{render_count(merges, 'merge', 'merges')} left out.", err=True)
     if seen:
-        word = "commit was" if seen == 1 else "commits were"
-        click.echo(f"{seen} {word} looked at before; --again looks again.", err=True)
+        count = render_count(seen, "commit was", "commits were")
+        click.echo(f"{count} looked at before; --again looks again.", err=True)
 
 
 def _echo_plan(directory: Path, commits: Sequence[str]) -> None:
@@ -140,7 +141,9 @@ def _echo_plan(directory: Path, commits: Sequence[str]) -> None:
         click.echo(f"{commit[:12]}  {tokens:>7,} tokens  {subject}")
         for notice in briefing.left_out:
             click.echo(f"              left out: {notice}")
-    click.echo(f"{len(commits)} commits, about {total:,} tokens; no model was called.", err=True)
+    count = render_count(len(commits), "commit", "commits")
+    cost = render_count(total, "token", "tokens")
+    click.echo(f"{count}, about {cost}; no model was called.", err=True)
 
 
 def _echo_summary(done: Sequence[Captured]) -> None:

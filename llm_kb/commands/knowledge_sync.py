@@ -6,6 +6,7 @@ import click
 
 from llm_kb.capture.emission import render_short
 from llm_kb.capture.older import import_older
+from llm_kb.capture.rendering import render_count
 from llm_kb.capture.sync import Outcome, Pull, has_store
 from llm_kb.capture.sync import pull as pull_store
 from llm_kb.capture.sync import push as push_store
@@ -96,4 +97,4 @@ def echo_pull(pulled: Pull, remote: str) -> None:
         click.echo(f"Conflict: ours {render_short(ours)}; theirs {render_short(theirs)}")
     for old, new in merge.renumbered:
         click.echo(f"Renumbered: {render_short(old)} is now {new.id}")
-    click.echo(f"{len(merge.store.entries)} entries.", err=True)
+    click.echo(f"{render_count(len(merge.store.entries), 'entry', 'entries')}.", err=True)

@@ -67,6 +67,18 @@ def test_an_id_that_is_taken_becomes_the_next_one(repo: Repo) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("left_out", "message"), [("", "Import 2 entries"), ("anti_patterns", "Import 1 entry")]
+)
+def test_the_history_of_the_note_says_how_many_came(
+    repo: Repo, left_out: str, message: str
+) -> None:
+    older = OLDER | ({left_out: []} if left_out else {})
+    repo.write_note(json.dumps(older), ANNOTATIONS_REF, CHRONICLE_TARGET)
+    import_older(repo.path)
+    assert repo.git("log", "-1", "--format=%s", KNOWLEDGE_REF) == message
+
+
 def test_without_any_nothing_happens(repo: Repo) -> None:
     assert load_older_stores(repo.path) == ()
     assert import_older(repo.path) == ()

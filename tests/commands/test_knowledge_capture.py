@@ -149,9 +149,20 @@ def test_a_dry_run_calls_no_model_and_writes_nothing(
     first, second = result.stdout.splitlines()
     assert first.split()[0::2] == [repo.head[:12], "tokens"]
     assert second == "              left out: Cargo.lock (generated)"
-    assert "no model was called" in result.stderr
+    tokens = first.split()[1]
+    assert result.stderr == f"1 commit, about {tokens} tokens; no model was called.\n"
     assert script.requests == []
     assert not (repo.path / ".git" / "llm-kb").exists()
+
+
+@pytest.mark.parametrize(("start", "said"), [("HEAD", "0 commits"), ("HEAD~2", "2 commits")])
+def test_a_dry_run_says_how_many_commits_there_are(
+    repo: Repo, run_llm: RunLlm, start: str, said: str
+) -> None:
+    repo.commit("second", a_py="x\n")
+    repo.commit("third", a_py="y\n")
+    result = run_llm([*CAPTURE, "--dry-run", f"{start}..HEAD"])
+    assert result.stderr.startswith(f"{said}, about ")
 
 
 def test_a_diff_that_talks_the_model_into_much_adds_a_bounded_number(

@@ -52,6 +52,18 @@ def test_a_round_between_two_clones(
     assert run(one, "pull") == ("", "origin: nothing new.\n")
 
 
+def test_one_entry_is_no_entries(
+    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = clones
+    monkeypatch.chdir(one.path)
+    run_llm([*KNOWLEDGE, "add", "--type", "convention", "--scope", "*", "--rule", "a"])
+    run_llm([*KNOWLEDGE, "push"])
+    monkeypatch.chdir(two.path)
+    result = run_llm([*KNOWLEDGE, "pull"])
+    assert (result.stdout, result.stderr) == ("Received: conv-1 (*): a\n", "1 entry.\n")
+
+
 def test_nothing_to_push(
     clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
