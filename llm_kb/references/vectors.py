@@ -131,7 +131,7 @@ def _rank(packed: Packed, query: bytes, limit: int) -> list[int]:
         (read(bits, "big") ^ signs).bit_count()
         for (bits,) in iter_unpack(f"{packed.width}s", packed.bits)
     ]
-    furthest = find_furthest(distances, max(CANDIDATES, limit))
+    furthest = _find_furthest(distances, max(CANDIDATES, limit))
     rows = [row for row, distance in enumerate(distances) if distance <= furthest]
     # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
     # Without a byte order, Struct copies; with one, it puts each number together.
@@ -144,7 +144,7 @@ def _rank(packed: Packed, query: bytes, limit: int) -> list[int]:
     return [id_ for _, id_ in sorted(scored)[:limit]]
 
 
-def find_furthest(distances: Sequence[int], wanted: int) -> int:
+def _find_furthest(distances: Sequence[int], wanted: int) -> int:
     """Return the distance within which as many as are wanted lie, or all."""
     counts = Counter(distances)
     furthest = 0

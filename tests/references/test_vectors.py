@@ -19,7 +19,6 @@ from llm_kb.references.index_database import IndexUnusableError
 from llm_kb.references.packed_vectors import discard_packed, packed_path
 from llm_kb.references.vectors import (
     EmbeddingError,
-    find_furthest,
     rank_by_vector,
     update_vectors,
 )
@@ -265,15 +264,42 @@ def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("distances", "wanted", "furthest"),
+    ("candidates", "limit", "found"),
     [
-        ([5, 3, 9, 3], 1, 3),
-        ([5, 3, 9, 3], 3, 5),
-        ([5, 3, 9, 3], 4, 9),
-        ([5, 3, 9, 3], 100, 9),
+        (1, 1, ["one b"]),  # of those equally far, all are compared
+        (2, 1, ["one b"]),
+        (3, 1, ["two"]),
+        (4, 1, ["three"]),
+        (100, 1, ["three"]),
+        (1, 3, ["two", "one b", "one a"]),
+        (1, 100, ["three", "two", "one b", "one a"]),
     ],
 )
-def test_as_many_candidates_as_wanted_lie_within(
-    distances: list[int], wanted: int, furthest: int
+def test_as_many_are_compared_as_candidates_are_wanted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    candidates: int,
+    limit: int,
+    found: list[str],
 ) -> None:
-    assert find_furthest(distances, wanted) == furthest
+    """Each is named by the number of its signs that are not the query's; its cosine grows too."""
+    monkeypatch.setattr(vectors, "CANDIDATES", candidates)
+    monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
+    made = {
+        "one a": [0.1, 1, 1, -0.1],
+        "one b": [1, 1, 1, -0.1],
+        "two": [1, 0.5, -0.1, -0.1],
+        "three": [1, -0.1, -0.1, -0.1],
+    }
+    directory = tmp_path / "topic-few"
+    directory.mkdir()
+    for name in made:
+        (directory / f"{name}.md").write_text(f"{name}\n")
+    with open_index(directory) as index:
+        index.update()
+        update_vectors(
+            index, "m", lambda texts: [made[text.split("\n\n")[1].strip()] for text in texts]
+        )
+        ids = rank_by_vector(index, "m", [1, 0.1, 0.1, 0.1], limit)
+        chunks = index.read_chunks(ids)
+    assert [chunks[id_].text.strip() for id_ in ids] == found
