@@ -89,12 +89,16 @@ def select_files(source: GitSource, entries: Sequence[tuple[str, GitFile]]) -> T
     wanted = [(mode, file) for mode, file in entries if source.wants(file.path)]
     regular = [file for mode, file in wanted if mode.startswith("100")]
     files = sorted((f for f in regular if is_safe_path(f.path)), key=lambda file: file.path)
-    left_out = {
-        "links": sum(mode == "120000" for mode, _ in wanted),
-        "submodules": sum(mode == "160000" for mode, _ in wanted),
-        "files with an unsafe name": len(regular) - len(files),
-    }
-    notes = [f"left out: {count:,} {what}" for what, count in left_out.items() if count]
+    left_out = (
+        ("link", "", sum(mode == "120000" for mode, _ in wanted)),
+        ("submodule", "", sum(mode == "160000" for mode, _ in wanted)),
+        ("file", " with an unsafe name", len(regular) - len(files)),
+    )
+    notes = [
+        f"left out: {count:,} {what}{'' if count == 1 else 's'}{more}"
+        for what, more, count in left_out
+        if count
+    ]
     notes += [
         f"no file matches the path {path!r}"
         for path in source.paths

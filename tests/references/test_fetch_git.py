@@ -110,7 +110,7 @@ def test_links_and_submodules_are_left_out_and_counted(
     remote.git("update-index", "--add", "--cacheinfo", f"160000,{remote.commit},sub")
     remote.git("commit", "--quiet", "-m", "submodule")
     plan = library.plan(request(GitSource(url=remote.url)))
-    assert plan.sources[0].notes == ("left out: 2 links", "left out: 1 submodules")
+    assert plan.sources[0].notes == ("left out: 2 links", "left out: 1 submodule")
     assert sorted(fetch(library, remote)) == ["README.md", "docs/guide.md", "src/frob.py"]
 
 
@@ -137,7 +137,7 @@ def test_names_that_lead_outside_or_deceive_are_left_out(path: str) -> None:
     entries = [("100644", GitFile(path=name, blob="0" * 40)) for name in (path, "good.md")]
     tree = select_files(GitSource(url="https://e.org/x"), entries)
     assert [file.path for file in tree.files] == ["good.md"]
-    assert tree.notes == ("left out: 1 files with an unsafe name",)
+    assert tree.notes == ("left out: 1 file with an unsafe name",)
 
 
 def test_a_tree_that_leads_outside_writes_nothing_there(library: Library, remote: Remote) -> None:
