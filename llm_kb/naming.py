@@ -36,6 +36,7 @@ class Rows:
         self.real_paths: dict[str, str] = {}
         """By path, that without the links on the way to its directory, where there are any."""
         self._slugs: list[str] = []
+        self._order: Sequence[str] = ()
         self._files: list[str] = []
 
     def add(self, slugs: Sequence[str], files: Sequence[str]) -> None:
@@ -45,11 +46,16 @@ class Rows:
 
     def settle(self, matches: Callable[[str], object] | None = None) -> Subjects:
         """Return the subjects in order; with `matches`, those whose slug it accepts."""
-        order = sorted(self._slugs)
+        self._order = sorted(self._slugs)
+        slugs = self._order if matches is None else list(filter(matches, self._order))
+        return Subjects(slugs, self)
+
+    @cached_property
+    def settled(self) -> Mapping[str, Sequence[Subject]]:
+        """The subjects of each slug that files share, or that the name of one of these takes."""
         # Sorted, files that share a slug are neighbours.
-        is_shared = any(map(eq, order, islice(order, 1, None)))
-        settled = self._name_shared() if is_shared else {}
-        return Subjects(order if matches is None else list(filter(matches, order)), self, settled)
+        is_shared = any(map(eq, self._order, islice(self._order, 1, None)))
+        return self._name_shared() if is_shared else {}
 
     def path(self, slug: str) -> str:
         """Return the path of the one file that has a slug."""
@@ -111,15 +117,12 @@ class Rows:
 class Subjects(Sequence[Subject]):
     """Subjects sorted by slug, each made when it is looked at."""
 
-    def __init__(
-        self, slugs: Sequence[str], rows: Rows, settled: Mapping[str, Sequence[Subject]]
-    ) -> None:
+    def __init__(self, slugs: Sequence[str], rows: Rows) -> None:
         self.slugs = slugs
         """The slug of each; one that several files share stands there several times."""
         self.hidden: AbstractSet[str] = rows.hidden
         """The slugs of hidden subjects; of one that several files share, each record tells."""
         self._rows = rows
-        self._settled = settled
 
     def __len__(self) -> int:
         return len(self.slugs)
@@ -134,14 +137,14 @@ class Subjects(Sequence[Subject]):
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self.slugs)))]
         slug = self.slugs[index]
-        settled = self._settled.get(slug)
+        settled = self._rows.settled.get(slug)
         if settled is None:
             path = self._rows.path(slug)
             return self._rows.make_subject(slug, slug, path, slug in self.hidden)
         return settled[index % len(self.slugs) - bisect_left(self.slugs, slug)]
 
     def __iter__(self) -> Iterator[Subject]:
-        files, settled, hidden = self._rows.file_by_slug, self._settled, self.hidden
+        files, settled, hidden = self._rows.file_by_slug, self._rows.settled, self.hidden
         make_subject = self._rows.make_subject
         previous = None
         for slug in self.slugs:
