@@ -89,7 +89,7 @@ class KnowledgeBase:
         for id_, (topic, catalog) in self._catalogs.items():
             asked = tuple(pattern for name, pattern in self.knowledge if name == id_)
             topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
-            learned = join_selections(self._select(id_, pattern) for pattern in topic.learned)
+            learned = join_selections(self.select(id_, pattern) for pattern in topic.learned)
             opened[id_] = OpenTopic(topic=topic, catalog=catalog, learned=learned)
         return opened
 
@@ -134,7 +134,7 @@ class KnowledgeBase:
         return tuple(
             PreloadedTopic(
                 topic=opened.topic,
-                subjects=self._preload(opened),
+                subjects=self.present(opened, opened.learned.subjects),
             )
             for opened in self.topics.values()
             if opened.learned.subjects
@@ -161,9 +161,20 @@ class KnowledgeBase:
         )
         return f"{LEARN_SENTENCE} Available topics: {names}." if names else LEARN_SENTENCE
 
-    def present(self, opened: OpenTopic, subject: Subject, limit: int | None = None) -> Presented:
-        """Read a subject, at most `limit` bytes of it, into the form a model sees."""
-        return _present(opened.catalog.read, subject, limit)
+    def present(self, opened: OpenTopic, subjects: Sequence[Subject]) -> tuple[Presented, ...]:
+        """Read subjects into the form a model sees: cut, with a notice, like single loads."""
+        most = self.config.max_result_chars
+        limit = most * BYTES_A_CHARACTER or None
+        with opened.catalog.reading() as read:
+            presented = [_present(read, subject, limit) for subject in subjects]
+        return tuple(truncate(p, most) for p in presented) if most else tuple(presented)
+
+    def select(self, topic: str, pattern: str) -> Selection:
+        """Resolve a pattern of `learned` or `-k` once: what was found is what is sent."""
+        found = self._selections.get((topic, pattern))
+        if found is None:
+            found = self._selections[topic, pattern] = select(self._catalogs[topic][1], [pattern])
+        return found
 
     def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
         for name in (*only, *(topic for topic, _ in knowledge)):
@@ -176,14 +187,7 @@ class KnowledgeBase:
                 raise NoMatchError(name, pattern, find_near(pattern, self._catalogs[name][1]))
 
     def _names_something(self, topic: str, pattern: str) -> bool:
-        return topic in self._catalogs and not self._select(topic, pattern).missing
-
-    def _select(self, topic: str, pattern: str) -> Selection:
-        """Resolve a pattern of `learned` or `-k` once: what was found is what is sent."""
-        found = self._selections.get((topic, pattern))
-        if found is None:
-            found = self._selections[topic, pattern] = select(self._catalogs[topic][1], [pattern])
-        return found
+        return topic in self._catalogs and not self.select(topic, pattern).missing
 
     def _list(self, opened: OpenTopic) -> str:
         listing = opened.catalog.list_subjects()
@@ -208,14 +212,6 @@ class KnowledgeBase:
                     answer.add(_present(read, subject, answer.read_limit))
         already = [s.name for s in selection.subjects if s.identity in preloaded]
         return answer.render(already=already, missing=missing)
-
-    def _preload(self, opened: OpenTopic) -> tuple[Presented, ...]:
-        """Present the subjects of the section: cut, with a notice, like a single load of each."""
-        most = self.config.max_result_chars
-        limit = most * BYTES_A_CHARACTER or None
-        with opened.catalog.reading() as read:
-            presented = [_present(read, s, limit) for s in opened.learned.subjects]
-        return tuple(truncate(p, most) for p in presented) if most else tuple(presented)
 
     def _with_summaries(self, opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
         with opened.catalog.reading() as read:

@@ -6,12 +6,7 @@ import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.assignments import split_knowledge
-from llm_kb.knowledge_base import OpenTopic
-from llm_kb.learn_text import BYTES_A_CHARACTER
-from llm_kb.presentation import truncate
 from llm_kb.request import SECTION, current_request
-from llm_kb.selection import select
-from llm_kb.topics import Subject
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:
@@ -23,10 +18,10 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         return _load_section(reference)
     kb = KnowledgeBase.discover(knowledge=[reference])
     topic, pattern = split_knowledge(reference)
-    opened = kb.find_topic(topic)
+    found = kb.select(topic, pattern).subjects
     return [
-        llm.Fragment(_present(kb, opened, subject), f"kb:{topic}/{subject.name}")
-        for subject in select(opened.catalog, [pattern]).subjects
+        llm.Fragment(presented.text, f"kb:{topic}/{presented.name}")
+        for presented in kb.present(kb.find_topic(topic), found)
     ]
 
 
@@ -42,13 +37,6 @@ def load_template(reference: str) -> llm.Template:
         tools=["learn"] if names_tool else None,
         system_fragments=[f"{SECTION}{topic.id}"],
     )
-
-
-def _present(kb: KnowledgeBase, opened: OpenTopic, subject: Subject) -> str:
-    """Return the text of one subject: cut, with a notice, like a single load of it."""
-    most = kb.config.max_result_chars
-    presented = kb.present(opened, subject, most * BYTES_A_CHARACTER or None)
-    return (truncate(presented, most) if most else presented).text
 
 
 def _load_section(reference: str) -> list[llm.Fragment]:
