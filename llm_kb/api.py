@@ -67,7 +67,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         )
 
     def answer_call(
-        self, topic: str = "", subjects: str | Sequence[str] | None = None, **others: object
+        self, /, topic: str = "", subjects: str | Sequence[str] | None = None, **others: object
     ) -> str:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.
 

@@ -43,6 +43,7 @@ def test_patterns_come_in_several_forms(kb: KnowledgeBase, subjects: object) -> 
     "arguments",
     [
         pytest.param({"topic": "t", "subject": "a"}, id="unknown-name"),
+        pytest.param({"topic": "t", "self": "a"}, id="name-of-our-own"),
         pytest.param({"topic": 1}, id="topic-of-another-type"),
         pytest.param({"topic": "t", "subjects": [1]}, id="list-of-another-type"),
         pytest.param({"topic": "t", "subjects": {"a": 1}}, id="object"),
