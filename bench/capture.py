@@ -33,7 +33,8 @@ from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF
 from llm_kb.capture.store import add_to_store, read_store
 from llm_kb.capture.store_format import dump_store, parse_store
 from llm_kb.commands.knowledge import list_
-from llm_kb.git import ObjectReader, run_git
+from llm_kb.git import run_git
+from llm_kb.git_readers import ObjectReader
 
 ROUNDS = 40
 ENTRIES = 5000

@@ -12,7 +12,8 @@ from llm_kb.capture.notes import ANNOTATIONS_REF, commit_note, read_note
 from llm_kb.capture.repository import read_config
 from llm_kb.capture.store import Change, Snapshot, change_store
 from llm_kb.capture.store_format import dump_json
-from llm_kb.git import ObjectReader, run_git
+from llm_kb.git import run_git
+from llm_kb.git_readers import ObjectReader
 
 _LOG = ("log", "-1", "--no-show-signature")
 

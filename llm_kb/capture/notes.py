@@ -14,7 +14,8 @@ from pathlib import Path
 from llm_kb.capture.errors import IdentityError
 from llm_kb.capture.trees import BLOB, TREE, TreeEntry, format_tree, parse_tree
 from llm_kb.errors import KbError
-from llm_kb.git import GitError, GitObject, ObjectReader, run_git
+from llm_kb.git import GitError, run_git
+from llm_kb.git_readers import GitObject, ObjectReader
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"

@@ -9,7 +9,7 @@ from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.notes import ANNOTATIONS_REF, CHRONICLE_TARGET, KNOWLEDGE_REF, Note, read_note
 from llm_kb.capture.rendering import render_count
 from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
-from llm_kb.git import ObjectReader
+from llm_kb.git_readers import ObjectReader
 
 OLDER_PLACES = (
     (ANNOTATIONS_REF, CHRONICLE_TARGET),

@@ -33,7 +33,7 @@ from llm_kb.capture.notes import (
 from llm_kb.capture.repository import Repository, find_repository
 from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_tables
 from llm_kb.capture.tables import StoreTables, make_tables
-from llm_kb.git import ObjectReader
+from llm_kb.git_readers import ObjectReader
 
 PATIENCE = 30.0
 """Seconds to go on trying while others change the store."""

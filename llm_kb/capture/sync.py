@@ -16,7 +16,8 @@ from llm_kb.capture.merging import Merge, merge
 from llm_kb.capture.notes import KNOWLEDGE_REF, Note, commit_note, flatten_notes, read_note
 from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
 from llm_kb.capture.store_format import dump_store
-from llm_kb.git import GitError, ObjectReader, run_git
+from llm_kb.git import GitError, run_git
+from llm_kb.git_readers import ObjectReader
 
 TRACKING_REFS = "refs/llm-kb"
 """Outside `refs/notes`, where a mirroring refspec would push or prune it."""

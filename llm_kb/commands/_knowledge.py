@@ -15,7 +15,7 @@ from llm_kb.capture.older import read_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.capture.tables import StoreTables
 from llm_kb.errors import KbError
-from llm_kb.git import ObjectReader
+from llm_kb.git_readers import ObjectReader
 from llm_kb.workspace import find_cwd
 
 

@@ -36,7 +36,7 @@ from llm_kb.commands._knowledge import (
 from llm_kb.commands.knowledge_annotate import annotate
 from llm_kb.commands.knowledge_capture import capture
 from llm_kb.commands.knowledge_sync import import_, pull, push
-from llm_kb.git import ObjectReader
+from llm_kb.git_readers import ObjectReader
 
 
 @click.group(cls=ListGroup)

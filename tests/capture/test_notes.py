@@ -21,7 +21,8 @@ from llm_kb.capture.notes import (
     move_refs,
     read_note,
 )
-from llm_kb.git import GitError, ObjectReader
+from llm_kb.git import GitError
+from llm_kb.git_readers import ObjectReader
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 
