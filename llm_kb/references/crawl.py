@@ -11,9 +11,9 @@ from urllib.robotparser import RobotFileParser
 
 from llm_kb.references.errors import FetchError
 from llm_kb.references.fetch_web import ACCEPT, HTML_TYPES, fetch_text, measure_page
+from llm_kb.references.html_page import page_links
 from llm_kb.references.html_tree import parse_html
 from llm_kb.references.http import USER_AGENT, HttpPolicy, request
-from llm_kb.references.markdown import page_links
 from llm_kb.references.plan import PlannedPage
 from llm_kb.references.sources import CrawlSource
 

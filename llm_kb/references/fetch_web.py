@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from llm_kb.references.errors import FetchError, PlanChangedError, TooLargeError
+from llm_kb.references.html_page import markdown_alternate
 from llm_kb.references.html_tree import parse_html
 from llm_kb.references.http import HttpPolicy, Response, request
-from llm_kb.references.markdown import html_to_markdown, markdown_alternate
+from llm_kb.references.markdown import html_to_markdown
 from llm_kb.references.plan import PlannedPage
 
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8"

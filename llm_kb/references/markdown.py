@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from urllib.parse import urljoin, urlsplit
 
+from llm_kb.references.html_page import absolute_link, find_main, page_base, page_title
 from llm_kb.references.html_tree import BLOCKS, Element, parse_html
 
 _SKIPPED = frozenset(
@@ -35,73 +35,13 @@ _BREAK = "\x00"
 def html_to_markdown(html: str, url: str) -> str:
     """Return the main part of a page as Markdown; links become absolute by `url`."""
     root = parse_html(html.replace(_BREAK, ""))
-    writer = _Writer(_base(root, url))
+    writer = _Writer(page_base(root, url))
     blocks = list(writer.blocks(find_main(root).children))
     title = page_title(root)
     if title and not any(block.startswith("# ") for block in blocks):
         blocks.insert(0, f"# {title}")
     text = "\n\n".join(blocks)
     return f"{text}\n" if text else ""
-
-
-def page_title(root: Element) -> str:
-    """Return the text of `<title>` in one line."""
-    found = next((e for e in root.walk() if e.tag == "title"), None)
-    return " ".join(found.text().split()) if found else ""
-
-
-def page_links(root: Element, url: str) -> list[str]:
-    """Return where a page's links lead, absolute, without #fragments, each once."""
-    base = _base(root, url)
-    links = (_absolute(base, e.attributes.get("href", "")) for e in root.walk() if e.tag == "a")
-    return list(dict.fromkeys(link.partition("#")[0] for link in links if link))
-
-
-def markdown_alternate(root: Element, url: str) -> str | None:
-    """Return the address of the page's own Markdown, where it names one."""
-    for element in root.walk():
-        attributes = element.attributes
-        if (
-            element.tag == "link"
-            and "alternate" in attributes.get("rel", "").lower().split()
-            and attributes.get("type", "").lower().startswith("text/markdown")
-        ):
-            return _absolute(_base(root, url), attributes.get("href", "")) or None
-    return None
-
-
-def find_main(root: Element) -> Element:
-    """Return the element that holds the content: `main`, `article`, else the page."""
-    best: Element | None = None
-    for wanted in (_is_main, _is_article):
-        candidates = [element for element in root.walk() if wanted(element)]
-        best = max(candidates, key=lambda element: len(element.text()), default=None)
-        # An empty shell that a script would fill is no main part.
-        if best and best.text().strip():
-            return best
-    return root
-
-
-def _is_main(element: Element) -> bool:
-    return element.tag == "main" or element.attributes.get("role") == "main"
-
-
-def _is_article(element: Element) -> bool:
-    return element.tag == "article"
-
-
-def _base(root: Element, url: str) -> str:
-    found = next((e for e in root.walk() if e.tag == "base" and "href" in e.attributes), None)
-    return (_absolute(url, found.attributes["href"]) or url) if found else url
-
-
-def _absolute(base: str, href: str) -> str:
-    """Return a link's absolute http(s) address; empty for any other kind."""
-    try:
-        link = urljoin(base, href.strip())
-        return link if href.strip() and urlsplit(link).scheme in {"http", "https"} else ""
-    except ValueError:
-        return ""
 
 
 def _is_skipped(element: Element) -> bool:
@@ -238,7 +178,7 @@ class _Writer:
         if child.tag in _MARKS:
             return _wrap(text, _MARKS[child.tag])
         if child.tag == "a":
-            link = _absolute(self._base, child.attributes.get("href", ""))
+            link = absolute_link(self._base, child.attributes.get("href", ""))
             return f"[{text.strip()}]({link})" if link and text.strip() else text
         return text
 

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from llm_kb.references.html_tree import MAX_DEPTH, MAX_ELEMENTS, parse_html
-from llm_kb.references.markdown import (
-    html_to_markdown,
-    markdown_alternate,
-    page_links,
-    page_title,
-)
+from llm_kb.references.markdown import html_to_markdown
 
 URL = "https://e.org/docs/page.html"
 
@@ -91,17 +86,6 @@ def convert(html: str) -> str:
 )
 def test_conversion(html: str, markdown: str) -> None:
     assert convert(html) == markdown
-
-
-def test_what_a_page_says_of_itself() -> None:
-    root = parse_html(
-        "<head><title> A\n b </title><link rel='x alternate' type=text/markdown href=p.md>"
-        "</head><a href=a.html#x>1</a><a href=a.html>2</a><a href=mailto:x@y>3</a><a>4</a>"
-    )
-    assert page_title(root) == "A b"
-    assert page_links(root, URL) == ["https://e.org/docs/a.html"]
-    assert markdown_alternate(root, URL) == "https://e.org/docs/p.md"
-    assert markdown_alternate(parse_html("<p>"), URL) is None
 
 
 @pytest.mark.parametrize(
