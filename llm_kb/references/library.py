@@ -38,14 +38,8 @@ from llm_kb.references.remotes import Remotes, git_policy
 from llm_kb.references.search import Embedder
 from llm_kb.references.sources import source_table
 from llm_kb.references.store import Store
-from llm_kb.references.topic_file import (
-    Status,
-    TopicFile,
-    change_topic_file,
-    format_time,
-    render_topic_file,
-    with_heading,
-)
+from llm_kb.references.topic_file import Status, TopicFile, format_time
+from llm_kb.references.topic_text import change_topic_file, render_topic_file, with_heading
 from llm_kb.references.vectors import EmbeddingError, update_vectors
 from llm_kb.topics import Config, References
 

@@ -13,8 +13,9 @@ from llm_kb.patterns import Pattern
 from llm_kb.references.provenance import FILE_NAME, FileRecord, Provenance
 from llm_kb.references.recent import render_origin, render_recent_topics
 from llm_kb.references.store import TOPIC_FILE, Store
-from llm_kb.references.topic_file import Status, TopicFile, without_heading
+from llm_kb.references.topic_file import Status, TopicFile
 from llm_kb.references.topic_search import make_snippet
+from llm_kb.references.topic_text import without_heading
 from llm_kb.topics import Catalog, Content, Listing, Read, Subject, Topic
 
 

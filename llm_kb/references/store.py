@@ -30,7 +30,8 @@ from llm_kb.references.provenance import (
     parse_provenance,
     render_provenance,
 )
-from llm_kb.references.topic_file import TopicFile, parse_topic_file
+from llm_kb.references.topic_file import TopicFile
+from llm_kb.references.topic_text import parse_topic_file
 
 try:
     import fcntl
