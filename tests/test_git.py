@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from llm_kb.git import GitError, git_environment, run_git
+from llm_kb.git import GitError, git_environment, run_git, run_remote
 from tests.capture.repositories import Repo, make_repo
 
 
@@ -59,3 +60,20 @@ def test_without_git_the_error_says_so(repo: Repo, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(repo.path))
     with pytest.raises(GitError, match="git is not installed or not on PATH"):
         run_git("status", cwd=repo.path)
+
+
+def test_a_git_that_hangs_is_ended_with_its_children() -> None:
+    started = time.monotonic()
+    with pytest.raises(GitError, match="timed out after 1 s"):
+        run_remote("git", "-c", "alias.x=!sleep 60 & sleep 60", "x", timeout=1)
+    assert time.monotonic() - started < 10
+
+
+def test_a_watch_that_raises_ends_the_command() -> None:
+    def refuse() -> None:
+        raise ZeroDivisionError
+
+    started = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        run_remote("git", "-c", "alias.x=!sleep 60", "x", timeout=30, watch=refuse)
+    assert time.monotonic() - started < 10

@@ -7,21 +7,18 @@ line-ending rule of the repository has anything to act on.
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from llm_kb.git import GitError, git_environment, run_remote
-from llm_kb.references.addresses import Resolver, resolve_host, system_resolver
-from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.file_names import is_safe_path
-from llm_kb.references.sources import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS, GitSource
+from llm_kb.references.errors import FetchError
+from llm_kb.references.git_transport import GitPolicy, ask_server, run_offline
+from llm_kb.references.git_tree import GitFile, Tree, select_files
+from llm_kb.references.sources import GitSource
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing itself from Python 3.11 on
@@ -29,82 +26,7 @@ if TYPE_CHECKING:
 BATCH_BYTES = 16_000_000
 """How much is read from git at once."""
 
-TRANSFER_PATIENCE = 30
-"""How many times the timeout of a request a whole transfer may take."""
-
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-
-_SAFE = {
-    "core.askPass": "",
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
-    "core.symlinks": "false",
-    "credential.interactive": "false",
-    "fetch.recurseSubmodules": "false",
-    "gc.auto": "0",
-    # A redirect would lead to a host nobody checked or approved.
-    "http.followRedirects": "false",
-    "init.templateDir": "",
-    "maintenance.auto": "false",
-    "protocol.version": "2",
-    "submodule.recurse": "false",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitPolicy:
-    """What git may do: the user's settings, and the seam for tests of DNS."""
-
-    allow_hosts: tuple[str, ...] = ()
-    allow_protocols: tuple[str, ...] = ()
-    timeout: float = 60
-    max_bytes: int = 500_000_000
-    resolver: Resolver = field(default=system_resolver)
-    config: tuple[tuple[str, str], ...] = ()
-    """More settings for git, such as gh as its credential helper."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitFile:
-    """A regular file of a commit; `size` is None until its blob was fetched."""
-
-    path: str
-    blob: str
-    size: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """The files of a commit that a source wants, and what was left out of them."""
-
-    files: tuple[GitFile, ...]
-    notes: tuple[str, ...] = ()
-
-
-def select_files(source: GitSource, entries: Sequence[tuple[str, GitFile]]) -> Tree:
-    """Keep the regular files that a source's `paths` cover, by the modes of tree entries.
-
-    Links are not kept, submodules neither, nor names that are not safe to write.
-    """
-    wanted = [(mode, file) for mode, file in entries if source.wants(file.path)]
-    regular = [file for mode, file in wanted if mode.startswith("100")]
-    files = sorted((f for f in regular if is_safe_path(f.path)), key=lambda file: file.path)
-    left_out = (
-        ("link", "", sum(mode == "120000" for mode, _ in wanted)),
-        ("submodule", "", sum(mode == "160000" for mode, _ in wanted)),
-        ("file", " with an unsafe name", len(regular) - len(files)),
-    )
-    notes = [
-        f"left out: {count:,} {what}{'' if count == 1 else 's'}{more}"
-        for what, more, count in left_out
-        if count
-    ]
-    notes += [
-        f"no file matches the path {path!r}"
-        for path in source.paths
-        if not any(GitSource(url="", paths=(path,)).wants(file.path) for file in files)
-    ]
-    return Tree(files=tuple(files), notes=tuple(notes))
 
 
 def find_commit(source: GitSource, policy: GitPolicy) -> str:
@@ -113,7 +35,7 @@ def find_commit(source: GitSource, policy: GitPolicy) -> str:
     if _COMMIT.fullmatch(wanted):
         return wanted
     names = [wanted, f"refs/heads/{wanted}", f"refs/tags/{wanted}", f"refs/tags/{wanted}^{{}}"]
-    printed = _ask(source, policy, ["ls-remote", "--quiet", "--", source.url, *names])
+    printed = ask_server(source, policy, ["ls-remote", "--quiet", "--", source.url, *names])
     found: dict[str, str] = {}
     for line in printed.decode(errors="replace").splitlines():
         commit, _, name = line.partition("\t")
@@ -208,107 +130,11 @@ class Repository:
     def _fetch(self, *args: str, stdin: bytes = b"") -> None:
         common = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=blob:none")
         config = [] if "--depth=1" in args else ["-c", "fetch.negotiationAlgorithm=noop"]
-        _ask(
-            self._source,
-            self._policy,
-            [*config, *common, *args],
-            cwd=self._directory,
-            stdin=stdin,
-        )
+        command = [*config, *common, *args]
+        ask_server(self._source, self._policy, command, cwd=self._directory, stdin=stdin)
 
     def _run(self, *args: str, stdin: bytes = b"") -> bytes:
-        """Run git inside the repository, where nothing may be fetched behind our back."""
-        try:
-            return run_remote(
-                "git",
-                *_options(_SAFE),
-                *args,
-                cwd=self._directory,
-                stdin=stdin,
-                env={"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
-                timeout=self._policy.timeout,
-            )
-        except GitError as error:
-            raise FetchError(self._source.url, str(error)) from error
-
-
-def remote_environment(policy: GitPolicy) -> dict[str, str]:
-    """Return what git's environment needs before it may talk to a server."""
-    protocols = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(policy.allow_protocols))
-    environment = {
-        "GIT_ALLOW_PROTOCOL": ":".join(sorted(protocols)),
-        "GIT_ASKPASS": "",
-        "SSH_ASKPASS": "",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-    }
-    ssh = git_environment().get("GIT_SSH_COMMAND", "ssh")
-    return environment | {"GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"}
-
-
-def _ask(
-    source: GitSource,
-    policy: GitPolicy,
-    args: Sequence[str],
-    *,
-    cwd: Path | None = None,
-    stdin: bytes = b"",
-) -> bytes:
-    """Run a git command that talks to the source's server."""
-
-    def watch() -> None:
-        if cwd and _size(cwd) > 2 * policy.max_bytes + BATCH_BYTES:
-            raise TooLargeError(source.url, f"it is over max_bytes ({policy.max_bytes:,})")
-
-    # A transfer that goes on may take long; one that stands still is ended.
-    stalled = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": f"{policy.timeout:.0f}"}
-    settings = _SAFE | stalled | dict(policy.config) | _pin(source, policy)
-    patience = policy.timeout * (TRANSFER_PATIENCE if cwd else 1)
-    try:
-        return run_remote(
-            "git",
-            *_options(settings),
-            *args,
-            cwd=cwd or Path(tempfile.gettempdir()),
-            stdin=stdin,
-            env=remote_environment(policy),
-            timeout=patience,
-            watch=watch,
-        )
-    except GitError as error:
-        raise FetchError(source.url, _explain(error, policy)) from error
-
-
-def _explain(error: GitError, policy: GitPolicy) -> str:
-    said = error.stderr.strip().replace("\n", " ") or f"exit code {error.code}"
-    if error.code == 124:
-        return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
-    if "redirect" in said:
-        return f"git: {said}. The repository has moved: plan it under its new address"
-    if "not allowed" in said:
-        more = ", ".join(policy.allow_protocols) or "nothing more"
-        return f"git: {said}; allow_protocols under [kb.references] in your own kb.toml has {more}"
-    return f"git: {said}"
-
-
-def _pin(source: GitSource, policy: GitPolicy) -> dict[str, str]:
-    """Check the server's addresses, and have git connect to no other (git 2.37 or later)."""
-    split = urlsplit(source.url)
-    if split.scheme == "file" or not split.hostname:
-        return {}
-    port = split.port or {"http": 80, "https": 443, "ssh": 22, "git": 9418}[split.scheme]
-    addresses = resolve_host(
-        source.url,
-        split.hostname,
-        port,
-        allow_hosts=policy.allow_hosts,
-        resolver=policy.resolver,
-    )
-    listed = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-    return {"http.curloptResolve": f"{split.hostname}:{port}:{listed}"}
-
-
-def _options(settings: dict[str, str]) -> list[str]:
-    return [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        return run_offline(self._source, self._policy, args, cwd=self._directory, stdin=stdin)
 
 
 def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:
@@ -322,14 +148,3 @@ def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:
         size += file.size or 0
     if batch:
         yield batch
-
-
-def _size(directory: Path) -> int:
-    total = 0
-    for root, _, names in os.walk(directory):
-        for name in names:
-            try:
-                total += os.stat(os.path.join(root, name)).st_size  # noqa: PTH116, PTH118 - often
-            except OSError:
-                continue  # git's temporary files come and go
-    return total

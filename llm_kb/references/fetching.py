@@ -10,9 +10,9 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.references.errors import FetchError, PlanChangedError
-from llm_kb.references.fetch_git import GitFile
 from llm_kb.references.fetch_web import Page, fetch_page
 from llm_kb.references.file_names import page_name, page_path, unused_name
+from llm_kb.references.git_tree import GitFile
 from llm_kb.references.plan import Plan, PlannedPage, PlannedSource
 from llm_kb.references.provenance import FileRecord, Provenance, hash_content
 from llm_kb.references.remotes import Remotes, read_local, walk_local

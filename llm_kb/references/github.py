@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from llm_kb.git import GitError, run_remote
 from llm_kb.references.errors import FetchError
-from llm_kb.references.fetch_git import GitFile, Tree, select_files
+from llm_kb.references.git_tree import GitFile, Tree, select_files
 from llm_kb.references.sources import GitSource
 
 CREDENTIALS = (("credential.https://github.com.helper", "!gh auth git-credential"),)

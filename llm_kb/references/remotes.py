@@ -10,8 +10,10 @@ from pathlib import Path
 from llm_kb.references import github
 from llm_kb.references.addresses import Resolver, system_resolver
 from llm_kb.references.errors import FetchError
-from llm_kb.references.fetch_git import GitPolicy, Repositories, Repository, Tree, find_commit
+from llm_kb.references.fetch_git import Repositories, Repository, find_commit
 from llm_kb.references.file_names import is_safe_path
+from llm_kb.references.git_transport import GitPolicy
+from llm_kb.references.git_tree import Tree
 from llm_kb.references.http import MAX_PAGE_BYTES, HttpPolicy
 from llm_kb.references.sources import GitSource, LocalSource, check_git_url
 from llm_kb.topics import References
