@@ -1,45 +1,35 @@
 """The reference topics of a user: create, refresh, change, verify and delete them.
 
-The one place in this package where plans, fetching, the store and the index meet.
+The one place in this package where plans, approvals, topics and their index meet.
 Whoever calls decides what an approval is: a callback that is handed the plan.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
 from llm_kb.references.addresses import Resolver, system_resolver
 from llm_kb.references.catalog import references_root
-from llm_kb.references.errors import (
-    DeniedError,
-    NothingFetchedError,
-    PlanChangedError,
-    TopicExistsError,
-)
+from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
 from llm_kb.references.fetch_git import Repositories
-from llm_kb.references.fetching import Fetcher, OldTopic, Staged
 from llm_kb.references.index import discard_index, index_path, open_index, update_index
-from llm_kb.references.outcomes import SILENT, Created, Progress, Refreshed, summarize_refresh
+from llm_kb.references.outcomes import SILENT, Created, Progress, Refreshed
 from llm_kb.references.packed_vectors import discard_packed
 from llm_kb.references.pending import PendingPlans
-from llm_kb.references.plan import Plan, TopicRequest, grows_beyond
-from llm_kb.references.planning import check_limits, make_plan
-from llm_kb.references.provenance import Differences, Provenance, compare, total_size
-from llm_kb.references.refreshing import count_restored, probe_topic
+from llm_kb.references.plan import Plan, TopicRequest
+from llm_kb.references.planning import make_plan
+from llm_kb.references.provenance import Differences, compare
+from llm_kb.references.publishing import ApproveGrowth, Publisher
 from llm_kb.references.remotes import Remotes, git_policy
 from llm_kb.references.search import Embedder
-from llm_kb.references.sources import source_table
 from llm_kb.references.store import Store
-from llm_kb.references.topic_file import Status, TopicFile, format_time
-from llm_kb.references.topic_text import change_topic_file, render_topic_file, with_heading
+from llm_kb.references.topic_file import TopicFile, format_time
+from llm_kb.references.topic_text import change_topic_file, with_heading
 from llm_kb.references.vectors import EmbeddingError, update_vectors
 from llm_kb.topics import Config, References
 
@@ -130,10 +120,7 @@ class Library:
             raise
 
     def refresh(
-        self,
-        topic_id: str,
-        approve: Callable[[Plan, str], bool],
-        progress: Progress = SILENT,
+        self, topic_id: str, approve: ApproveGrowth, progress: Progress = SILENT
     ) -> Refreshed:
         """Fetch what has changed of a topic's sources.
 
@@ -143,39 +130,12 @@ class Library:
         """
         self.store.clean()
         with self.store.lock(topic_id, create=False), self._repositories() as repositories:
-            topic = self.store.read(topic_id)
-            remotes = self._remotes(repositories)
-            old = OldTopic(
-                directory=self.store.directory(topic_id),
-                provenance=self.store.read_provenance(topic_id),
-            )
-            progress.asking(f"asking the sources of {topic_id}")
-            findings = probe_topic(topic, old, remotes)
-            if findings.is_unchanged:
-                if not findings.problems:
-                    self._touch(topic_id)
-                return Refreshed(
-                    topic_id=topic_id,
-                    changed=False,
-                    file_count=len(old.provenance.files),
-                    warnings=findings.problems,
-                )
-            self._check_growth(findings.plan, old, approve)
-            with self.store.staging(topic_id) as directory:
-                staged = Staged(directory=directory, now=format_time(self.clock()), old=old)
-                fetcher = Fetcher(
-                    remotes=remotes,
-                    staged=staged,
-                    progress=progress.fetching,
-                    pages=findings.pages,
-                )
-                fetcher.fetch(findings.plan)
-                self._stage_refreshed(topic_id, findings.plan, staged)
-                restored = count_restored(old, staged.files)
-                self.store.publish(topic_id, directory)
+            publisher = self._publisher(self._remotes(repositories), progress)
+            refreshed = publisher.refresh(topic_id, approve)
+        if not refreshed.changed:
+            return refreshed
         _, problems = self._index(topic_id, progress)
-        staged.warnings += problems
-        return summarize_refresh(topic_id, old.provenance, staged, restored)
+        return replace(refreshed, warnings=(*refreshed.warnings, *problems))
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change what a topic's owner says of it; the fetched files stay as they are."""
@@ -206,18 +166,7 @@ class Library:
         with self.store.lock(request.topic_id):
             if self.store.exists(request.topic_id):
                 raise TopicExistsError(request.topic_id)
-            with self.store.staging(request.topic_id) as directory:
-                now = self.clock()
-                staged = Staged(directory=directory, now=format_time(now))
-                Fetcher(remotes=remotes, staged=staged, progress=progress.fetching).fetch(plan)
-                if not staged.files:
-                    raise NothingFetchedError(request.title, staged.warnings)
-                topic = _describe(plan, staged, now)
-                staged_store = Store(directory.parent)
-                staged_store.write_text(directory.name, render_topic_file(topic))
-                provenance = Provenance(request=request_digest(request), files=staged.files)
-                staged_store.write_provenance(directory.name, provenance)
-                self.store.publish(request.topic_id, directory)
+            staged = self._publisher(remotes, progress).create(plan)
             self._settle(request)
         chunks, problems = self._index(request.topic_id, progress)
         return Created(
@@ -225,47 +174,6 @@ class Library:
             file_count=len(staged.files),
             chunk_count=chunks,
             warnings=(*staged.warnings, *problems),
-        )
-
-    def _touch(self, topic_id: str) -> None:
-        """Note that a topic was found to be up to date."""
-        changes = _freshness(self.store.read(topic_id), format_time(self.clock()))
-        text = self.store.read_text(topic_id)
-        where = str(self.store.directory(topic_id))
-        self.store.write_text(topic_id, change_topic_file(text, where, changes))
-
-    def _check_growth(
-        self, plan: Plan, old: OldTopic, approve: Callable[[Plan, str], bool]
-    ) -> None:
-        check_limits(plan, self.settings)
-        records = old.provenance.files.values()
-        asked = {source.url for source in plan.request.sources}
-        hosts = {urlsplit(url).hostname for url in asked | {record.url for record in records}}
-        known = frozenset(host for host in hosts if host)
-        reason = grows_beyond(plan, total_size(records), known)
-        if reason and not approve(plan, reason):
-            raise DeniedError(plan.request.title, plan.summary)
-
-    def _stage_refreshed(self, topic_id: str, plan: Plan, staged: Staged) -> None:
-        """Write the topic's own files beside what was fetched of it."""
-        if not staged.files:
-            raise NothingFetchedError(plan.request.title, staged.warnings)
-        changes: dict[str, Any] = {
-            "files": tuple(sorted(staged.files)),
-            "sources": [
-                planned.source if not planned.problem else source
-                for planned, source in zip(plan.sources, plan.request.sources, strict=True)
-            ],
-        }
-        if not staged.failures:
-            changes |= _freshness(self.store.read(topic_id), staged.now)
-        where = str(self.store.directory(topic_id))
-        text = change_topic_file(self.store.read_text(topic_id), where, changes)
-        old = self.store.read_provenance(topic_id)
-        staged_store = Store(staged.directory.parent)
-        staged_store.write_text(staged.directory.name, text)
-        staged_store.write_provenance(
-            staged.directory.name, Provenance(request=old.request, files=staged.files)
         )
 
     def _index(self, topic_id: str, progress: Progress) -> tuple[int, list[str]]:
@@ -302,17 +210,16 @@ class Library:
         """Tell whether there is a topic that this very request has made."""
         if not self.store.exists(request.topic_id):
             return False
-        made_by = self.store.read_provenance(request.topic_id).request
-        return made_by == request_digest(request)
+        return self.store.read_provenance(request.topic_id).request == request.digest
 
     def _settle(self, request: TopicRequest) -> None:
         """Drop the plans that waited to do what was done now.
 
         Left there, one of them could bring the topic back after it was deleted.
         """
-        done = request_digest(request)
+        done = request.digest
         for waiting in self.pending.list():
-            if request_digest(waiting.plan.request) == done:
+            if waiting.plan.request.digest == done:
                 self.pending.drop(waiting.plan.id)
 
     def _repositories(self) -> Repositories:
@@ -321,44 +228,10 @@ class Library:
     def _remotes(self, repositories: Repositories) -> Remotes:
         return Remotes(settings=self.settings, repositories=repositories, resolver=self.resolver)
 
+    def _publisher(self, remotes: Remotes, progress: Progress) -> Publisher:
+        return Publisher(store=self.store, remotes=remotes, clock=self.clock, progress=progress)
+
 
 def open_library(config: Config, user_dir: Path) -> Library:
     """Return the reference topics of a user, under the settings of a configuration."""
     return Library(root=references_root(config.references, user_dir), settings=config.references)
-
-
-def request_digest(request: TopicRequest) -> str:
-    """Return the SHA-256 of what was asked for, whatever it holds meanwhile."""
-    asked: Sequence[Any] = [
-        request.topic_id,
-        request.title,
-        request.body,
-        list(request.tags),
-        request.max_age_days,
-        request.trust_score,
-        [source_table(source) for source in request.sources],
-    ]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-
-def _freshness(topic: TopicFile, now: str) -> dict[str, str]:
-    """Return what a complete refresh notes: its time, and no more `stale` set by hand."""
-    marked = topic.status is Status.STALE
-    return {"fetched_at": now} | ({"status": Status.ACTIVE.value} if marked else {})
-
-
-def _describe(plan: Plan, staged: Staged, now: datetime) -> TopicFile:
-    request = plan.request
-    return TopicFile(
-        id=request.topic_id,
-        title=request.title,
-        body=request.body,
-        created_at=now,
-        fetched_at=now,
-        max_age_days=request.max_age_days,
-        trust_score=request.trust_score,
-        tags=request.tags,
-        files=tuple(sorted(staged.files)),
-        sources=tuple(planned.source for planned in plan.sources),
-        created_by=request.created_by,
-    )

@@ -71,6 +71,20 @@ class TopicRequest:
     trust_score: int | None = None
     created_by: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what is asked for, whatever it holds meanwhile."""
+        asked: Sequence[Any] = [
+            self.topic_id,
+            self.title,
+            self.body,
+            list(self.tags),
+            self.max_age_days,
+            self.trust_score,
+            [source_table(source) for source in self.sources],
+        ]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

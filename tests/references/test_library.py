@@ -1,9 +1,8 @@
-"""Creating, refreshing, changing, verifying and deleting topics, from real sources."""
+"""Creating, changing and deleting topics, from real sources."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +17,14 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
-from llm_kb.references.index import index_path
 from llm_kb.references.library import Library
-from llm_kb.references.outcomes import Created, Progress, Refreshed
-from llm_kb.references.plan import Plan, TopicRequest
+from llm_kb.references.outcomes import Created, Progress
+from llm_kb.references.plan import Plan
 from llm_kb.references.provenance import Differences
-from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Source, WebSource
-from tests.references.conftest import Clock
+from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, WebSource
 from tests.references.remotes import Remote
+from tests.references.requests import PAGE, files_of, never, request, yes
 from tests.references.sites import Answer, Site
-
-PAGE = "<title>Hooks</title><main><h1>Hooks</h1><p>Call them <b>first</b>.</p></main>"
-
-
-def request(*sources: Source, title: str = "Frob") -> TopicRequest:
-    return TopicRequest(
-        topic_id="topic-frob", title=title, body="Frobnicates.", tags=("x",), sources=sources
-    )
-
-
-def yes(*_: object) -> bool:
-    return True
-
-
-def never(*_: object) -> bool:
-    raise AssertionError("nobody should be asked")
-
-
-def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
-    root = library.store.directory(topic_id)
-    return {
-        path.relative_to(root).as_posix(): path.read_text()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and path.name not in {"topic.md", ".provenance.json"}
-    }
 
 
 def test_a_repository_is_fetched_whole_and_its_commit_recorded(
@@ -395,166 +368,6 @@ def test_a_source_that_changes_at_every_look_is_given_up(library: Library, site:
     with pytest.raises(PlanChangedError, match="approve the new plan"):
         library.create(request(WebSource(url=url)), approve)
     assert library.store.ids() == []
-
-
-# Refresh
-
-
-def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
-    library: Library, remote: Remote, clock: Clock
-) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
-    root = library.store.directory("topic-frob")
-    before = (root / "src/frob.py").stat()
-    remote.git("rm", "--quiet", "README.md")
-    commit = remote.write({"docs/guide.md": "# New guide\n", "docs/more.md": "more"})
-    clock.now += timedelta(days=40)
-
-    refreshed = library.refresh("topic-frob", never)
-
-    assert refreshed == Refreshed(
-        topic_id="topic-frob", changed=True, added=1, modified=1, removed=1, file_count=3
-    )
-    assert files_of(library) == {
-        "docs/guide.md": "# New guide\n",
-        "docs/more.md": "more",
-        "src/frob.py": "def frobnicate(widget):\n    return widget\n",
-    }
-    after = (root / "src/frob.py").stat()
-    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    topic = library.store.read("topic-frob")
-    assert topic.sources == (GitSource(url=remote.url, commit=commit),)
-    assert topic.fetched_at == clock.now
-    assert topic.files == ("docs/guide.md", "docs/more.md", "src/frob.py")
-    assert library.verify("topic-frob") == Differences()
-
-
-def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
-    library: Library, site: Site, clock: Clock
-) -> None:
-    library.create(request(WebSource(url=site.put("/a", PAGE))), yes)
-    index = index_path(library.store.directory("topic-frob"))
-    before = index.stat().st_mtime_ns
-    site.requests.clear()
-    clock.now += timedelta(days=40)
-    assert library.store.read("topic-frob").is_stale(clock.now)
-
-    refreshed = library.refresh("topic-frob", never)
-
-    assert refreshed == Refreshed(topic_id="topic-frob", changed=False, file_count=1)
-    assert site.requests == ["GET /a"]
-    assert site.received[-1]["if-none-match"]
-    assert index.stat().st_mtime_ns == before
-    assert not library.store.read("topic-frob").is_stale(clock.now)
-
-
-def test_refresh_of_an_unchanged_repository_runs_git_once(
-    library: Library, remote: Remote, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
-    log = tmp_path / "trace"
-    monkeypatch.setenv("GIT_TRACE", "")
-    wrapper = tmp_path / "bin" / "git"
-    wrapper.parent.mkdir()
-    real = remote.git("--exec-path") + "/git"
-    wrapper.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {real} "$@"\n')
-    wrapper.chmod(0o755)
-    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
-    assert library.refresh("topic-frob", never).changed is False
-    runs = log.read_text().splitlines()
-    assert len(runs) == 1
-    assert " ls-remote " in runs[0]
-
-
-def test_a_failed_refresh_leaves_the_topic_as_it_was(
-    library: Library, remote: Remote, clock: Clock
-) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
-    before = (library.store.read_text("topic-frob"), files_of(library))
-    remote.directory.rename(remote.directory.with_name("gone"))
-    clock.now += timedelta(days=1)
-    with pytest.raises(NothingFetchedError):
-        library.refresh("topic-frob", never)
-    assert (library.store.read_text("topic-frob"), files_of(library)) == before
-
-
-def test_a_refresh_keeps_the_files_of_a_source_that_failed(
-    library: Library, remote: Remote, site: Site
-) -> None:
-    url = site.put("/a", PAGE)
-    library.create(
-        request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
-    )
-    before = files_of(library)
-    site.answers.clear()
-    remote.write({"README.md": "# Changed\n"})
-    refreshed = library.refresh("topic-frob", never)
-    assert files_of(library) == before | {"README.md": "# Changed\n"}
-    assert refreshed.warnings == (f"cannot fetch {url}: the server answered 404",)
-
-
-def test_refresh_brings_back_files_that_were_lost_or_edited(
-    library: Library, remote: Remote
-) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
-    before = files_of(library)
-    root = library.store.directory("topic-frob")
-    (root / "README.md").unlink()
-    guide = root / "docs/guide.md"
-    guide.write_text(guide.read_text().replace("first", "never"))  # of the same size
-    assert library.verify("topic-frob") == Differences(
-        missing=("README.md",), modified=("docs/guide.md",)
-    )
-    refreshed = library.refresh("topic-frob", never)
-    assert files_of(library) == before
-    assert refreshed == Refreshed(topic_id="topic-frob", changed=True, restored=2, file_count=3)
-
-
-def test_files_that_changed_at_their_source_or_could_not_be_fetched_are_not_restored(
-    library: Library, remote: Remote, site: Site
-) -> None:
-    page = WebSource(url=site.put("/a", PAGE))
-    library.create(request(GitSource(url=remote.url), page), yes)
-    root = library.store.directory("topic-frob")
-    for path in library.store.read("topic-frob").files:
-        (root / path).write_text("edited here")
-    site.answers.clear()
-    remote.write({"README.md": "# Changed\n"})
-    refreshed = library.refresh("topic-frob", never)
-    # README.md is the source's; the other two files of the repository are as before.
-    assert (refreshed.added, refreshed.modified, refreshed.removed) == (0, 1, 0)
-    assert (refreshed.restored, len(refreshed.warnings)) == (2, 1)
-
-
-def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Remote) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
-    remote.write({"huge.txt": "x" * 2_000_000})
-    reasons: list[str] = []
-
-    def deny(plan: Plan, reason: str) -> bool:
-        reasons.append(reason)
-        return False
-
-    with pytest.raises(DeniedError):
-        library.refresh("topic-frob", deny)
-    assert reasons == ["it grew from 123 B to ~2.0 MB"]
-    assert "huge.txt" not in files_of(library)
-
-
-def test_a_hand_edited_topic_file_keeps_its_comments_through_a_refresh(
-    library: Library, remote: Remote
-) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
-    path = library.store.directory("topic-frob") / "topic.md"
-    edited = path.read_text().replace("tags =", "# mine\nowner = 'me'\ntags =")
-    path.write_text(edited)
-    commit = remote.write({"a.md": "a"})
-    library.refresh("topic-frob", never)
-    assert path.read_text() == edited.replace(
-        library.store.read_provenance("topic-frob").files["a.md"].commit or "", commit
-    ).replace(edited.split('commit = "')[1][:40], commit).replace(
-        'files = ["README.md"', 'files = ["README.md", "a.md"'
-    )
 
 
 # Change and deletion

@@ -286,6 +286,19 @@ def test_a_sources_own_role_counts_more_and_docs_rise() -> None:
     ]
 
 
+def test_the_digest_of_a_request_is_that_of_what_is_asked_for() -> None:
+    """Whoever asks, and also once it was stored."""
+    plan = parse_plan(json.loads(json.dumps(plan_table(PLAN))), ())
+    assert plan.request.digest == REQUEST.digest
+    assert replace(REQUEST, created_by={"ghost": "other"}).digest == REQUEST.digest
+    others = [
+        replace(REQUEST, title="Dioxus 2"),
+        replace(REQUEST, tags=()),
+        replace(REQUEST, sources=(WEB,)),
+    ]
+    assert len({REQUEST.digest, *(other.digest for other in others)}) == 4
+
+
 def test_a_crawl_is_described_by_its_pages() -> None:
     pages = (
         PlannedPage(url="https://e.org/a", size=1000),

@@ -1,0 +1,36 @@
+"""What is asked of a library, who approves of it, and the files that come of it."""
+
+from __future__ import annotations
+
+from llm_kb.references.library import Library
+from llm_kb.references.plan import TopicRequest
+from llm_kb.references.sources import Source
+
+PAGE = "<title>Hooks</title><main><h1>Hooks</h1><p>Call them <b>first</b>.</p></main>"
+
+
+def request(*sources: Source, title: str = "Frob") -> TopicRequest:
+    """Ask for a topic of some sources."""
+    return TopicRequest(
+        topic_id="topic-frob", title=title, body="Frobnicates.", tags=("x",), sources=sources
+    )
+
+
+def yes(*_: object) -> bool:
+    """Approve of anything."""
+    return True
+
+
+def never(*_: object) -> bool:
+    """Fail when approval is asked for."""
+    raise AssertionError("nobody should be asked")
+
+
+def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
+    """Return the fetched files that a topic has on disk."""
+    root = library.store.directory(topic_id)
+    return {
+        path.relative_to(root).as_posix(): path.read_text()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.name not in {"topic.md", ".provenance.json"}
+    }
