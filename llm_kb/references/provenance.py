@@ -8,7 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from llm_kb.references.errors import TopicFileError
+from llm_kb.references.errors import SourceError, TopicFileError
+from llm_kb.references.sources import (
+    OPTIONAL_GIT_PROTOCOLS,
+    Source,
+    parse_source,
+    source_table,
+)
 
 FILE_NAME = ".provenance.json"
 VERSION = 1
@@ -36,10 +42,15 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """The record of a topic's files, by path, and the digest of the request that made it."""
+    """The record of a topic's files, by path, and the digest of the request that made it.
+
+    `sources` are those that were asked, as they were then: `topic.md` may name others
+    meanwhile. Earlier versions did not record them.
+    """
 
     request: str = ""
     files: Mapping[str, FileRecord] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
 
     def of_source(self, index: int) -> dict[str, FileRecord]:
         """Return the files that one source gave."""
@@ -80,7 +91,12 @@ def render_provenance(provenance: Provenance) -> bytes:
         path: {key: value for key, value in asdict(record).items() if value is not None}
         for path, record in sorted(provenance.files.items())
     }
-    table = {"version": VERSION, "request": provenance.request, "files": files}
+    table = {
+        "version": VERSION,
+        "request": provenance.request,
+        "sources": [source_table(source) for source in provenance.sources],
+        "files": files,
+    }
     return json.dumps(table, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
@@ -91,9 +107,17 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
         if table["version"] != VERSION:
             raise TopicFileError(where, f"version {table['version']!r} is not known here")
         files = {path: FileRecord(**record) for path, record in table["files"].items()}
-        return Provenance(request=table["request"], files=files)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        sources = tuple(_parse_source(item, where) for item in table.get("sources", []))
+        return Provenance(request=table["request"], files=files, sources=sources)
+    except (ValueError, KeyError, TypeError, AttributeError, SourceError) as error:
         raise TopicFileError(where, f"it is no record of files: {error!r}") from error
+
+
+def _parse_source(table: Mapping[str, Any], where: str) -> Source:
+    # What may be fetched is decided when it is.
+    return parse_source(
+        table, where, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True
+    )
 
 
 def total_size(records: Iterable[FileRecord]) -> int:

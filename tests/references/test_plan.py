@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from llm_kb.references.errors import TopicFileError
 from llm_kb.references.file_names import is_safe_path, page_name, page_path, unused_name
 from llm_kb.references.plan import (
     Plan,
@@ -165,8 +166,24 @@ TOPIC = TopicFile(
 
 
 def test_the_record_of_files_survives_being_stored() -> None:
-    provenance = Provenance(request="d", files={"a.md": RECORD})
+    provenance = Provenance(request="d", files={"a.md": RECORD}, sources=(GIT, WEB))
     assert parse_provenance(render_provenance(provenance), "x") == provenance
+
+
+def test_the_record_of_an_earlier_version_names_no_sources() -> None:
+    earlier = b'{"version": 1, "request": "d", "files": {"a.md": {"source": 0, "url": "u"}}}'
+    assert parse_provenance(earlier, "x") == Provenance(
+        request="d", files={"a.md": FileRecord(source=0, url="u")}
+    )
+
+
+def test_a_record_of_what_is_no_source_is_refused() -> None:
+    with pytest.raises(TopicFileError, match=r"^x: it is no record of files: .*must be http"):
+        parse_provenance(
+            b'{"version": 1, "request": "", "files": {}, '
+            b'"sources": [{"type": "web", "url": "ftp://e.org/"}]}',
+            "x",
+        )
 
 
 def test_disk_and_record_are_compared() -> None:
