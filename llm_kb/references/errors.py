@@ -6,6 +6,17 @@ from collections.abc import Sequence
 
 from llm_kb.errors import KbError
 
+MOST_SHOWN = 80
+
+
+def show_value(value: object) -> str:
+    """Return a value that somebody wrote as an error names it: short, whatever it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # a number with more digits than Python prints
+        return f"a {type(value).__name__} too long to print"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
 
 class SourceError(KbError):
     """A source that is not one, or that this user does not allow."""
@@ -81,13 +92,16 @@ class NothingFetchedError(KbError):
 
 
 class UnknownReferenceError(KbError):
-    """An id that no reference topic has."""
+    """An id that no reference topic has, or words that name none, or several."""
 
-    def __init__(self, topic_id: str, known: Sequence[str]) -> None:
+    def __init__(self, topic_id: str, known: Sequence[str], *, near: Sequence[str] = ()) -> None:
         self.topic_id = topic_id
         self.known = tuple(known)
-        there = ", ".join(self.known) if self.known else "none"
-        super().__init__(f"unknown reference topic {topic_id!r}; there are: {there}")
+        self.near = tuple(near)
+        there = (
+            f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(known) or 'none'}"
+        )
+        super().__init__(f"unknown reference topic {topic_id!r}; {there}")
 
 
 class TopicExistsError(KbError):

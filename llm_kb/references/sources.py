@@ -7,6 +7,7 @@ parsed here, once, before anything is run or connected to. Nothing here does I/O
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import SplitResult, urlsplit
 
-from llm_kb.references.errors import SourceError
+from llm_kb.references.errors import SourceError, show_value
 
 GIT_PROTOCOLS = frozenset({"https", "http"})
 """What git may speak unless the user layer's `allow_protocols` adds to it."""
@@ -25,9 +26,10 @@ OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
 MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500
 
-_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
-_PATH_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""What a terminal carries out, what turns or hides text, what ends a line, and what is no text."""
+
 # A subset of git's own rule (git-check-ref-format), and no first character that makes
 # an option, a refspec or a revision expression of it.
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
@@ -128,9 +130,9 @@ def parse_source(
     unknown keys, as `topic.md` may have some of its owner's.
     """
     kind = table.get("type")
-    if kind not in _KEYS or (kind == "local" and not allow_local):
-        kinds = [name for name in _KEYS if allow_local or name != "local"]
-        raise SourceError(where, f"type is {kind!r}; it must be one of {', '.join(kinds)}")
+    if not isinstance(kind, str) or kind not in _KEYS or (kind == "local" and not allow_local):
+        kinds = ", ".join(name for name in _KEYS if allow_local or name != "local")
+        raise SourceError(where, f"type is {show_value(kind)}; it must be one of {kinds}")
     unknown = sorted(set(table) - _KEYS[kind] - {"type", "role"})
     if unknown and not lenient:
         allowed = ", ".join(sorted({*_KEYS[kind], "role", "type"}))
@@ -148,7 +150,7 @@ def parse_source(
     if kind == "web":
         return WebSource(url=check_web_url(url, where), role=role)
     if kind == "local":
-        if not _ABSOLUTE.match(url) or _PATH_CONTROL.search(url):
+        if not _ABSOLUTE.match(url) or _is_unsafe(url):
             raise SourceError(where, f"url {url!r} must be the absolute path of a directory")
         return LocalSource(url=url, paths=check_paths(table.get("paths"), where), role=role)
     return CrawlSource(
@@ -233,7 +235,7 @@ def check_paths(paths: object, where: str) -> tuple[str, ...]:
         raise SourceError(where, "paths must be a list of strings")
     for path in paths:
         parts = path.removesuffix("/").split("/")
-        if _PATH_CONTROL.search(path) or any(part in {"", ".", ".."} for part in parts):
+        if _is_unsafe(path) or any(part in {"", ".", ".."} for part in parts):
             raise SourceError(
                 where,
                 f"path {path!r} must name a file or a directory inside the source, such as "
@@ -242,8 +244,14 @@ def check_paths(paths: object, where: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
+def _is_unsafe(path: str) -> bool:
+    """Tell whether a path has what could deceive, or what is a separator elsewhere."""
+    return "\\" in path or any(unicodedata.category(c) in _HIDDEN for c in path)
+
+
 def _split(url: str, where: str) -> SplitResult:
-    if _CONTROL.search(url) or url.startswith("-"):
+    # What is not printable are those that hide, and blanks; a URL has a code for either.
+    if not url.isprintable() or " " in url or url.startswith("-"):
         raise SourceError(where, f"url {url!r} has blanks or control characters, or a leading '-'")
     try:
         split = urlsplit(url)
@@ -290,4 +298,4 @@ def _role(table: Mapping[str, Any], where: str) -> Role | None:
     try:
         return Role(value)
     except ValueError as error:
-        raise SourceError(where, f"role is {value!r}; it must be docs or code") from error
+        raise SourceError(where, f"role is {show_value(value)}; it must be docs or code") from error

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from typing import Any
 
-from llm_kb.references.errors import TopicFileError
+from llm_kb.references.errors import TopicFileError, show_value
 from llm_kb.references.sources import OPTIONAL_GIT_PROTOCOLS, Source, parse_source
 from llm_kb.references.topic_file import Status
+
+MOST = 2**63 - 1
+"""The largest number that TOML promises to hold; a larger one may not even be printable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +46,27 @@ class Fields:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise TopicFileError(self.where, f"{key} must be a number from 0")
+        if value > MOST:
+            raise TopicFileError(self.where, f"{key} must be a number from 0 to {MOST}")
         return value
 
     def time(self, key: str) -> datetime | None:
-        """Return a time, which may be a text or one of TOML; it is in UTC if it names no zone."""
+        """Return a time in UTC, which may be a text, or a time or date of TOML.
+
+        It is one of UTC if it names no zone; a date is its midnight.
+        """
         value = self.table.get(key)
         if value is None:
             return None
         try:
-            # fromisoformat knows no `Z` before Python 3.11.
-            moment = (
-                value
-                if isinstance(value, datetime)
-                else datetime.fromisoformat(value.replace("Z", "+00:00"))
-            )
-        except (AttributeError, ValueError) as error:
+            moment = _read_time(value)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+            # Here and not where it is shown: at either end of the calendar it may not be possible.
+            return moment.astimezone(timezone.utc)
+        except (TypeError, ValueError, OverflowError) as error:
             raise TopicFileError(
                 self.where, f"{key} must be a time such as '2025-06-15T10:00:00Z'"
             ) from error
-        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
     def status(self) -> Status:
         """Return what the owner says of the topic, `active` where nothing is said."""
@@ -70,7 +75,7 @@ class Fields:
             return Status(value)
         except ValueError as error:
             raise TopicFileError(
-                self.where, f"status is {value!r}; it must be active, stale or obsolete"
+                self.where, f"status is {show_value(value)}; it must be active, stale or obsolete"
             ) from error
 
     def strings(self, key: str) -> dict[str, str]:
@@ -78,7 +83,10 @@ class Fields:
         value = self.table.get(key, {})
         if not isinstance(value, dict):
             raise TopicFileError(self.where, f"{key} must be a table")
-        return {name: str(item) for name, item in value.items()}
+        return {
+            name: item if isinstance(item, str) else show_value(item)
+            for name, item in value.items()
+        }
 
     def sources(self) -> tuple[Source, ...]:
         """Return what `[[sources]]` lists; raise SourceError for what is no source."""
@@ -97,3 +105,15 @@ class Fields:
             )
             for index, item in enumerate(value)
         )
+
+
+def _read_time(value: object) -> datetime:
+    """Return a time as it is written, with or without a zone; raise TypeError, ValueError."""
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=timezone.utc)
+    if not isinstance(value, str):
+        raise TypeError(type(value))
+    # fromisoformat knows no `Z` before Python 3.11.
+    return datetime.fromisoformat(value.replace("Z", "+00:00"))

@@ -63,8 +63,10 @@ class TopicFile:
         """
         if not self.is_stale(now) or self.fetched_at is None:
             return None
-        expiry = self.fetched_at + timedelta(days=self.max_age_days + 1)
-        return expiry if self.max_age_days and expiry <= now else self.fetched_at
+        # Compared as days: a time so far ahead may be none.
+        if not self.max_age_days or (now - self.fetched_at).days <= self.max_age_days:
+            return self.fetched_at
+        return self.fetched_at + timedelta(days=self.max_age_days + 1)
 
     def status_at(self, now: datetime) -> Status:
         """Return the status to show: stale where age makes it so."""
@@ -89,15 +91,17 @@ def make_topic_id(title: str) -> str:
     return f"topic-{slug}"
 
 
-def check_title(title: str) -> str:
+def check_title(title: str, where: str = "title") -> str:
     """Return a title in one line; raise TopicFileError when there is nothing in it."""
     title = " ".join(title.split())
     bad = [c for c in title if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn"}]
     if not title or bad or len(title) > MAX_TITLE:
-        raise TopicFileError("title", f"{title[:60]!r} must be 1 to {MAX_TITLE} visible characters")
+        raise TopicFileError(where, f"{title[:60]!r} must be 1 to {MAX_TITLE} visible characters")
     return title
 
 
 def format_time(moment: datetime) -> str:
     """Return a time as `topic.md` and JSON have it: UTC, whole seconds, `Z`."""
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime: what it makes of a year below 1000 differs between systems.
+    utc = moment.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None)
+    return f"{utc.isoformat()}Z"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llm_kb.references.errors import TopicFileError
+from llm_kb.references.errors import TopicFileError, show_value
 from llm_kb.references.sources import Source, source_table
 from llm_kb.references.topic_fields import Fields
 from llm_kb.references.topic_file import TopicFile, check_title, format_time
@@ -38,10 +38,10 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
         raise TopicFileError(where, f"its front matter is no TOML: {error}") from error
     fields = Fields(table, where)
     if table.get("type") != TYPE:
-        raise TopicFileError(where, f"type is {table.get('type')!r}, not {TYPE!r}")
+        raise TopicFileError(where, f"type is {show_value(table.get('type'))}, not {TYPE!r}")
     return TopicFile(
         id=fields.text("id"),
-        title=check_title(fields.text("title")),
+        title=check_title(fields.text("title"), f"{where}: title"),
         body=body,
         created_at=fields.time("created_at"),
         fetched_at=fields.time("fetched_at"),

@@ -47,6 +47,10 @@ def test_sources_are_parsed_and_written_back(table: dict[str, Any], source: Sour
     assert again == source
 
 
+HIDDEN = ("\x1b", "\x7f", "\x9b", "\xad", "\u061c", "\u202e", "\u2028", "\u2029", "\ud800")
+"""Of each kind that a terminal carries out, that deceives who reads it, or that is no text."""
+
+
 def git(**fields: Any) -> dict[str, Any]:
     return {"type": "git", "url": "https://e.org/x", **fields}
 
@@ -55,6 +59,8 @@ def git(**fields: Any) -> dict[str, Any]:
     ("table", "message"),
     [
         ({"url": "https://e.org/x"}, "type is None; it must be one of git, web, crawl"),
+        ({"type": ["git"]}, "type is ['git']; it must be one of git, web, crawl"),
+        ({"type": {"git": 1}}, "type is {'git': 1}; it must be one of git, web, crawl"),
         ({"type": "local", "url": "/etc"}, "must be one of git, web, crawl"),
         ({"type": "web"}, "url is missing"),
         ({"type": "web", "url": 7}, "url is missing"),
@@ -88,10 +94,16 @@ def git(**fields: Any) -> dict[str, Any]:
         )),
         *((git(paths=[path]), "inside the source") for path in (
             "../x", "a/../b", "/etc", "", "/", "./a", "a//b", "a\\b", "a\0b", "..",
+            *(f"a{character}b" for character in HIDDEN),
         )),
+        *((git(url=f"https://e.org/{character}x"), "blanks or control characters")
+          for character in (*HIDDEN, "\u3000", "\xa0")),
+        *(({"type": "web", "url": f"https://e{character}.org/"}, "blanks or control characters")
+          for character in HIDDEN),
         (git(paths="docs/"), "list of strings"),
         (git(paths=[1]), "list of strings"),
         (git(role="both"), "docs or code"),
+        (git(role=["docs"]), "role is ['docs']; it must be docs or code"),
     ],
     ids=lambda value: str(value)[:60],
 )  # fmt: skip
@@ -100,6 +112,20 @@ def test_what_is_refused_says_why(table: dict[str, Any], message: str) -> None:
         parse_source(table, "sources[0]")
     assert str(caught.value).startswith("sources[0]: ")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("character", HIDDEN)
+def test_a_directory_whose_name_deceives_is_refused_with_its_codes(character: str) -> None:
+    table = {"type": "local", "url": f"/srv/{character}x"}
+    with pytest.raises(SourceError, match="must be the absolute path") as caught:
+        parse_source(table, "sources[0]", allow_local=True)
+    assert str(caught.value).isprintable()
+
+
+def test_paths_and_pages_may_be_in_any_script() -> None:
+    url, paths = "https://e.org/日本語/ñ", ("docs/使い方.md", "Ægir og Rán/")
+    table = {"type": "git", "url": url, "paths": list(paths)}
+    assert parse_source(table, "s") == GitSource(url=url, paths=paths)
 
 
 @pytest.mark.parametrize(

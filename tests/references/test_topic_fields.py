@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 
 import pytest
 
@@ -26,6 +26,10 @@ NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
             datetime(2025, 6, 15, 12, tzinfo=timezone(timedelta(hours=2))), NOON, id="with a zone"
         ),
         pytest.param(datetime.fromisoformat("2025-06-15T10:00:00"), NOON, id="without a zone"),
+        pytest.param(
+            date(2025, 6, 15), datetime(2025, 6, 15, tzinfo=timezone.utc), id="a date of TOML"
+        ),
+        pytest.param("2025-06-15", datetime(2025, 6, 15, tzinfo=timezone.utc), id="a date"),
         pytest.param(None, None, id="none"),
     ],
 )
@@ -69,6 +73,26 @@ def test_a_protocol_that_was_taken_back_can_still_be_read() -> None:
             "x must be a time such as '2025-06-15T10:00:00Z'",
             id="no time",
         ),
+        *(
+            pytest.param(
+                lambda f: f.time("x"),
+                value,
+                "x must be a time such as '2025-06-15T10:00:00Z'",
+                id=f"a time that is {name}",
+            )
+            for name, value in {
+                "without a day": time(10),
+                "before the calendar": "0001-01-01T00:00:00+14:00",
+                "after the calendar": "9999-12-31T23:59:59-14:00",
+                "a list": [2025, 6, 15],
+            }.items()
+        ),
+        pytest.param(
+            lambda f: f.number("x"),
+            1 << 63,
+            "x must be a number from 0 to 9223372036854775807",
+            id="a large number",
+        ),
         pytest.param(lambda f: f.strings("x"), [], "x must be a table", id="table"),
     ],
 )
@@ -78,6 +102,31 @@ def test_what_is_wrong_is_said_with_its_key(
     with pytest.raises(TopicFileError) as failed:
         read(Fields({} if value is None else {"x": value}, "topic.md"))
     assert str(failed.value) == f"topic.md: {message}"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        pytest.param(["active"], "['active']", id="a list"),
+        pytest.param(1 << 20_000, "a int too long to print", id="a number nobody can print"),
+        pytest.param("x" * 100, f"'{'x' * 78}…", id="a long text"),
+    ],
+)
+def test_a_status_that_is_none_is_named_briefly(value: object, shown: str) -> None:
+    with pytest.raises(TopicFileError) as failed:
+        Fields({"status": value}, "topic.md").status()
+    assert str(failed.value) == (
+        f"topic.md: status is {shown}; it must be active, stale or obsolete"
+    )
+
+
+def test_what_made_a_topic_is_told_as_text() -> None:
+    made = {"ghost": "me", "version": 3, "large": 1 << 20_000}
+    assert Fields({"created_by": made}, "topic.md").strings("created_by") == {
+        "ghost": "me",
+        "version": "3",
+        "large": "a int too long to print",
+    }
 
 
 def test_an_unknown_status_is_answered_with_those_there_are() -> None:

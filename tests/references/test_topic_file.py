@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.provenance import FileRecord
 from llm_kb.references.recent import render_origin
-from llm_kb.references.topic_file import Status, TopicFile, check_title, make_topic_id
+from llm_kb.references.topic_file import Status, TopicFile, check_title, format_time, make_topic_id
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 
@@ -27,6 +27,9 @@ NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
         ("stale", 30, timedelta(days=1), 0, "stale"),
         ("stale", 30, timedelta(days=40), 31, "stale"),
         ("stale", 0, timedelta(days=40), 0, "stale"),
+        ("stale", 3_000_000, timedelta(days=40), 0, "stale"),
+        ("obsolete", 1_000_000_000, timedelta(days=40), 0, "obsolete"),
+        ("active", 1_000_000_000, timedelta(days=40), None, "active"),
     ],
 )
 def test_staleness_is_told_by_age_or_by_the_owner(
@@ -38,6 +41,19 @@ def test_staleness_is_told_by_age_or_by_the_owner(
     now = NOON + age
     assert (topic.is_stale(now), topic.status_at(now).value) == (since is not None, shown)
     assert topic.stale_since(now) == (None if since is None else NOON + timedelta(days=since))
+
+
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        (NOON, "2025-06-15T10:00:00Z"),
+        (NOON.astimezone(timezone(timedelta(hours=2))), "2025-06-15T10:00:00Z"),
+        (NOON.replace(microsecond=999_999), "2025-06-15T10:00:00Z"),
+        (datetime(7, 1, 2, tzinfo=timezone.utc), "0007-01-02T00:00:00Z"),
+    ],
+)
+def test_times_are_written_in_utc_and_whole_seconds(moment: datetime, shown: str) -> None:
+    assert format_time(moment) == shown
 
 
 def test_an_origin_says_stale_even_where_no_date_is_known() -> None:

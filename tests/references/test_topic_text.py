@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.references.errors import TopicFileError
+from llm_kb.references.errors import SourceError, TopicFileError
 from llm_kb.references.sources import GitSource, WebSource
-from llm_kb.references.topic_file import TopicFile
+from llm_kb.references.topic_file import Status, TopicFile, format_time
 from llm_kb.references.topic_text import change_topic_file, parse_topic_file, render_topic_file
 
 SEED = """\
@@ -153,3 +154,56 @@ lines = st.text(st.characters(categories=["L", "N", "P", "Zs"]), max_size=40)
 )
 def test_what_is_written_is_read_back(topic: TopicFile) -> None:
     assert parse_topic_file(render_topic_file(topic), "topic.md") == topic
+
+
+toml_values = st.recursive(
+    st.one_of(
+        st.text(max_size=12).map(json.dumps),
+        st.sampled_from(["", "/", "https://e.org/", "git", "docs", "active", "a/../b"]).map(
+            json.dumps
+        ),
+        st.integers().map(str),
+        st.sampled_from([f"0x{'f' * 5000}", "9" * 5000, f"[{'[' * 3000}", "1e999", "nan"]),
+        st.floats().map(str),
+        st.booleans().map(lambda value: str(value).lower()),
+        st.dates().map(str),
+        st.times().map(str),
+        st.datetimes().map(lambda moment: moment.isoformat()),
+        st.datetimes().map(lambda moment: f"{moment.isoformat()}+14:00"),
+        st.datetimes().map(lambda moment: f'"{moment.isoformat()}-14:00"'),
+    ),
+    lambda values: (
+        st.lists(values, max_size=2).map(lambda items: f"[{', '.join(items)}]")
+        | st.dictionaries(
+            st.sampled_from(["type", "url", "ref", "paths", "depth", "role", "ghost"]),
+            values,
+            max_size=4,
+        ).map(lambda table: f"{{{', '.join(f'{key} = {item}' for key, item in table.items())}}}")
+    ),
+    max_leaves=6,
+)
+KEYS = (
+    "id", "title", "type", "created_at", "fetched_at", "max_age_days", "status", "trust_score",
+    "tags", "files", "sources", "created_by", "mine",
+)  # fmt: skip
+
+
+@given(st.sampled_from(KEYS), toml_values)
+def test_any_value_makes_a_topic_that_can_be_shown_and_changed_or_an_error(
+    key: str, value: str
+) -> None:
+    table = {"id": '"topic-x"', "title": '"X"', "type": '"ReferenceTopic"', key: value}
+    text = "".join(f"{name} = {item}\n" for name, item in table.items())
+    text = f"+++\n{text}+++\nBody\n"
+    try:
+        topic = parse_topic_file(text, "topic.md")
+    except (TopicFileError, SourceError) as error:
+        assert str(error).startswith("topic.md: ")  # noqa: PT017 - either may come
+        return
+    since = topic.stale_since(NOON)
+    assert (topic.status_at(NOON) is Status.STALE) <= topic.is_stale(NOON)
+    assert all(format_time(moment) for moment in (topic.fetched_at, since) if moment)
+    changes = {"status": "stale", "fetched_at": "2025-06-15T10:00:00Z", "files": ("a.md",)}
+    changed = parse_topic_file(change_topic_file(text, "topic.md", changes), "topic.md")
+    assert (changed.status, changed.fetched_at, changed.files) == (Status.STALE, NOON, ("a.md",))
+    assert (changed.id, changed.title, changed.body) == (topic.id, topic.title, topic.body)
