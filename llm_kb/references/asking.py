@@ -15,6 +15,7 @@ from llm_kb.references.provenance import Provenance
 from llm_kb.references.roles import find_role, rank_by_role
 from llm_kb.references.search import search
 from llm_kb.references.topic_file import Status, TopicFile
+from llm_kb.references.topic_names import find_named
 from llm_kb.references.topic_search import TopicHit, make_snippet, search_topics
 from llm_kb.references.vectors import EmbeddingError
 
@@ -28,6 +29,9 @@ NEAR = 0.3
 MOST_NEAR, MOST_EMBEDDED = 3, 200
 """How many topics meaning finds, and how many are looked at for it."""
 
+MOST_NAMED = 5
+"""How many topics are named to whoever asked for one that is not there."""
+
 LIMIT = 8
 """Hits of one search: about 8,000 characters."""
 
@@ -39,25 +43,34 @@ class ObsoleteTopicError(KbError):
         self.topic_id = topic_id
         super().__init__(
             f"reference topic {topic_id!r} is marked obsolete and is not searched; its files can"
-            " still be read, and `llm kb references update --status active` puts it back"
+            " still be read, and"
+            f" `llm kb references update {topic_id} --status active` puts it back"
         )
 
 
 def ask(
     library: Library, question: str, topic: str | None = None, limit: int = LIMIT
 ) -> dict[str, Any]:
-    """Search one topic, or all that are not obsolete; return what `search_answer` makes of it."""
-    chosen = choose_topics(library, topic)
-    directories = [library.store.directory(found.id) for found in chosen]
-    problem = None
+    """Search one topic, or all that are not obsolete; return what `search_answer` makes of it.
+
+    The answer tells which topic was searched where `topic` names one, and warns of what was
+    not searched.
+    """
+    if topic:
+        chosen, problems = [find_topic(library, topic)], []
+    else:
+        found, unreadable = library.topics()
+        chosen = [each for each in found if each.status is not Status.OBSOLETE]
+        problems = [f"not searched: {problem}" for problem in unreadable]
+    directories = [library.store.directory(each.id) for each in chosen]
     pool = limit + SPARE
     try:
         embedder = library.find_embedder()
         result = search(directories, question, limit=pool, embedder=embedder)
     except EmbeddingError as error:
-        problem = error
+        problems.append(f"keywords only: {error}")
         result = search(directories, question, limit=pool)
-    topics = {found.id: found for found in chosen}
+    topics = {each.id: each for each in chosen}
     records = {hit.topic: _provenance(library, hit.topic) for hit in result.hits}
     hits = rank_by_role(
         result.hits, lambda hit: find_role(hit.path, topics[hit.topic], records[hit.topic])
@@ -65,7 +78,8 @@ def ask(
     answer = search_answer(
         replace(result, hits=tuple(hits[:limit])), topics, records, library.clock()
     )
-    return answer | ({"warnings": [f"keywords only: {problem}"]} if problem else {})
+    searched = {"topic_id": chosen[0].id} if topic else {}
+    return searched | answer | ({"warnings": problems} if problems else {})
 
 
 def find_topics(library: Library, query: str) -> list[TopicHit]:
@@ -93,22 +107,33 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     return [*hits, *sorted(near, key=lambda hit: -hit.score)[:MOST_NEAR]]
 
 
-def choose_topics(library: Library, wanted: str | None) -> list[TopicFile]:
-    """Return the topics to search: by id, by title without case, by words, or all."""
-    topics, _ = library.topics()
-    if not wanted:
-        return [topic for topic in topics if topic.status is not Status.OBSOLETE]
-    exact = [topic for topic in topics if topic.id == wanted]
-    exact = exact or [t for t in topics if t.title.casefold() == wanted.casefold()]
-    if exact:
-        if exact[0].status is Status.OBSOLETE:
-            raise ObsoleteTopicError(exact[0].id)
-        return exact[:1]
-    active = [topic for topic in topics if topic.status is not Status.OBSOLETE]
-    hits = [hit for hit in find_topics(library, wanted) if hit.topic in active]
-    if not hits:
-        raise UnknownReferenceError(wanted, [topic.id for topic in active])
-    return [hits[0].topic]
+def find_topic(library: Library, wanted: str) -> TopicFile:
+    """Return the topic of an id, of a title in any case, or that words clearly name.
+
+    Raises UnknownReferenceError, which names the nearest topics, for words that name none or
+    several, ObsoleteTopicError, and TopicFileError where its own file cannot be read.
+    """
+    if wanted in library.store.ids():
+        found = [library.store.read(wanted)]
+    else:
+        topics, _ = library.topics()
+        active = [topic for topic in topics if topic.status is not Status.OBSOLETE]
+        found = _find_meant(active, wanted) or _find_meant(topics, wanted)
+        if len(found) != 1:
+            near = found or [hit.topic for hit in find_topics(library, wanted)]
+            raise UnknownReferenceError(
+                wanted,
+                [topic.id for topic in active],
+                near=[topic.id for topic in near if topic in active][:MOST_NAMED],
+            )
+    if found[0].status is Status.OBSOLETE:
+        raise ObsoleteTopicError(found[0].id)
+    return found[0]
+
+
+def _find_meant(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
+    titled = [topic for topic in topics if topic.title.casefold() == wanted.casefold()]
+    return titled or find_named(topics, wanted)
 
 
 def describe_topic(topic: TopicFile) -> str:

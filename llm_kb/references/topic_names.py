@@ -1,0 +1,61 @@
+"""Which topic is meant by words that name it. Pure.
+
+Whoever names one wants no other: a passage from the wrong topic looks as good as one from
+the right one. So all words that tell topics apart must be its own, and no other's as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from llm_kb.references.query import STOP_WORDS
+from llm_kb.references.topic_file import TopicFile
+
+KINDS = frozenset(
+    """
+    api book code documentation doc framework guide handbook library manual module official
+    package page project reference repo repository site source specification spec topic tutorial
+    website wiki
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+"""Words for what a topic consists of: people add them to a name, and they fit any topic."""
+
+# C, C++ and C# are three languages.
+_WORD = re.compile(r"[^\W_]+[+#]*")
+_END_OF_NAME = re.compile(r"\s[-\u2013\u2014|]\s|:\s|\s\(")
+
+
+def find_named(topics: Sequence[TopicFile], words: str) -> list[TopicFile]:
+    """Return the topics that words may mean: one where it is clear, several where it is not.
+
+    Every word must be one of the topic's title or tags, except those of `KINDS`, which only
+    decide between topics. One whose name, which is its title up to a dash or colon, says no
+    more than the words comes before others.
+    """
+    asked = _words(words)
+    if not asked:
+        return []
+    found: dict[tuple[bool, int], list[TopicFile]] = {}
+    for topic in topics:
+        own = _words(topic.title) | _words(" ".join(topic.tags))
+        if _telling(asked) <= own:
+            name = _words(_END_OF_NAME.split(topic.title)[0])
+            key = (_telling(name) <= asked, len(asked & own))
+            found.setdefault(key, []).append(topic)
+    return found[max(found)] if found else []
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text without stop words, a plural as its singular."""
+    words = frozenset(_WORD.findall(text.casefold()))
+    return frozenset(map(_singular, words - STOP_WORDS or words))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
+
+
+def _telling(words: frozenset[str]) -> frozenset[str]:
+    """Return the words that tell topics apart: all, where there are only those that do not."""
+    return words - KINDS or words
