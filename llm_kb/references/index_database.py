@@ -27,6 +27,9 @@ FULL = "the disk is full, and even a search writes to it; make room on it"
 CACHE_KIB = 16_000
 """Memory for pages. With SQLite's own 2 MB, a large transaction writes pages out repeatedly."""
 
+PAGE_BYTES = 16_384
+"""With SQLite's own 4,096 most pages would hold but three chunks, or one block of FTS5."""
+
 _SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -51,6 +54,7 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
     heading, context, text, parts, content = '', tokenize = 'porter unicode61'
 );
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 33554432);
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 8);
 CREATE TABLE state (
     id BLOB NOT NULL,
     changes INTEGER NOT NULL
@@ -124,6 +128,8 @@ def connect(database: Path) -> Connection:
             database, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
         )
         try:
+            # Of a new database; to another this does nothing.
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
