@@ -9,18 +9,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from llm_kb.references.chunking_code import CODE_SUFFIXES, outline_code
 from llm_kb.references.chunking_markup import outline_markdown, outline_rst
 from llm_kb.references.chunking_syntax import outline_syntax
-from llm_kb.references.documents import MAX_TITLE, Chunk, Outline
+from llm_kb.references.documents import MAX_TITLE, Chunk, Mark, Outline
 
 CAP = 1200
 """Characters a chunk has at most."""
 
 FLOOR = 300
 """A chunk shorter than this takes in the next section, where both fit the cap."""
+
+# What to cut after, the best first.
+_SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
+_PLAIN_SEPARATORS = ("\n\n", "\n", " ")
 
 _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     ".md": outline_markdown,
@@ -65,51 +70,44 @@ def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) 
         newlines = text.count("\n", start, end)
         ends_line = text[end - 1] == "\n"
         last = max(line, line + newlines - ends_line)
-        title = _title(sections, outline.separator)
-        heading = " ".join([section.heading for section in sections if section.heading])
-        chunks.append(Chunk(title, heading[:MAX_TITLE], text[start:end], line, last))
+        title, heading = _name(sections, outline.separator)
+        chunks.append(Chunk(title, heading, text[start:end], line, last))
         line += newlines
     return chunks
 
 
-def _sections(text: str, outline: Outline) -> Iterator[_Section]:
-    """Yield the spans between the marks, each with the labels above it."""
+def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
+    """Yield the spans between the marks, those over the cap in parts."""
+    wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
+    separators = _SEPARATORS if "\r" in text else _PLAIN_SEPARATORS
     depths: list[int] = []
-    labels: list[str] = []
+    labels: tuple[str, ...] = ()
     start = 0
     heading = ""
-    for offset, depth, label in outline.marks:
+    for offset, depth, label in chain(outline.marks, [Mark(len(text), 0, "")]):
         if offset > start:
-            yield _Section(start, offset, tuple(labels), heading)
-            start = offset
-            heading = ""
-        heading = f"{heading} {label}".strip()
+            while offset - start > cap:
+                cut = _cut_point(text, start, start + cap, wholes, separators)
+                yield _Section(start, cut, labels, heading)
+                start, heading = cut, ""
+            yield _Section(start, offset, labels, heading)
+            start, heading = offset, ""
         while depths and depths[-1] >= depth:
             depths.pop()
-            labels.pop()
+        labels = labels[: len(depths)]
         if label:
             depths.append(depth)
-            labels.append(label)
-    if start < len(text):
-        yield _Section(start, len(text), tuple(labels), heading)
+            labels = (*labels, label)
+            heading = f"{heading} {label}" if heading else label
 
 
-def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
-    """Yield the sections, those over the cap in parts."""
-    wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
-    for section in _sections(text, outline):
-        start, end, labels, heading = section
-        if end - start <= cap:
-            yield section
-            continue
-        while end - start > cap:
-            cut = _cut_point(text, start, start + cap, wholes)
-            yield _Section(start, cut, labels, heading)
-            start, heading = cut, ""
-        yield _Section(start, end, labels, heading)
-
-
-def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]]) -> int:
+def _cut_point(
+    text: str,
+    start: int,
+    limit: int,
+    wholes: Sequence[tuple[int, int]],
+    separators: Sequence[str],
+) -> int:
     """Return the best offset in (start, limit] to cut at.
 
     That is after the last blank line, else the last line end, else the last
@@ -118,7 +116,7 @@ def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, in
     """
     earliest = start + (limit - start) // 3
     cut = limit
-    for separator in ("\n\n", "\n\r\n", "\n", " "):
+    for separator in separators:
         found = text.rfind(separator, earliest, limit)
         if found != -1:
             cut = found + len(separator)
@@ -143,10 +141,16 @@ def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[
         yield group
 
 
-def _title(sections: Sequence[_Section], separator: str) -> str:
-    """Name a chunk after its sections: the first one's breadcrumb, the others' labels."""
+def _name(sections: Sequence[_Section], separator: str) -> tuple[str, str]:
+    """Return the title and the heading of a chunk.
+
+    The title is the breadcrumb of its first section and the labels of the others.
+    """
     title = separator.join(sections[0].labels)
+    heading = sections[0].heading
     if len(sections) > 1:
         names = [title, *(section.labels[-1] for section in sections[1:] if section.labels)]
         title = ", ".join(dict.fromkeys(filter(None, names)))
-    return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"
+        heading = " ".join([section.heading for section in sections if section.heading])
+    title = title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"
+    return title, heading[:MAX_TITLE]

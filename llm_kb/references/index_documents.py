@@ -33,12 +33,8 @@ class Prepared(NamedTuple):
     """With their hashes. None where the content is what was indexed already."""
 
 
-class _NewChunk(NamedTuple):
-    """A chunk to be inserted, and where it belongs."""
-
-    document: int | None
-    hash: bytes
-    chunk: Chunk
+_Row = tuple[int | None, bytes, str, str, str, int, int]
+"""A chunk to be inserted: its document, its hash and its fields."""
 
 
 def prepare(directory: Path, path: str, indexed: bytes | None = None) -> Prepared:
@@ -93,7 +89,7 @@ class DocumentTable:
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes: list[bool] = []
             removed = False
-            new: list[_NewChunk] = []
+            new: list[_Row] = []
             for document in documents:
                 row = self._connection.execute(
                     "SELECT id, hash FROM documents WHERE path = ?", (document.path,)
@@ -106,7 +102,7 @@ class DocumentTable:
                 if document.chunks is not None and (row is None or row[1] != document.stat.hash):
                     outcomes.append(row is None)
                     chunks = document.chunks if row is None else self._replace(document, id_)
-                    new += [_NewChunk(id_, *chunk) for chunk in chunks]
+                    new += [(id_, hash_, *chunk) for hash_, chunk in chunks]
             self._insert(new)
             if outcomes or removed:
                 note_change(self._connection)
@@ -193,20 +189,21 @@ class DocumentTable:
             )
             self._connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
 
-    def _insert(self, new: Sequence[_NewChunk]) -> None:
+    def _insert(self, new: Sequence[_Row]) -> None:
         """Insert chunks, in this order, and leave a note of each for `finish`."""
         execute, executemany = self._connection.execute, self._connection.executemany
+        # SQLite numbers them itself: each with the highest id so far and one.
         first = execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[0]
         executemany(
-            "INSERT INTO chunks (id, document, hash, title, heading, text, first_line, last_line)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            ((id_, row.document, row.hash, *row.chunk) for id_, row in enumerate(new, first)),
+            "INSERT INTO chunks (document, hash, title, heading, text, first_line, last_line)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            new,
         )
         executemany(
             "INSERT INTO temp.new VALUES (?, ?, ?)",
             (
-                (id_, split_identifiers(chunk.heading), split_identifiers(chunk.text))
-                for id_, (_, _, chunk) in enumerate(new, first)
+                (id_, split_identifiers(heading), split_identifiers(text))
+                for id_, (_, _, _, heading, text, _, _) in enumerate(new, first)
             ),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import NamedTuple
 
@@ -240,6 +241,16 @@ def not_code():
 
 x = 1
 '''
+NESTED_PYTHON = '''x = "日本 \ud800"
+def é():
+    """日本"""
+    if x:
+        y = [1,
+             2]; class B:
+            # 𝔘
+            async def f(self):
+                pass
+'''
 RUST = """use x;
 
 /// About a.
@@ -305,8 +316,11 @@ def test_definitions_by_the_shape_of_lines(
         (".rs", RUST, [(3, "a"), (8, ""), (9, "Bar"), (10, "b"), (13, ""), (14, "")]),
         (".ts", TYPESCRIPT, [(1, "A"), (2, "method"), (5, ""), (6, ""), (7, "handler"), (10, "")]),
         (".c", C, [(3, "parse"), (8, ""), (9, "point"), (12, "")]),
+        (".py", NESTED_PYTHON, [(2, "é"), (6, "B"), (8, "f"), (10, ""), (10, ""), (10, "")]),
+        (".py", "class A:\n    x = 1", [(1, "A")]),
+        (".py", "x = (\n    'def'\n)\n", []),
     ],
-    ids=["python", "rust", "typescript", "c"],
+    ids=["python", "rust", "typescript", "c", "other letters", "no last line end", "none"],
 )
 def test_definitions_by_tree_sitter(
     suffix: str, text: str, expected: list[tuple[int, str]]
@@ -315,6 +329,7 @@ def test_definitions_by_tree_sitter(
     outline = outline_syntax(suffix, text)
 
     assert outline is not None
+    assert all(f"\n{text}"[mark.offset] == "\n" for mark in outline.marks)
     found = [(text.count("\n", 0, mark.offset) + 1, mark.label) for mark in outline.marks]
     assert found == expected
 
@@ -366,3 +381,22 @@ def test_decode(data: bytes, text: str | None) -> None:
 )
 def test_split_identifiers(text: str, parts: str) -> None:
     assert split_identifiers(text) == parts
+
+
+@example("x" * 100 + "Yz" * 100)
+@example("aé" * 50 + "BcDe")
+@given(st.text("ABab1_ éÉ中", max_size=120))
+def test_identifiers_are_split_at_every_hump(text: str) -> None:
+    parts: dict[str, None] = {}
+    for at in range(1, len(text)):
+        before, after = text[at - 1], text[at + 1 : at + 2]
+        if text[at] not in "ABCDY":
+            continue
+        if before in "abcdexyz1" or (before in "ABCDY" and after in tuple("abcdexyz")):
+            found = re.search(r"(?:[A-ZÉ]+|[A-ZÉ]?[a-zé0-9]+)$", text[max(0, at - 40) : at])
+            rest = re.match(r"[a-z0-9]*", text[at + 1 :])
+            assert found
+            assert rest
+            parts |= {found[0]: None, text[at] + rest[0]: None}
+
+    assert split_identifiers(text) == " ".join(parts)
