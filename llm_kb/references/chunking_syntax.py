@@ -6,7 +6,8 @@ Exact where lines only suggest: a definition has an end, a string is no code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ GRAMMARS = {
 
 MAX_DEPTH = 200
 """Deeper nesting is generated or hostile, and not looked into."""
+
+_KEYWORDS = dict.fromkeys((".py", ".pyi"), (b"def", b"class"))
+"""Of which every definition of a language has one in it, where there are such words."""
 
 _DEFINITION = re.compile(
     r"(?:function|method|class|struct|enum|trait|impl|interface|mod|module|namespace|union|macro"
@@ -70,14 +74,14 @@ def outline_syntax(suffix: str, text: str) -> Outline | None:
     parser = find_parser(suffix) if suffix in GRAMMARS else None
     if parser is None:
         return None
-    lines = [0]
-    lines += [match.end() for match in re.finditer("\n", text)]
-    tree = parser.parse(text.encode("utf-8", "replace"))
+    source = text.encode("utf-8", "replace")
+    spans = list(_definitions(parser.parse(source).root_node, source, _KEYWORDS.get(suffix, ())))
+    characters = _count_characters(source, {offset for span in spans for offset in span[:2]})
     marks: list[Mark] = []
-    for row, end_row, depth, label in _definitions(tree.root_node):
-        marks.append(Mark(lines[row], depth, label))
-        if end_row + 1 < len(lines):
-            marks.append(Mark(lines[end_row + 1], depth, ""))
+    for start, end, depth, label in spans:
+        marks.append(Mark(characters[start], depth, label))
+        if end:
+            marks.append(Mark(characters[end], depth, ""))
     # Ends before beginnings; of the former the inner ones first, of the latter the outer.
     marks.sort(
         key=lambda mark: (mark.offset, bool(mark.label), mark.depth * (1 if mark.label else -1))
@@ -85,8 +89,14 @@ def outline_syntax(suffix: str, text: str) -> Outline | None:
     return Outline(marks=marks, separator=".")
 
 
-def _definitions(root: Node) -> Iterator[tuple[int, int, int, str]]:
-    """Yield (first row, last row, depth, name) of each definition, in order of the text."""
+def _definitions(
+    root: Node, source: bytes, keywords: Sequence[bytes]
+) -> Iterator[tuple[int, int, int, str]]:
+    """Yield (start, end, depth, name) of each definition, in order of the text.
+
+    Starts and ends are bytes and those of lines; an end is 0 where no line follows.
+    """
+    words = sorted(match.start() for word in keywords for match in re.finditer(word, source))
     pending = [(root, 0)]
     while pending:
         node, depth = pending.pop()
@@ -95,15 +105,33 @@ def _definitions(root: Node) -> Iterator[tuple[int, int, int, str]]:
             outer = node
             while outer.parent is not None and _WRAPPER.fullmatch(outer.parent.type):
                 outer = outer.parent
-            yield _first_row(outer), outer.end_point.row, depth, name
+            start = source.rfind(b"\n", 0, _first_attached(outer).start_byte) + 1
+            yield start, source.find(b"\n", outer.end_byte) + 1, depth, name
             inner = depth + 1
-        if inner < MAX_DEPTH:
+        if inner < MAX_DEPTH and (not keywords or _holds_any(node, words)):
             # What begins and ends on one line is too small to be a section.
             pending += [
                 (child, inner)
                 for child in reversed(node.named_children)
-                if child.end_point.row > child.start_point.row
+                if source.find(b"\n", child.start_byte, child.end_byte) != -1
             ]
+
+
+def _holds_any(node: Node, offsets: Sequence[int]) -> bool:
+    """Whether one of the offsets, which are sorted, lies in a node."""
+    at = bisect_left(offsets, node.start_byte)
+    return at < len(offsets) and offsets[at] < node.end_byte
+
+
+def _count_characters(source: bytes, offsets: Iterable[int]) -> dict[int, int]:
+    """Return how many characters of UTF-8 stand before each offset."""
+    counts: dict[int, int] = {}
+    position = count = 0
+    for offset in sorted(offsets):
+        count += len(source[position:offset].decode())
+        position = offset
+        counts[offset] = count
+    return counts
 
 
 def _name(node: Node) -> str:
@@ -121,14 +149,15 @@ def _name(node: Node) -> str:
     return ""
 
 
-def _first_row(node: Node) -> int:
-    """Return where the comments and attributes right above a definition begin."""
-    row: int = node.start_point.row
+def _first_attached(node: Node) -> Node:
+    """Return the first of the comments and attributes right above a definition, or itself."""
+    first = node
     above = node.prev_named_sibling
     while above is not None and _COMMENT.fullmatch(above.type):
+        row = first.start_point.row
         # A Rust doc comment ends at the start of the next line.
         if above.end_point.row < row - 1 or above.start_point.row >= row:
             break
-        row = above.start_point.row
+        first = above
         above = above.prev_named_sibling
-    return row
+    return first
