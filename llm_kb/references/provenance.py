@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any
 
-from llm_kb.references.errors import SourceError, TopicFileError
+from llm_kb.references.errors import SourceError, TopicFileError, show_value
 from llm_kb.references.sources import (
     OPTIONAL_GIT_PROTOCOLS,
     Source,
@@ -18,6 +20,12 @@ from llm_kb.references.sources import (
 
 FILE_NAME = ".provenance.json"
 VERSION = 1
+
+_NUMBERS = ("source", "size")
+_TEXTS = ("url", "hash", "fetched_at")
+_OPTIONAL_TEXTS = ("revision", "commit", "blob", "etag", "last_modified")
+_LEADS_OUT = re.compile(r"(^|/)\.{0,2}(/|$)|[\\\0]|^[A-Za-z]:")
+_WHAT_TO_DO = "; delete it, and refresh the topic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +67,20 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """How the files on disk differ from their record."""
+    """How the files on disk differ from their record.
+
+    `unreadable` are those nobody can tell of; a `/` at the end makes it a whole
+    directory. `problems` say why something could not be compared.
+    """
 
     modified: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.modified or self.missing or self.unknown)
+        return any((self.modified, self.missing, self.unknown, self.unreadable, self.problems))
 
 
 def hash_content(data: bytes) -> str:
@@ -74,14 +88,21 @@ def hash_content(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str]) -> Differences:
-    """Compare the record with the hashes of what is on disk."""
+def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str | None]) -> Differences:
+    """Compare the record with the hashes of what is on disk, None for what cannot be read.
+
+    A directory that cannot be read has a `/` at its end; the topic's own is `./`.
+    """
+    read = {path: hash_ for path, hash_ in found.items() if hash_ is not None}
+    unreadable = sorted(found.keys() - read.keys())
+    shut = tuple(path.removeprefix("./") for path in unreadable if path.endswith("/"))
     return Differences(
         modified=tuple(
-            sorted(p for p, h in found.items() if p in recorded and recorded[p].hash != h)
+            sorted(p for p, h in read.items() if p in recorded and recorded[p].hash != h)
         ),
-        missing=tuple(sorted(recorded.keys() - found.keys())),
-        unknown=tuple(sorted(found.keys() - recorded.keys())),
+        missing=tuple(sorted(p for p in recorded.keys() - found.keys() if not p.startswith(shut))),
+        unknown=tuple(sorted(read.keys() - recorded.keys())),
+        unreadable=tuple(unreadable),
     )
 
 
@@ -105,12 +126,48 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
     try:
         table: dict[str, Any] = json.loads(data)
         if table["version"] != VERSION:
-            raise TopicFileError(where, f"version {table['version']!r} is not known here")
+            version = show_value(table["version"])
+            raise TopicFileError(where, f"version {version} is not known here{_WHAT_TO_DO}")
         files = {path: FileRecord(**record) for path, record in table["files"].items()}
+        _check_files(files)
         sources = tuple(_parse_source(item, where) for item in table.get("sources", []))
-        return Provenance(request=table["request"], files=files, sources=sources)
-    except (ValueError, KeyError, TypeError, AttributeError, SourceError) as error:
-        raise TopicFileError(where, f"it is no record of files: {error!r}") from error
+        return Provenance(request=_text(table["request"]), files=files, sources=sources)
+    except KeyError as error:
+        raise _no_record(where, f"{error} is missing") from error
+    except (ValueError, TypeError, AttributeError, RecursionError, SourceError) as error:
+        raise _no_record(where, str(error)) from error
+
+
+def _text(request: object) -> str:
+    if not isinstance(request, str):
+        raise TypeError("its request is no text")
+    return request
+
+
+def _no_record(where: str, reason: str) -> TopicFileError:
+    return TopicFileError(where, f"it is no record of files: {reason}{_WHAT_TO_DO}")
+
+
+def _check_files(files: Mapping[str, FileRecord]) -> None:
+    """Raise TypeError or ValueError unless every record is of the types it should have.
+
+    Field by field, since a topic may have thousands of files and is asked often.
+    """
+    for path in files:
+        # Not `is_safe_path`: a folder may be called whatever its source is.
+        if _LEADS_OUT.search(path):
+            raise ValueError(f"{show_value(path)} is no path inside the topic")
+    texts = list(files)
+    for name in (*_TEXTS, *_OPTIONAL_TEXTS):
+        values = list(map(attrgetter(name), files.values()))
+        if not set(map(type, values)) <= {str, type(None) if name in _OPTIONAL_TEXTS else str}:
+            raise TypeError(f"a file's {name} is no text")
+        texts += filter(None, values)
+    "".join(texts).encode()  # as it is written again; JSON can name what is no character
+    for name in _NUMBERS:
+        values = list(map(attrgetter(name), files.values()))
+        if set(map(type, values)) - {int} or not all(0 <= value < 1 << 63 for value in values):
+            raise TypeError(f"a file's {name} is no number from 0")
 
 
 def _parse_source(table: Mapping[str, Any], where: str) -> Source:
