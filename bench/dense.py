@@ -47,7 +47,7 @@ from llm_kb.references.index import open_index
 if force := os.environ.get("NUMPY"):
     vectors._use_numpy = lambda packed: force == "1"
 with open_index(Path(sys.argv[1])) as index:
-    ids = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
+    ids = list(vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10))
     chunks = index.read_chunks(ids)
     print(json.dumps([int(chunks[i].text.split()[1]) for i in ids]))
 """

@@ -6,22 +6,23 @@ A question's candidates compete for it: the softmax of their scores should give 
 that answer it the most. The score is the logarithm of BM25's and a weighted sum of the
 features; no weight is below 0. Every set counts the same whatever its size, but
 headings twice: that is where least is gained over others. Printed are the weights,
-and hit@1 and hit@5 with those and with the present ones.
+and hit@1 and hit@5 with those and with the present ones. What the dense leg counts is
+left to fusing.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from known_items import CACHE, Query, build_set
 
 from llm_kb.references.index import Index, open_index
-from llm_kb.references.query import build_match, parse_question
+from llm_kb.references.pools import PER_FILE, POOL, make_candidates
 from llm_kb.references.ranking import spread
-from llm_kb.references.reranking import WEIGHTS, Candidate, Features, find_features
-from llm_kb.references.search import PER_FILE, POOL
+from llm_kb.references.reranking import LEAST, WEIGHTS, Features, find_features
+from llm_kb.references.search import find_pool
 
 IMPORTANCE = {"headings-tune": 2.0, "links-tune": 1.0, "code-tune": 1.0}
 STEPS = 400
@@ -37,22 +38,20 @@ class Case(NamedTuple):
     paths: Sequence[str]
 
 
-def read_case(index: Index, query: Query) -> Case | None:
-    terms = parse_question(query.text)
-    words = [term for term in terms if " " not in term]
-    frequencies, total = index.count_frequencies(words), index.count_chunks()
-    match = build_match(terms, frequencies, total)
-    scores = index.match(match, POOL) if match else {}
-    if not scores:
+def read_case(index: Index, query: Query, cosines: Mapping[int, float]) -> Case | None:
+    pool = find_pool(index, query.text, cosines)
+    chunks = make_candidates(pool, list(pool.chunks), is_hybrid=True)
+    if not chunks:
         return None
-    chunks = [
-        Candidate(scores[id_], c.path, c.title, c.heading, c.text, c.first_line, c.last_line)
-        for id_, c in index.read_chunks(list(scores)).items()
-    ]
-    best = max(scores.values())
-    found = find_features(chunks, words, frequencies, total)
+    best = max(chunk.score for chunk in chunks) or 1.0
+    found = find_features(chunks, pool.words, pool.frequencies, pool.total)
     return Case(
-        np.array([[np.log(c.score / best), *f] for c, f in zip(chunks, found, strict=True)]),
+        np.array(
+            [
+                [np.log(max(chunk.score / best, LEAST)), *features]
+                for chunk, features in zip(chunks, found, strict=True)
+            ]
+        ),
         np.array([query.is_answered_by(c.path, c.first_line, c.last_line) for c in chunks]),
         [chunk.path for chunk in chunks],
     )
@@ -113,12 +112,13 @@ def main() -> None:
         queries = build_set(name, directory)
         with open_index(directory) as index:
             index.update()
-            sets[name] = [read_case(index, query) for query in queries]
+            sets[name] = [read_case(index, query, {}) for query in queries]
     fitted = fit(sets)
     fitted /= fitted[0]
     present = np.array([1.0, *WEIGHTS])
     for name, *values in zip(Features._fields, fitted[1:], present[1:], strict=True):
-        print(f"{name:12} {values[0]:.2f}   now {values[1]:.2f}")
+        if not name.endswith("dense"):
+            print(f"{name:12} {values[0]:.2f}   now {values[1]:.2f}")
     for name, cases in sets.items():
         print(f"{name:16} {measure(cases, fitted)}   now {measure(cases, present)}")
 

@@ -40,7 +40,7 @@ from llm_kb.references.chunking_syntax import find_parser
 from llm_kb.references.index import discard_index, index_path, open_index
 from llm_kb.references.index_files import walk_files
 from llm_kb.references.query import STOP_WORDS, parse_question
-from llm_kb.references.search import search_index
+from llm_kb.references.search import find_pool, rank_hits
 
 FILLER = ["sqlalchemy==2.1.9", "celery==5.7.0", "scrapy==2.19.0"]
 TEXTS = (".py", ".rst", ".md", ".txt", ".c", ".h", ".js", ".toml", ".cfg", ".html", ".css")
@@ -173,7 +173,7 @@ def measure_queries(tree: Path, bare: Path, queries: list[Query]) -> None:
     with open_index(tree) as index:
 
         def ask_us(question: str) -> list[tuple[str, int, int]]:
-            hits = search_index(index, question, limit=10)
+            hits = rank_hits(find_pool(index, question, {}), 10)
             return [(hit.path, hit.first_line, hit.last_line) for hit in hits]
 
         def ask_plainly(question: str, order: str) -> list[int]:

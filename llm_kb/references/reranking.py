@@ -1,9 +1,10 @@
-"""Rank the best chunks again by what BM25 does not see. Pure.
+"""Rank the best chunks of both legs again, by what neither of them sees. Pure.
 
 BM25 counts the words of a chunk, wherever they stand and whatever stands around
 the chunk. Here counts whether they stand early and together, whether the chunk
 opens a section or goes on with one, and how well its neighbours, the rest of its
 file and their names answer: a section seldom repeats what its page is about.
+The dense leg, where there is one, is fused in by reciprocal rank.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
 
+from llm_kb.references.ranking import reciprocal_rank
 from llm_kb.references.stems import find_stems, stand_beside, stand_near, stem, stem_words
 
 LEAD = 300
@@ -22,9 +24,12 @@ LEAD = 300
 BETWEEN = 2
 """Lines between two chunks that adjoin: blank ones belong to none."""
 
+LEAST = 0.1
+"""The least a BM25 score counts, as a share of the best: what only the dense leg found has none."""
+
 
 class Candidate(NamedTuple):
-    """A chunk with its BM25 score."""
+    """A chunk with its BM25 score, and its rank in the dense leg: 1 for the nearest."""
 
     score: float
     path: str
@@ -33,6 +38,7 @@ class Candidate(NamedTuple):
     text: str
     first_line: int
     last_line: int
+    rank: int | None = None
 
 
 class Features(NamedTuple):
@@ -64,6 +70,10 @@ class Features(NamedTuple):
     """The best score in its file."""
     file_share: float
     """The share that the chunks of its file hold together."""
+    dense: float
+    """Its reciprocal rank in the dense leg, of which the nearest chunk's is 1."""
+    file_dense: float
+    """The best of these in its file."""
 
 
 WEIGHTS = Features(
@@ -78,12 +88,17 @@ WEIGHTS = Features(
     below=0.3,
     file=0.75,
     file_share=0.8,
+    dense=0.35,
+    file_dense=0.15,
 )
 """How much a feature adds to the logarithm of a score.
 
 Fitted by bench/fit_reranking.py on sources that bench/retrieval.py does not report, and
-rounded.
+rounded; what the dense leg counts was chosen on the same ones by bench/fusing.py.
 """
+
+SCORE_BESIDE_DENSE = 0.5
+"""How much the logarithm of BM25's score counts where there is a dense leg, instead of 1."""
 
 
 def rerank(
@@ -99,9 +114,10 @@ def rerank(
     """
     features = find_features(candidates, words, frequencies, total)
     best = _best(candidates)
+    is_hybrid = any(candidate.rank for candidate in candidates)
+    weight = SCORE_BESIDE_DENSE if is_hybrid else 1.0
     return [
-        # What matches by a word that is nearly everywhere may score 0.
-        math.log(max(candidate.score / best, 1e-9)) + sum(map(mul, WEIGHTS, found))
+        weight * math.log(max(candidate.score / best, LEAST)) + sum(map(mul, WEIGHTS, found))
         for candidate, found in zip(candidates, features, strict=True)
     ]
 
@@ -138,7 +154,7 @@ class _Question:
     def __init__(self, words: Sequence[str], frequencies: Mapping[str, int], total: int) -> None:
         stems = [stem(word) for word in words]
         self.rarities = {
-            stem_: _rarity(frequencies.get(word, 0), total)
+            stem_: find_rarity(frequencies.get(word, 0), total)
             for stem_, word in zip(stems, words, strict=True)
         }
         self.pairs = {
@@ -156,7 +172,7 @@ class _Question:
         return sum(map(self.pairs.__getitem__, pairs)) / self._all_pairs
 
 
-def _rarity(frequency: int, total: int) -> float:
+def find_rarity(frequency: int, total: int) -> float:
     """Return how much a word tells: its inverse document frequency, never negative."""
     frequency = min(frequency, total)
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
@@ -178,6 +194,7 @@ class _File(NamedTuple):
     path_share: float
     share: float
     best: float
+    dense: float
 
 
 def _read_file(path: str, chunks: Sequence[Candidate], question: _Question) -> _File:
@@ -193,7 +210,13 @@ def _read_file(path: str, chunks: Sequence[Candidate], question: _Question) -> _
         path_share=question.share(in_path),
         share=question.share(frozenset[str]().union(*(reading.stems for reading in readings))),
         best=max(chunk.score for chunk in chunks),
+        dense=max(map(_in_dense, chunks)),
     )
+
+
+def _in_dense(chunk: Candidate) -> float:
+    """Return its reciprocal rank in the dense leg; 0 for what is not in it."""
+    return reciprocal_rank(chunk.rank) if chunk.rank else 0.0
 
 
 def _describe(reading: _Reading, file: _File, question: _Question, best: float) -> Features:
@@ -223,6 +246,8 @@ def _describe(reading: _Reading, file: _File, question: _Question, best: float) 
         below=below / best,
         file=file.best / best,
         file_share=file.share,
+        dense=_in_dense(chunk),
+        file_dense=file.dense,
     )
 
 

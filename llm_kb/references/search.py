@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.references.index import Index, IndexReport, StoredChunk, with_index
-from llm_kb.references.index_database import TopicGoneError
+from llm_kb.references.index import Index, IndexReport, with_index
+from llm_kb.references.index_database import IndexUnusableError, TopicGoneError
+from llm_kb.references.pools import POOL, Pool, join_pools, rank_pool
 from llm_kb.references.query import build_match, parse_question
-from llm_kb.references.ranking import fuse, score_place, spread
-from llm_kb.references.reranking import Candidate, rerank
+from llm_kb.references.ranking import score_place
 from llm_kb.references.vectors import Embed, rank_by_vector, update_vectors
-
-POOL = 60
-"""How many chunks each leg contributes."""
-
-PER_FILE = 4
-"""How many chunks of one file come before those of other files."""
-
-DENSE_WEIGHT = 0.5
-"""What being the nearest adds to the logarithm of a score: it is worth 1.65 times as much.
-
-Chosen on the tune sets of bench/retrieval.py: where a higher one does better on two of them, it is
-below the words alone on the third, and a weak dense leg must not spoil what these have found.
-"""
 
 EMBED_AT_ONCE = 256
 """How many chunks without a vector a search embeds itself; more are for an update."""
@@ -61,6 +48,8 @@ class SearchResult:
 
     hits: tuple[Hit, ...]
     legs: tuple[str, ...]
+    problems: tuple[IndexUnusableError, ...] = ()
+    """Topics among several that could not be searched."""
 
 
 def search(
@@ -70,38 +59,47 @@ def search(
     limit: int = 10,
     embedder: Embedder | None = None,
 ) -> SearchResult:
-    """Search the topics in these directories; a topic's id is its directory's name.
+    """Search the topics in these directories together; a topic's id is its directory's name.
 
     Every index is brought up to date with its files first. The caller leaves out
-    obsolete topics. One of several that has been deleted meanwhile is left out.
+    obsolete topics. Of several, one that has been deleted meanwhile is left out, and
+    one whose index cannot be used is a problem of the result.
     Raises IndexUnusableError and EmbeddingError.
     """
     vector = None
     if embedder and question.strip():
         vector = next(iter(embedder.embed([question])))
-    hits: list[Hit] = []
+    pools: list[Pool] = []
+    problems: list[IndexUnusableError] = []
     total = missing = 0
 
-    def search_one(index: Index, report: IndexReport) -> tuple[list[Hit], int, int]:
-        dense: list[int] = []
+    def search_one(index: Index, report: IndexReport) -> tuple[Pool, int, int]:
+        cosines: dict[int, float] = {}
         lacking = report.chunks
         if embedder and vector is not None:
             lacking = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
-            dense = rank_by_vector(index, embedder.model, vector, POOL)
-        return search_index(index, question, limit=limit, dense=dense), report.chunks, lacking
+            cosines = rank_by_vector(index, embedder.model, vector, POOL)
+        return find_pool(index, question, cosines), report.chunks, lacking
 
     for directory in directories:
         try:
-            found, chunks, lacking = with_index(directory, search_one)
-        except TopicGoneError:
+            pool, chunks, lacking = with_index(directory, search_one)
+        except IndexUnusableError as error:
             if len(directories) == 1:
                 raise
+            if not isinstance(error, TopicGoneError):
+                problems.append(error)
             continue
-        hits += found
+        pools.append(pool)
         total += chunks
         missing += lacking
-    hits.sort(key=lambda hit: -hit.score)
-    return SearchResult(hits=tuple(hits[:limit]), legs=_legs(total, missing))
+    if problems and not pools:
+        raise problems[0]
+    return SearchResult(
+        hits=tuple(rank_hits(join_pools(pools), limit)),
+        legs=_legs(total, missing),
+        problems=tuple(problems),
+    )
 
 
 def _legs(total: int, missing: int) -> tuple[str, ...]:
@@ -113,57 +111,40 @@ def _legs(total: int, missing: int) -> tuple[str, ...]:
     return ("keyword", "dense")
 
 
-def search_index(
-    index: Index, question: str, *, limit: int, dense: Sequence[int] = ()
-) -> list[Hit]:
-    """Search one index as it is, fusing what the dense leg found, if it ran."""
-    chunks: dict[int, StoredChunk] = {}
-    keyword = score_by_keywords(index, question, chunks)
-    chunks |= index.read_chunks([id_ for id_ in dense if id_ not in chunks])
-    fused = fuse(keyword, [id_ for id_ in dense if id_ in chunks], weight=DENSE_WEIGHT)
-    order = spread(fused, lambda id_: chunks[id_].path, per_group=PER_FILE, limit=limit)
-    topic = index.directory.name
-    return [_hit(topic, chunks[id_], score_place(place)) for place, id_ in enumerate(order, 1)]
-
-
-def _hit(topic: str, chunk: StoredChunk, score: float) -> Hit:
-    return Hit(
-        topic=topic,
-        path=chunk.path,
-        first_line=chunk.first_line,
-        last_line=chunk.last_line,
-        title=chunk.title,
-        text=chunk.text,
-        score=round(score, 4),
-    )
-
-
-def score_by_keywords(
-    index: Index, question: str, chunks: dict[int, StoredChunk]
-) -> dict[int, float]:
-    """Return the scores of the best chunks that hold words of the question, best first.
-
-    What was read of them is added to `chunks`.
-    """
+def find_pool(index: Index, question: str, cosines: Mapping[int, float]) -> Pool:
+    """Return the best chunks of an index by their words, and those that the dense leg found."""
     terms = parse_question(question)
     words = [term for term in terms if " " not in term]
     frequencies = index.count_frequencies(words)
     total = index.count_chunks()
     match = build_match(terms, frequencies, total)
-    scores = index.match(match, POOL) if match else {}
-    read = index.read_chunks(list(scores))
-    chunks |= read
-    candidates = [
-        Candidate(
-            score=scores[id_],
-            path=chunk.path,
-            title=chunk.title,
-            heading=chunk.heading,
-            text=chunk.text,
-            first_line=chunk.first_line,
-            last_line=chunk.last_line,
+    scores = index.match(match, POOL, list(cosines)) if match else {}
+    chunks = index.read_chunks([*scores, *(id_ for id_ in cosines if id_ not in scores)])
+    topic = index.directory.name
+    return Pool(
+        chunks={(topic, id_): chunk for id_, chunk in chunks.items()},
+        scores={(topic, id_): scores[id_] for id_ in chunks if id_ in scores},
+        cosines={(topic, id_): cosines[id_] for id_ in chunks if id_ in cosines},
+        words=words,
+        frequencies=frequencies,
+        total=total,
+    )
+
+
+def rank_hits(pool: Pool, limit: int) -> list[Hit]:
+    """Return the best chunks of a pool as hits, best first."""
+    hits = []
+    for place, key in enumerate(rank_pool(pool, limit), 1):
+        chunk = pool.chunks[key]
+        hits.append(
+            Hit(
+                topic=key[0],
+                path=chunk.path,
+                first_line=chunk.first_line,
+                last_line=chunk.last_line,
+                title=chunk.title,
+                text=chunk.text,
+                score=round(score_place(place), 4),
+            )
         )
-        for id_, chunk in read.items()
-    ]
-    new = zip(read, rerank(candidates, words, frequencies, total), strict=True)
-    return dict(sorted(new, key=lambda pair: -pair[1]))
+    return hits

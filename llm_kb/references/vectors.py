@@ -102,16 +102,18 @@ def _check_dimensions(model: str, vectors: Sequence[bytes], known: int | None) -
 # Ranking
 
 
-def rank_by_vector(index: Index, model: str, vector: Sequence[float], limit: int) -> list[int]:
-    """Return the ids of the chunks nearest to a vector by cosine, best first."""
+def rank_by_vector(
+    index: Index, model: str, vector: Sequence[float], limit: int
+) -> dict[int, float]:
+    """Return the chunks nearest to a vector and their cosines, nearest first."""
     query = _encode(vector)
     known = index.vectors.find_size(model)
     if not query or known is None:
-        return []
+        return {}
     _check_dimensions(model, [query], known)
     packed = open_packed(index, model)
     if not packed.rows:
-        return []
+        return {}
     rank = _rank_with_numpy if _use_numpy(packed) else _rank
     return rank(packed, query, limit)
 
@@ -123,7 +125,7 @@ def _use_numpy(packed: Packed) -> bool:
     return packed.rows * packed.dimensions >= NUMPY_FROM and find_spec("numpy") is not None
 
 
-def _rank(packed: Packed, query: bytes, limit: int) -> list[int]:
+def _rank(packed: Packed, query: bytes, limit: int) -> dict[int, float]:
     """Choose candidates by the sign bits that differ, and rank them by the exact cosine."""
     signs = int.from_bytes(sign_bits(query, packed.width), "big")
     read = int.from_bytes
@@ -141,7 +143,7 @@ def _rank(packed: Packed, query: bytes, limit: int) -> list[int]:
     scored = [
         (math.dist(read_row(packed.data, start + size * row), wanted), ids[row]) for row in rows
     ]
-    return [id_ for _, id_ in sorted(scored)[:limit]]
+    return {id_: 1 - distance * distance / 2 for distance, id_ in sorted(scored)[:limit]}
 
 
 def _find_furthest(distances: Sequence[int], wanted: int) -> int:
@@ -155,7 +157,7 @@ def _find_furthest(distances: Sequence[int], wanted: int) -> int:
     return furthest
 
 
-def _rank_with_numpy(packed: Packed, query: bytes, limit: int) -> list[int]:
+def _rank_with_numpy(packed: Packed, query: bytes, limit: int) -> dict[int, float]:
     """Rank all vectors by their exact cosine."""
     import numpy as np  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an extra, and slow
 
@@ -163,7 +165,7 @@ def _rank_with_numpy(packed: Packed, query: bytes, limit: int) -> list[int]:
     matrix = np.frombuffer(packed.data, dtype="<f4", offset=packed.numbers_start).reshape(
         packed.rows, packed.dimensions
     )
-    scores = matrix @ wanted
-    best = np.argsort(-scores, kind="stable")[:limit]
+    cosines = matrix @ wanted
+    best = np.argsort(-cosines, kind="stable")[:limit]
     ids = packed.ids
-    return [ids[int(row)] for row in best]
+    return {ids[int(row)]: float(cosines[row]) for row in best}

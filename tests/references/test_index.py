@@ -425,6 +425,21 @@ def test_interruptions_while_the_index_is_written_leave_an_index_to_go_on_with(
     assert update_index(topic).chunks == 10_002
 
 
+def test_wanted_chunks_are_scored_whatever_their_place(topic: Path) -> None:
+    fill(topic, 30)
+    update_index(topic)
+    with open_index(topic) as index:
+        everything = index.match('"w1" OR "walrus"', 1000)
+        worst = list(everything)[-2:]
+        missing = max(everything) + 1000
+
+        found = index.match('"w1" OR "walrus"', 2, [*worst, missing])
+
+        assert sorted(everything.values(), reverse=True) == list(everything.values())
+        assert list(found) == [*worst, *list(everything)[:3]]
+        assert found.items() <= everything.items()
+
+
 def test_processes_at_once_index_everything_once(topic: Path) -> None:
     fill(topic, 300)
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.references.reranking import WEIGHTS, Candidate, Features, find_features, rerank
+from llm_kb.references.reranking import (
+    SCORE_BESIDE_DENSE,
+    WEIGHTS,
+    Candidate,
+    Features,
+    find_features,
+    rerank,
+)
 
 WORDS = ("parse", "arguments")
 FREQUENCIES = {"parse": 10, "arguments": 10}
@@ -20,6 +29,7 @@ def make(
     title: str = "",
     score: float = 1.0,
     line: int = 1,
+    rank: int | None = None,
 ) -> Candidate:
     """Make a candidate of ten lines; a name with a slash says which file it is of."""
     return Candidate(
@@ -30,6 +40,7 @@ def make(
         text=text or name,
         first_line=line,
         last_line=line + 9,
+        rank=rank,
     )
 
 
@@ -70,10 +81,14 @@ NOTHING = Features(*[0.0] * len(Features._fields))
         ([make("a", "x", line=40), make("a", "parse", title="T", score=0.5)], {
             "file": 1, "file_share": 0.5}),
         ([make("a", "x"), make("b", "parse", score=2.0)], {"file": 0.5}),
+        ([make("a", "x", rank=1)], {"dense": 1, "file_dense": 1}),
+        ([make("a", "x"), make("a", "y", title="T", rank=22, line=40), make("b", "z")], {
+            "file": 1, "file_dense": 0.5}),
     ],
     ids=[
         *("nothing", "opens", "focus", "lead", "late", "near", "beside", "path", "section"),
         *("below", "another title", "adjoining", "further on", "another file"),
+        *("nearest", "its file's nearest"),
     ],
 )  # fmt: skip
 def test_features(candidates: list[Candidate], expected: dict[str, float]) -> None:
@@ -95,8 +110,11 @@ def test_rare_words_are_a_greater_share() -> None:
         (make("a", "x", "Parsing"), make("b", "y", "Parsing and much more of other things")),
         (make("parse.md", "x"), make("b", "y")),
         (make("a", "good", score=10.0), make("b", "fair arguments to parse")),
+        (make("a", "x", rank=2), make("b", "y", rank=9)),
+        (make("a", "x", score=0.0, rank=1), make("b", "y", score=0.0, rank=2)),
+        (make("a", "good", score=10.0), make("b", "y", rank=1)),
     ],
-    ids=["beside", "focus", "path", "a much better score stands"],
+    ids=["beside", "focus", "path", "a much better score stands", "nearer", "no words", "clearer"],
 )
 def test_the_better_comes_first(better: Candidate, worse: Candidate) -> None:
     assert best_of(worse, better) == better.text
@@ -105,6 +123,15 @@ def test_the_better_comes_first(better: Candidate, worse: Candidate) -> None:
 def test_nothing_to_rank_or_to_rank_by() -> None:
     assert rerank([], ["a"], {}, 0) == []
     assert rerank([make("a", "text")], [], {}, 0) == [WEIGHTS.file]
+
+
+@pytest.mark.parametrize(("rank", "expected"), [(None, 1.0), (1, SCORE_BESIDE_DENSE)])
+def test_a_score_counts_less_beside_a_dense_leg(rank: int | None, expected: float) -> None:
+    half, whole, _ = rerank(
+        [make("a", "x", score=0.5), make("b", "y"), make("c", "z", rank=rank)], [], {}, 0
+    )
+
+    assert whole - half == pytest.approx(expected * math.log(2) + WEIGHTS.file / 2)
 
 
 CANDIDATES = st.lists(
@@ -117,6 +144,7 @@ CANDIDATES = st.lists(
         text=st.text() | st.just("parse arguments"),
         first_line=st.integers(1, 50),
         last_line=st.integers(1, 50),
+        rank=st.none() | st.integers(1, 60),
     ),
     unique=True,
 )

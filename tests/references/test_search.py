@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_kb.references import search as search_module
-from llm_kb.references.index_database import TopicGoneError
+from llm_kb.references.index import index_path
+from llm_kb.references.index_database import IndexUnusableError, TopicGoneError
 from llm_kb.references.search import Embedder, Hit, SearchResult, search
 from tests.references.embedding import HashingModel
 
@@ -96,6 +97,38 @@ def test_topics_are_searched_together_and_named(zoo: Path, tmp_path: Path) -> No
     assert len(search([zoo, other], "tusks", limit=1).hits) == 1
 
 
+def test_the_topic_that_answers_comes_before_those_that_share_a_word(tmp_path: Path) -> None:
+    others = [
+        make_topic(tmp_path, f"topic-{name}", {"a.md": f"How {name} grow in the sea.\n"})
+        for name in ("corals", "kelps")
+    ]
+    about = make_topic(
+        tmp_path,
+        "topic-walrus",
+        {f"{n}.md": f"How tusks of a walrus grow, part {n}.\n" for n in range(3)},
+    )
+
+    hits = search([*others, about], "how do the tusks of a walrus grow").hits
+
+    assert [hit.topic for hit in hits] == [*["topic-walrus"] * 3, "topic-corals", "topic-kelps"]
+
+
+def test_a_topic_whose_index_cannot_be_used_is_a_problem_of_the_result(
+    zoo: Path, tmp_path: Path
+) -> None:
+    broken = make_topic(tmp_path, "topic-broken", {"a.md": "The walrus.\n"})
+    index_path(broken).mkdir(parents=True)
+
+    result = search([broken, zoo], "tusks")
+
+    assert result.hits == search([zoo], "tusks").hits
+    assert [problem.database for problem in result.problems] == [index_path(broken)]
+    with pytest.raises(IndexUnusableError):
+        search([broken], "tusks")
+    with pytest.raises(IndexUnusableError):
+        search([broken, tmp_path / "topic-gone"], "tusks")
+
+
 def test_the_dense_leg_finds_what_shares_no_word(zoo: Path) -> None:
     def embed(texts: list[str]) -> list[list[float]]:
         """Embed `pinniped` where the walrus is."""
@@ -109,6 +142,28 @@ def test_the_dense_leg_finds_what_shares_no_word(zoo: Path) -> None:
     result = search([zoo], "pinniped", embedder=embedder)
     assert result.legs == ("keyword", "dense")
     assert "walrus" in result.hits[0].text.lower()
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [("what swims fastest in the sea", 0), ("swims", 1), ("pinniped", 0)],
+    ids=["a question", "a look-up", "a look-up of what no text holds"],
+)
+def test_what_the_dense_leg_decides(tmp_path: Path, question: str, place: int) -> None:
+    files = {f"{name}.md": f"The {name} swims in the sea.\n" for name in "abcd"}
+    topic = make_topic(tmp_path, "topic-sea", files)
+    by_words = [hit.path for hit in search([topic], "swims in the sea").hits]
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        """Embed the question where the text is that comes last by its words."""
+        nearest = f"The {by_words[-1].removesuffix('.md')} "
+        return [[1.0, 0.0] if nearest in t or t == question else [0.0, 1.0] for t in texts]
+
+    found = search([topic], question, embedder=Embedder(model="m", embed=embed))  # type: ignore[arg-type]
+
+    assert len(by_words) == 4
+    assert found.hits[place].path == by_words[-1]
+    assert sorted(hit.path for hit in found.hits) == sorted(by_words)
 
 
 def test_the_legs_tell_what_the_dense_one_could_not_see(

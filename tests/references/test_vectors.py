@@ -108,7 +108,7 @@ def test_models_are_never_mixed(index: Index) -> None:
     update_vectors(index, "large", large)
 
     assert nearest(index, small, "otter", "small") == nearest(index, large, "otter", "large")
-    assert rank_by_vector(index, "other", small.embed("otter"), 3) == []
+    assert rank_by_vector(index, "other", small.embed("otter"), 3) == {}
     with pytest.raises(EmbeddingError, match="'small' returned 128 numbers where it returned 64"):
         rank_by_vector(index, "small", large.embed("otter"), 3)
 
@@ -140,7 +140,7 @@ def test_vectors_without_a_direction_are_never_found_and_not_asked_for_again(
 
     assert index.vectors.find_missing("m") == []
     assert len(rank_by_vector(index, "m", model.embed("walrus"), 100)) == len(ANIMALS)
-    assert rank_by_vector(index, "m", [bad] * 64, 10) == []
+    assert rank_by_vector(index, "m", [bad] * 64, 10) == {}
 
 
 def test_the_packed_file_follows_the_index(index: Index, topic: Path) -> None:
@@ -242,7 +242,7 @@ def test_sign_bits_find_what_exact_cosines_do(
         for target in range(1, 601, 20):
             query = [number + chance.gauss(0, 0.5) for number in by_id[target]]
             exact = sorted(by_id, key=lambda id_: -cosine(by_id[id_], query))[:10]
-            found = rank_by_vector(index, "m", query, 10)
+            found = list(rank_by_vector(index, "m", query, 10))
             assert found[0] == exact[0] == target
             shared += len(set(found) & set(exact))
     assert shared > 0.8 * 300
@@ -260,7 +260,10 @@ def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
     fast = [rank_by_vector(index, "m", model.embed(name), 3) for name in ANIMALS]
     monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
 
-    assert [rank_by_vector(index, "m", model.embed(name), 3) for name in ANIMALS] == fast
+    for name, expected in zip(ANIMALS, fast, strict=True):
+        found = rank_by_vector(index, "m", model.embed(name), 3)
+        assert list(found) == list(expected)
+        assert list(found.values()) == pytest.approx(list(expected.values()), abs=1e-6)
 
 
 @pytest.mark.parametrize(
