@@ -70,6 +70,7 @@ def ask(
     except EmbeddingError as error:
         problems.append(f"keywords only: {error}")
         result = search(directories, question, limit=pool)
+    problems += [f"not searched: {problem}" for problem in result.problems]
     topics = {each.id: each for each in chosen}
     records = {hit.topic: _provenance(library, hit.topic) for hit in result.hits}
     hits = rank_by_role(

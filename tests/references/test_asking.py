@@ -9,6 +9,7 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.references.asking import ObsoleteTopicError, ask, find_topic
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
+from llm_kb.references.index import index_path
 from llm_kb.references.library import Library
 from llm_kb.references.search import Embedder
 from llm_kb.references.topic_file import Status, TopicFile, make_topic_id
@@ -131,6 +132,18 @@ def test_a_topic_that_cannot_be_read_is_told_of_and_the_others_are_searched(
     assert len(answer["results"]) == 2
     assert answer["warnings"] == [f"not searched: {problem}"]
     assert "warnings" not in ask(stocked, "frobnicate", "django docs")
+
+
+def test_a_topic_whose_index_cannot_be_used_is_told_of(stocked: Library) -> None:
+    expected = ask(stocked, "frobnicate", "django docs")["results"]
+    index = index_path(stocked.store.directory("topic-dioxus-rust-ui-framework"))
+    index.mkdir(parents=True)
+
+    answer = ask(stocked, "frobnicate")
+
+    assert answer["results"] == expected
+    assert [warning.partition(": ")[0] for warning in answer["warnings"]] == ["not searched"]
+    assert str(index) in answer["warnings"][0]
 
 
 def test_asking_for_a_topic_that_cannot_be_read_says_why(stocked: Library) -> None:
