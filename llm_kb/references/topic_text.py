@@ -28,6 +28,8 @@ _FRONT_MATTER = re.compile(
     r"\ufeff?\+\+\+[ \t]*\r?\n((?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE
 )
 
+_LINE_FEED = re.compile(r"(?<!\r)\n")
+
 
 def parse_topic_file(text: str, where: str) -> TopicFile:
     """Read the text of a `topic.md`; raise TopicFileError, naming `where`."""
@@ -42,7 +44,7 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
     return TopicFile(
         id=fields.text("id"),
         title=check_title(fields.text("title"), f"{where}: title"),
-        body=body,
+        body=body.replace("\r\n", "\n").replace("\r", "\n"),
         created_at=fields.time("created_at"),
         fetched_at=fields.time("fetched_at"),
         max_age_days=fields.number("max_age_days") or 0,
@@ -86,28 +88,45 @@ def change_topic_file(
     """Change keys of a `topic.md` and leave the rest as it is, to the byte.
 
     A changed `sources` must be as long as the one in the file: only what
-    fetching records in them is written.
+    fetching records in them is written. What is new has the line ends of the rest.
     """
     import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - as above
 
     front, old_body = _split(text, where)
-    document = tomlkit.parse(front)
-    for key, value in changes.items():
-        if key == "sources":
-            for table, source in zip(document.get("sources", ()), value, strict=True):
-                if "commit" in (new := source_table(source)):
-                    table["commit"] = new["commit"]
-        elif isinstance(value, tuple):
-            document[key] = _array(value)
-        else:
-            document[key] = value
+    try:
+        document = tomlkit.parse(front)
+        for key, value in changes.items():
+            if key == "sources":
+                _pin_sources(document.get("sources", ()), value, where)
+            else:
+                document[key] = _array(value) if isinstance(value, tuple) else value
+        new_front = tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise TopicFileError(where, f"its front matter cannot be changed: {error}") from error
+    newline = _newline(text)
+    if newline != "\n":
+        new_front = _LINE_FEED.sub(newline, new_front)
     start = text.index(front) if front else text.index("\n") + 1
-    end = start + len(front)
-    tail = text[end:]
+    tail = text[start + len(front) :]
     if body is not None:
         fence = tail[: len(tail) - len(old_body)].rstrip("\r\n")
-        tail = f"{fence}\n\n{body.strip()}\n"
-    return text[:start] + tomlkit.dumps(document) + tail
+        tail = _LINE_FEED.sub(newline, f"{fence}\n\n{body.strip()}\n")
+    return text[:start] + new_front + tail
+
+
+def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:
+    """Note the commits that sources were fetched at."""
+    if len(tables) != len(sources):
+        raise TopicFileError(where, "its sources were changed meanwhile; refresh it once more")
+    for table, source in zip(tables, sources, strict=True):
+        if "commit" in (new := source_table(source)):
+            table["commit"] = new["commit"]
+
+
+def _newline(text: str) -> str:
+    """Return how the lines of a text end, of one with both kinds as Unix has it."""
+    return "\r\n" if "\r\n" in text and not _LINE_FEED.search(text) else "\n"
 
 
 def with_heading(title: str, body: str) -> str:

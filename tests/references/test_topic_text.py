@@ -100,6 +100,11 @@ def test_changes_leave_comments_unknown_keys_and_spacing_alone() -> None:
     )
 
 
+def test_sources_that_were_edited_meanwhile_are_not_taken_for_others() -> None:
+    with pytest.raises(TopicFileError, match=r"^topic\.md: its sources were changed meanwhile"):
+        change_topic_file(SEED, "topic.md", {"sources": TOPIC.sources[:1]})
+
+
 def test_nothing_to_change_changes_nothing() -> None:
     assert change_topic_file(HAND_EDITED, "topic.md", {}) == HAND_EDITED
 
@@ -113,6 +118,25 @@ def test_a_new_description_replaces_the_old_one_and_nothing_else() -> None:
 def test_windows_line_ends_and_a_mark_are_read() -> None:
     text = "\ufeff" + SEED.replace("\n", "\r\n")
     assert parse_topic_file(text, "topic.md").sources == TOPIC.sources
+
+
+WINDOWS = HAND_EDITED.replace("\n", "\r\n")
+
+
+def test_line_ends_stay_what_they_are_through_changes() -> None:
+    changes = {"status": "obsolete", "files": (*TOPIC.files, *(f"{n}.md" for n in range(20)))}
+    plain = change_topic_file(HAND_EDITED, "topic.md", changes, body="One\n\nTwo")
+    assert change_topic_file(WINDOWS, "topic.md", {}) == WINDOWS
+    changed = change_topic_file(WINDOWS, "topic.md", changes, body="One\n\nTwo")
+    assert changed == plain.replace("\n", "\r\n")
+    assert parse_topic_file(changed, "topic.md").body == "One\n\nTwo\n"
+
+
+def test_mixed_line_ends_are_left_alone() -> None:
+    mixed = WINDOWS.replace("\r\n", "\n", 5)
+    assert change_topic_file(mixed, "topic.md", {"status": "obsolete"}) == mixed.replace(
+        '"active"', '"obsolete"'
+    )
 
 
 def test_dates_may_be_dates_of_toml() -> None:
