@@ -27,7 +27,7 @@ def reference_catalogs(config: Config, user_dir: Path) -> list[tuple[Topic, Cata
     `topic.md` that cannot be read is left out; `llm kb references list` says why.
     """
     root = references_root(config.references, user_dir)
-    if not root.is_dir():
+    if not _is_directory(root):
         return []
     from llm_kb.references.reading import read_catalogs  # noqa: PLC0415 - most users have none
 
@@ -37,8 +37,15 @@ def reference_catalogs(config: Config, user_dir: Path) -> list[tuple[Topic, Cata
 def recent_references(config: Config, user_dir: Path) -> str | None:
     """Return the prompt's list of recently fetched topics; None without any."""
     root = references_root(config.references, user_dir)
-    if not root.is_dir():
+    if not _is_directory(root):
         return None
     from llm_kb.references.reading import read_recent  # noqa: PLC0415 - as above
 
     return read_recent(root)
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # one above it that nobody may look into
+        return False

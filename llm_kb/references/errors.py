@@ -36,6 +36,16 @@ class TopicFileError(KbError):
         super().__init__(f"{where}: {reason}")
 
 
+class PlaceTakenError(KbError):
+    """Something that is no topic, where a topic was to be put."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        super().__init__(
+            f"{place}: it is no reference topic, and stays; move it away, or choose another title"
+        )
+
+
 class ArgumentsError(KbError):
     """A tool call whose arguments are not the tool's."""
 
@@ -105,14 +115,15 @@ class UnknownReferenceError(KbError):
 
 
 class TopicExistsError(KbError):
-    """A topic that is created a second time."""
+    """A topic that is created a second time, or one whose title comes to the same id."""
 
-    def __init__(self, topic_id: str) -> None:
+    def __init__(self, topic_id: str, title: str) -> None:
         self.topic_id = topic_id
+        self.title = title
         super().__init__(
-            f"there is a reference topic {topic_id!r} already: search it, change what is said of "
-            f"it (`llm kb references update {topic_id}`), have the operator fetch it anew "
-            f"(`llm kb references refresh {topic_id}`), or choose another title"
+            f"there is a reference topic {topic_id!r} already ({title!r}): search it, change what "
+            f"is said of it (`llm kb references update {topic_id}`), have the operator fetch it "
+            f"anew (`llm kb references refresh {topic_id}`), or choose another title"
         )
 
 

@@ -62,7 +62,8 @@ class Library:
 
     def topics(self) -> tuple[list[TopicFile], list[str]]:
         """Return the topics that can be read, sorted by id, and what is wrong with the others."""
-        topics, problems = [], []
+        topics: list[TopicFile] = []
+        problems = list(filter(None, [self.store.find_problem()]))
         for topic_id in self.store.ids():
             try:
                 topics.append(self.store.read(topic_id))
@@ -95,7 +96,8 @@ class Library:
         if self.store.exists(request.topic_id):
             if resumes and self._is_made(request):
                 return self._made(request)
-            raise TopicExistsError(request.topic_id)
+            raise self._taken(request)
+        self.store.require_free(request.topic_id)
         with self._repositories() as repositories:
             remotes = self._remotes(repositories)
             plan = make_plan(request, remotes, progress.asking)
@@ -148,15 +150,28 @@ class Library:
             return self.store.read(topic_id)
 
     def verify(self, topic_id: str) -> Differences:
-        """Compare a topic's files with the record of what was fetched."""
-        self.store.read(topic_id)
-        recorded = self.store.read_provenance(topic_id).files
-        return compare(recorded, self.store.hash_files(topic_id))
+        """Compare a topic's files with the record of what was fetched.
+
+        A topic that cannot be read differs: the result says why. Raises
+        UnknownReferenceError alone.
+        """
+        self.store.require(topic_id)
+        problems = []
+        try:
+            self.store.read(topic_id)
+        except KbError as error:
+            problems.append(str(error))
+        try:
+            recorded = self.store.read_provenance(topic_id).files
+        except KbError as error:
+            return Differences(problems=(*problems, str(error)))
+        found = compare(recorded, self.store.hash_files(topic_id))
+        return replace(found, problems=tuple(problems))
 
     def delete(self, topic_id: str) -> None:
         """Delete a topic and its index."""
         with self.store.lock(topic_id, create=False):
-            self.store.read_text(topic_id)
+            self.store.require(topic_id)
             self.store.delete(topic_id)
             discard_index(self.store.directory(topic_id))
             discard_packed(index_path(self.store.directory(topic_id)))
@@ -165,7 +180,7 @@ class Library:
         request = plan.request
         with self.store.lock(request.topic_id):
             if self.store.exists(request.topic_id):
-                raise TopicExistsError(request.topic_id)
+                raise self._taken(request)
             staged = self._publisher(remotes, progress).create(plan)
             self._settle(request)
         chunks, problems = self._index(request.topic_id, progress)
@@ -211,6 +226,10 @@ class Library:
         if not self.store.exists(request.topic_id):
             return False
         return self.store.read_provenance(request.topic_id).request == request.digest
+
+    def _taken(self, request: TopicRequest) -> TopicExistsError:
+        """Return why a topic cannot be made where there is one; raise what is wrong with that."""
+        return TopicExistsError(request.topic_id, self.store.read(request.topic_id).title)
 
     def _settle(self, request: TopicRequest) -> None:
         """Drop the plans that waited to do what was done now.

@@ -10,9 +10,12 @@ from pathlib import Path
 from llm_kb.containment import NO_LINKS, OPEN
 
 
-def read_regular(path: Path) -> bytes:
-    """Return a file's content; raise OSError for a link, a FIFO or whatever else is no file."""
-    descriptor = os.open(path, OPEN | NO_LINKS)
+def read_regular(path: Path, *, follow_link: bool = False) -> bytes:
+    """Return a file's content; raise OSError for a link, a FIFO or whatever else is no file.
+
+    With `follow_link` it may be a link to a file.
+    """
+    descriptor = os.open(path, OPEN if follow_link else OPEN | NO_LINKS)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))

@@ -4,6 +4,7 @@
     ROOT/.staging/topic-x.… a topic in the making, swapped in whole
     ROOT/.old/topic-x       the topic it replaces, during the two renames of the swap
     ROOT/.trash/…           what is being deleted
+    ROOT/.index/…           the index of each topic, gone with it
     ROOT/.locks/topic-x     locked by whoever writes the topic; a lock ends with its process
 
 What a killed process left behind is put right by the next one that looks.
@@ -22,21 +23,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.atomic import WriteError, replace_file
-from llm_kb.references.errors import TopicFileError, UnknownReferenceError
+from llm_kb.errors import KbError
+from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
+from llm_kb.references.fetched_files import hash_files
 from llm_kb.references.provenance import (
     FILE_NAME,
     Provenance,
-    hash_content,
     parse_provenance,
     render_provenance,
 )
+from llm_kb.references.regular_file import read_regular
 from llm_kb.references.topic_file import TopicFile
+from llm_kb.references.topic_lock import BusyError, locked
 from llm_kb.references.topic_text import parse_topic_file
-
-try:
-    import fcntl
-except ImportError:  # Windows, where nobody keeps two writers apart
-    fcntl = None  # type: ignore[assignment]
 
 TOPIC_FILE = "topic.md"
 RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
@@ -44,6 +43,10 @@ RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
 
 _LOOKS = 5
 """How often a topic is looked for, 5 ms apart, before it is said not to be there."""
+
+_NO_MATTER = (BusyError, KbError, OSError)
+"""What keeps from cleaning: who holds the lock is at work and cleans up himself, and where
+nothing can be written, there is still much to read."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
@@ -63,20 +66,42 @@ class Store:
     def ids(self) -> list[str]:
         """Return the ids of the topics that are there, sorted.
 
-        Those that are being swapped at this moment are there as well.
+        Those that are being swapped at this moment are there as well, and those that
+        cannot be read: `read` says why.
         """
         swapped = self.root / ".old"
         found = {
             name
             for place in (self.root, swapped)
             for name in _list_names(place)
-            if _ID.fullmatch(name) and (place / name / TOPIC_FILE).is_file()
+            if _ID.fullmatch(name) and _is_topic(place / name)
         }
         return sorted(found)
 
+    def find_problem(self) -> str | None:
+        """Say what keeps all topics from being listed; None where nothing does."""
+        try:
+            os.listdir(self.root)  # noqa: PTH208 - as below
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"{self.root}: {error.strerror}"
+        return None
+
     def exists(self, topic_id: str) -> bool:
-        """Tell whether a topic is there."""
-        return (self.directory(topic_id) / TOPIC_FILE).is_file()
+        """Tell whether a topic is there, even one that cannot be read."""
+        return any(map(_is_topic, self._places(topic_id)))
+
+    def require(self, topic_id: str) -> None:
+        """Raise UnknownReferenceError unless a topic is there."""
+        if not self.exists(topic_id):
+            raise UnknownReferenceError(topic_id, self.ids())
+
+    def require_free(self, topic_id: str) -> None:
+        """Raise PlaceTakenError where what is no topic is in the place of one."""
+        place = self.directory(topic_id)
+        if os.path.lexists(place) and not _is_topic(place):
+            raise PlaceTakenError(str(place))
 
     def read_text(self, topic_id: str) -> str:
         """Return the text of a topic's `topic.md`; raise UnknownReferenceError without one."""
@@ -84,20 +109,25 @@ class Store:
         looks = _LOOKS
         while True:
             try:
-                return path.read_text("utf-8")
+                # Its line ends as they are: a changed file is written again.
+                return read_regular(path, follow_link=True).decode()
             except FileNotFoundError as error:
                 # A swap may begin and end between any two looks, so one says little.
                 looks -= 1
                 if (self.root / ".old" / topic_id).exists():
                     # Between its two renames: over at once, unless it was killed there.
-                    with suppress(_BusyError), _locked(self.root / ".locks" / topic_id, wait=False):
+                    with suppress(BusyError), locked(self.root / ".locks" / topic_id, wait=False):
                         self._recover(topic_id)
                     looks = _LOOKS
                 if not looks:
-                    raise UnknownReferenceError(topic_id, self.ids()) from error
-                time.sleep(0.005)
-            except (OSError, UnicodeDecodeError) as error:
-                raise TopicFileError(str(path), str(error)) from error
+                    self.require(topic_id)
+                    raise _missing(path) from error
+                if not os.path.lexists(path.parent):
+                    time.sleep(0.005)
+            except OSError as error:
+                raise TopicFileError(str(path), error.strerror or str(error)) from error
+            except UnicodeDecodeError as error:
+                raise TopicFileError(str(path), "it is not in UTF-8") from error
 
     def read(self, topic_id: str) -> TopicFile:
         """Read a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
@@ -111,9 +141,13 @@ class Store:
         """Read the record of a topic's files; empty when there is none."""
         path = self.directory(topic_id) / FILE_NAME
         try:
-            return parse_provenance(path.read_bytes(), str(path))
+            data = read_regular(path, follow_link=True)
         except FileNotFoundError:
             return Provenance()
+        except OSError as error:
+            reason = f"{error.strerror}; mend that, or delete it and refresh the topic"
+            raise TopicFileError(str(path), reason) from error
+        return parse_provenance(data, str(path))
 
     def write_text(self, topic_id: str, text: str) -> None:
         """Replace a topic's `topic.md`, whole or not at all."""
@@ -123,19 +157,10 @@ class Store:
         """Replace the record of a topic's files, whole or not at all."""
         replace_file(self.directory(topic_id) / FILE_NAME, render_provenance(provenance))
 
-    def hash_files(self, topic_id: str) -> dict[str, str]:
-        """Return the hashes of a topic's files on disk, by path; ours are not among them."""
-        root = self.directory(topic_id)
-        hashes = {}
-        for directory, _, names in os.walk(root):
-            for name in names:
-                path = Path(directory, name)
-                relative = path.relative_to(root).as_posix()
-                if relative in RESERVED:
-                    continue
-                # A link was never fetched, so it differs from whatever was.
-                hashes[relative] = "link" if path.is_symlink() else hash_content(path.read_bytes())
-        return hashes
+    def hash_files(self, topic_id: str) -> dict[str, str | None]:
+        """Return the hashes of a topic's files as `fetched_files` has them, without ours."""
+        hashes = hash_files(self.directory(topic_id))
+        return {path: hash_ for path, hash_ in hashes.items() if path not in RESERVED}
 
     @contextmanager
     def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
@@ -147,7 +172,7 @@ class Store:
         if not create and not self.root.is_dir():
             yield
             return
-        with _locked(self.root / ".locks" / topic_id):
+        with locked(self.root / ".locks" / topic_id):
             self._recover(topic_id)
             yield
 
@@ -169,9 +194,13 @@ class Store:
             shutil.rmtree(directory, ignore_errors=True)
 
     def publish(self, topic_id: str, staged: Path) -> None:
-        """Put a staged topic in the place of the old one. The caller holds the lock."""
+        """Put a staged topic in the place of the old one. The caller holds the lock.
+
+        A link that was there goes; what it leads to stays. Raises PlaceTakenError.
+        """
+        self.require_free(topic_id)
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
-        if current.exists():
+        if os.path.lexists(current):
             old.parent.mkdir(exist_ok=True)
             current.rename(old)
         try:
@@ -184,23 +213,47 @@ class Store:
         self._trash(self.directory(topic_id))
 
     def clean(self) -> None:
-        """Put right what killed processes left; costs a look for three directories."""
+        """Put right what killed processes left; costs a look for four directories.
+
+        The index of a topic that somebody removed by hand goes as well.
+        """
         leftovers = set()
         for place in (".staging", ".old"):
             names = _list_names(self.root / place)
             leftovers |= {n.rpartition(".")[0] if place == ".staging" else n for n in names}
-        for topic_id in sorted(leftovers):
-            # Who holds the lock is at work, and cleans up himself.
-            with suppress(_BusyError), _locked(self.root / ".locks" / topic_id, wait=False):
+        for topic_id in filter(_ID.fullmatch, sorted(leftovers)):
+            with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
                 self._recover(topic_id)
+        for name in _list_names(self.root / ".index"):
+            topic_id = name.removesuffix(".sqlite3")
+            if topic_id != name and _ID.fullmatch(topic_id):
+                self._drop_index_of_none(topic_id)
         for name in _list_names(self.root / ".trash"):
-            shutil.rmtree(self.root / ".trash" / name, ignore_errors=True)
+            _remove(self.root / ".trash" / name)
+
+    def _places(self, topic_id: str) -> tuple[Path, Path]:
+        """Return where a topic is, and where it is while it is swapped."""
+        return self.directory(topic_id), self.root / ".old" / topic_id
+
+    def _drop_index_of_none(self, topic_id: str) -> None:
+        """Delete an index whose topic is gone, unless somebody is at work on it."""
+        if any(map(os.path.lexists, self._places(topic_id))):
+            return
+        # Imported where there is something to delete: sqlite3 takes its time.
+        from llm_kb.references.index import discard_index, index_path  # noqa: PLC0415
+        from llm_kb.references.packed_vectors import discard_packed  # noqa: PLC0415
+
+        with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
+            if not any(map(os.path.lexists, self._places(topic_id))):
+                directory = self.root / topic_id
+                discard_index(directory)
+                discard_packed(index_path(directory))
 
     def _recover(self, topic_id: str) -> None:
         """Finish or undo a swap that was cut short, and drop what was in the making."""
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
-        if old.exists():
-            if current.exists():
+        if os.path.lexists(old):
+            if os.path.lexists(current):
                 self._trash(old)
             else:
                 old.rename(current)
@@ -213,7 +266,37 @@ class Store:
         target.parent.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
             directory.rename(target)
-            shutil.rmtree(target, ignore_errors=True)
+            _remove(target)
+
+
+def _is_topic(directory: Path) -> bool:
+    """Tell whether a directory is a topic's, even where nobody may look or `topic.md` is lost."""
+    for name in (TOPIC_FILE, FILE_NAME):
+        try:
+            (directory / name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return True
+        return True
+    return False
+
+
+def _missing(path: Path) -> TopicFileError:
+    return TopicFileError(
+        str(path),
+        "it is missing; put it back, or delete what is left of the topic: "
+        f"llm kb references delete {path.parent.name}",
+    )
+
+
+def _remove(path: Path) -> None:
+    """Delete a directory as far as that can be done; of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def _list_names(directory: Path) -> list[str]:
@@ -221,31 +304,3 @@ def _list_names(directory: Path) -> list[str]:
         return os.listdir(directory)  # noqa: PTH208 - names are all we need
     except OSError:
         return []
-
-
-class _BusyError(Exception):
-    """Somebody else holds a lock."""
-
-
-@contextmanager
-def _locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock file; it stays behind, since deleting it would let two hold it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
-    try:
-        while fcntl is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not wait:
-                    raise _BusyError from None
-                time.sleep(0.05)
-            except OSError:
-                break  # a file system without locks
-        yield
-    finally:
-        os.close(descriptor)

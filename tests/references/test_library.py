@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,14 @@ def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
     assert library.create(wanted, never, resumes=True) == first
     with pytest.raises(TopicExistsError, match="topic-frob"):
         library.create(replace(wanted, body="Another."), never, resumes=True)
+
+
+def test_a_title_that_comes_to_the_id_of_another_is_told_which(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url), title="C++"), yes)
+    with pytest.raises(TopicExistsError, match=re.escape("'topic-frob' already ('C++'): search")):
+        library.create(request(GitSource(url=remote.url), title="C#"), never)
 
 
 @pytest.mark.parametrize(

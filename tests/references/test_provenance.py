@@ -84,7 +84,9 @@ def test_a_path_that_leads_out_of_the_topic_is_refused(path: str) -> None:
         parse_provenance(at(path), "r.json")
 
 
-@pytest.mark.parametrize("path", ["a.md", ".github/b.yml", "con/aux.md", "lib:x/c d.md", "日本/é.md"])
+@pytest.mark.parametrize(
+    "path", ["a.md", ".github/b.yml", "con/aux.md", "lib:x/c d.md", "日本/é.md"]
+)
 def test_a_folder_may_be_called_what_its_source_was(path: str) -> None:
     assert list(parse_provenance(at(path), "r.json").files) == [path]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -11,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.errors import TopicFileError
+from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.library import Library
 from llm_kb.references.provenance import Differences
 from llm_kb.references.store import Store
 from llm_kb.topics import References
 from tests.references.churn import FILES, TOPIC, request, write_version
+from tests.references.permissions import shut
 
 KILLS = int(os.environ.get("LLM_KB_KILLS", "8"))
 REPOSITORY = Path(__file__).parents[2]
@@ -145,3 +147,236 @@ def test_a_link_in_the_place_of_a_fetched_file_is_a_difference(tmp_path: Path) -
     path.unlink()
     path.symlink_to("/etc/passwd")
     assert library.verify(TOPIC) == Differences(modified=("d0/0.md",))
+
+
+def made(tmp_path: Path) -> Library:
+    """A library with one topic."""
+    library = Library(root=tmp_path / "refs", settings=References())
+    source = tmp_path / "src"
+    write_version(source, "first")
+    library.create(request(source), lambda plan: True)
+    return library
+
+
+def add_topic(root: Path, topic_id: str) -> Path:
+    """Put another topic beside it, without files."""
+    directory = root / topic_id
+    directory.mkdir(parents=True)
+    (directory / "topic.md").write_text(
+        f'+++\nid = "{topic_id}"\ntitle = "T"\ntype = "ReferenceTopic"\n+++\n'
+    )
+    return directory
+
+
+def break_topic(monkeypatch: pytest.MonkeyPatch, directory: Path, way: str) -> None:
+    """Make a topic one that cannot be read."""
+    path = directory / "topic.md"
+    if way == "a directory nobody may enter":
+        shut(monkeypatch, directory)
+    elif way == "a file nobody may read":
+        shut(monkeypatch, path)
+    elif way == "no text":
+        path.write_bytes(b"\xff")
+    else:
+        path.unlink()
+        if way == "a FIFO":
+            os.mkfifo(path)
+        elif way == "a directory":
+            path.mkdir()
+        elif way == "a link to itself":
+            path.symlink_to("topic.md")
+        elif way == "a link to nothing":
+            path.symlink_to("gone")
+        elif way == "a record alone":
+            (directory / ".provenance.json").write_text("{}")
+
+
+BREAKS = {
+    "a directory nobody may enter": "Permission denied",
+    "a file nobody may read": "Permission denied",
+    "no text": "it is not in UTF-8",
+    "a FIFO": "it is no regular file",
+    "a directory": "it is no regular file",
+    "a link to itself": "Too many levels of symbolic links",
+    "a link to nothing": "it is missing; put it back, or delete what is left of the topic: "
+    "llm kb references delete topic-b",
+    "a record alone": "it is missing; put it back, or delete what is left of the topic: "
+    "llm kb references delete topic-b",
+}
+
+
+@pytest.mark.parametrize("way", BREAKS)
+def test_a_topic_that_cannot_be_read_is_told_of_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    for topic_id in ("topic-a", "topic-b", "topic-c"):
+        add_topic(tmp_path, topic_id)
+    break_topic(monkeypatch, tmp_path / "topic-b", way)
+    store, library = Store(tmp_path), Library(root=tmp_path)
+    assert store.ids() == ["topic-a", "topic-b", "topic-c"]
+    assert store.exists("topic-b")
+    with pytest.raises(TopicFileError) as failed:
+        store.read("topic-b")
+    assert str(failed.value) == f"{tmp_path}/topic-b/topic.md: {BREAKS[way]}"
+    topics, problems = library.topics()
+    assert ([t.id for t in topics], problems) == (["topic-a", "topic-c"], [str(failed.value)])
+
+
+def test_a_directory_of_topics_that_cannot_be_read_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_topic(tmp_path / "refs", "topic-a")
+    shut(monkeypatch, tmp_path / "refs")
+    library = Library(root=tmp_path / "refs")
+    assert library.store.ids() == []
+    assert library.topics() == ([], [f"{tmp_path}/refs: Permission denied"])
+
+
+@pytest.mark.parametrize("way", ["a FIFO", "a link to itself"])
+def test_a_record_that_is_no_file_is_an_error_at_once(tmp_path: Path, way: str) -> None:
+    path = add_topic(tmp_path, "topic-a") / ".provenance.json"
+    if way == "a FIFO":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path.name)
+    with pytest.raises(TopicFileError, match=r"^.*topic-a/.provenance.json: .* delete it"):
+        Store(tmp_path).read_provenance("topic-a")
+
+
+def test_line_ends_are_read_as_they_are(tmp_path: Path) -> None:
+    directory = add_topic(tmp_path, "topic-a")
+    text = (directory / "topic.md").read_text().replace("\n", "\r\n") + "One\r\nTwo\n"
+    (directory / "topic.md").write_bytes(text.encode())
+    store = Store(tmp_path)
+    assert store.read_text("topic-a") == text
+    assert store.read("topic-a").body == "One\nTwo\n"
+
+
+def test_files_that_are_none_differ_and_nothing_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = made(tmp_path)
+    root = library.store.directory(TOPIC)
+    for path in ("d0/0.md", "d1/1.md", "d2/2.md"):
+        (root / path).unlink()
+    os.mkfifo(root / "d0" / "0.md")
+    (root / "d1" / "1.md").mkdir()
+    os.mkfifo(root / "pipe")
+    (root / "outside").symlink_to("/etc")
+    (root / "dangling").symlink_to("gone")
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("")
+    (root / os.fsdecode(b"\xff.md")).write_text("")
+    assert library.verify(TOPIC) == Differences(
+        modified=("d0/0.md",),
+        missing=("d1/1.md", "d2/2.md"),
+        unknown=(".git/config", "dangling", "outside", "pipe", "\udcff.md"),
+    )
+
+
+@pytest.mark.parametrize("path", ["d0/3.md", "d0"])
+def test_what_cannot_be_read_is_said_to_be_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    library = made(tmp_path)
+    shut(monkeypatch, library.store.directory(TOPIC) / path)
+    unreadable = path if path.endswith(".md") else f"{path}/"
+    assert library.verify(TOPIC) == Differences(unreadable=(unreadable,))
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("topic.md", "topic.md: it has no front matter between +++ lines"),
+        (".provenance.json", ".provenance.json: it is no record of files: Expecting value"),
+    ],
+)
+def test_verify_tells_what_kept_it_from_comparing(tmp_path: Path, name: str, problem: str) -> None:
+    library = made(tmp_path)
+    (library.store.directory(TOPIC) / name).write_text("broken")
+    found = library.verify(TOPIC)
+    assert [text.partition(f"{TOPIC}/")[2].startswith(problem) for text in found.problems] == [True]
+    assert found == Differences(problems=found.problems)
+    with pytest.raises(UnknownReferenceError):
+        library.verify("topic-gone")
+
+
+@pytest.mark.parametrize("kind", ["a directory", "a file", "a link"])
+def test_what_is_no_topic_is_never_replaced(tmp_path: Path, kind: str) -> None:
+    library = Library(root=tmp_path / "refs", settings=References())
+    place = library.root / TOPIC
+    (tmp_path / "precious").mkdir()
+    notes = tmp_path / "precious" / "notes.txt"
+    if kind == "a directory":
+        notes = place / "notes.txt"
+        place.mkdir(parents=True)
+    elif kind == "a file":
+        notes = place
+        library.root.mkdir()
+    else:
+        library.root.mkdir()
+        place.symlink_to(tmp_path / "precious")
+    notes.write_text("precious")
+    source = tmp_path / "src"
+    write_version(source, "first")
+
+    def nobody(_: object) -> bool:
+        raise AssertionError("nobody should be asked")
+
+    with pytest.raises(PlaceTakenError, match=f"refs/{TOPIC}: it is no reference topic"):
+        library.create(request(source), nobody)
+    store = library.store
+    with store.lock(TOPIC), store.staging(TOPIC) as staged, pytest.raises(PlaceTakenError):
+        store.publish(TOPIC, staged)
+    assert notes.read_text() == "precious"
+    assert (library.store.ids(), leftovers(library.root)) == ([], [])
+
+
+@pytest.mark.parametrize("way", [way for way in BREAKS if way != "a directory nobody may enter"])
+def test_a_broken_topic_can_be_deleted_and_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    library = made(tmp_path)
+    with monkeypatch.context() as patch:
+        break_topic(patch, library.root / TOPIC, way)
+        with pytest.raises(TopicFileError, match=r"topic\.md: "):
+            library.create(request(tmp_path / "src"), lambda plan: True)
+        library.delete(TOPIC)
+    assert (library.store.ids(), leftovers(library.root)) == ([], [])
+    library.create(request(tmp_path / "src"), lambda plan: True)
+    check_whole(library)
+
+
+def test_a_topic_that_is_a_link_is_replaced_and_what_it_led_to_stays(tmp_path: Path) -> None:
+    library = made(tmp_path)
+    place, elsewhere = library.root / TOPIC, tmp_path / "elsewhere"
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    write_version(tmp_path / "src", "second")
+    library.refresh(TOPIC, lambda plan, reason: True)
+    assert (place.is_symlink(), (elsewhere / "topic.md").is_file()) == (False, True)
+    check_whole(library)
+
+
+def test_a_link_that_is_deleted_leaves_what_it_led_to(tmp_path: Path) -> None:
+    library = made(tmp_path)
+    place, elsewhere = library.root / TOPIC, tmp_path / "elsewhere"
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    library.delete(TOPIC)
+    assert (library.store.ids(), leftovers(library.root)) == ([], [])
+    assert (elsewhere / "topic.md").is_file()
+
+
+def test_the_index_of_a_topic_that_was_removed_by_hand_goes(tmp_path: Path) -> None:
+    library = made(tmp_path)
+    add_topic(library.root, "topic-b")
+    indexes = library.root / ".index"
+    shutil.copy(indexes / f"{TOPIC}.sqlite3", indexes / "topic-b.sqlite3")
+    (indexes / f"{TOPIC}.{'0' * 12}.vectors").write_bytes(b"")
+    shutil.rmtree(library.root / TOPIC)
+    with library.store.lock(TOPIC):
+        Store(library.root).clean()  # another process is at work on it
+        assert (indexes / f"{TOPIC}.sqlite3").is_file()
+    library.store.clean()
+    assert [path.name for path in indexes.iterdir()] == ["topic-b.sqlite3"]
