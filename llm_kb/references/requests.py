@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from llm_kb.references.errors import SourceError, TopicFileError
+from llm_kb.references.errors import SourceError, TopicFileError, show_value
 from llm_kb.references.plan import TopicRequest
 from llm_kb.references.sources import parse_source
 from llm_kb.references.topic_file import Status, check_title, make_topic_id
@@ -17,6 +19,9 @@ MAX_AGE_DAYS = 36_500
 
 WHERE = "reference topic"
 
+_LINE_END = re.compile("\r\n|[\x85\u2028\u2029]")
+# Zero-width joiners belong to the spelling of scripts and emoji.
+_KEPT = frozenset("\n\t\u200c\u200d")
 _FIELDS = frozenset({"title", "body", "sources", "tags", "max_age_days", "trust_score"})
 
 
@@ -66,7 +71,8 @@ def parse_changes(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | N
         allowed = [status.value for status in Status]
         if given["status"] not in allowed:
             raise TopicFileError(
-                WHERE, f"status is {given['status']!r}; it must be one of {', '.join(allowed)}"
+                WHERE,
+                f"status is {show_value(given['status'])}; it must be one of {', '.join(allowed)}",
             )
         changes["status"] = given["status"]
     if "max_age_days" in given:
@@ -92,11 +98,15 @@ def check_tags(tags: object) -> tuple[str, ...]:
 
 
 def check_body(body: object) -> str:
-    """Return a description; TOML and UTF-8 must be able to hold it."""
+    """Return a description without what a terminal would carry out, and what nobody sees."""
     text = _text(body, "body", empty=True)
     if len(text) > MAX_BODY:
         raise TopicFileError(WHERE, f"body has {len(text):,} characters, over {MAX_BODY:,}")
-    cleaned = "".join(c for c in text if c in "\n\t" or c >= " ")
+    cleaned = "".join(
+        c
+        for c in _LINE_END.sub("\n", text)
+        if c.isprintable() or c in _KEPT or unicodedata.category(c) not in {"Cc", "Cf"}
+    )
     return cleaned.encode("utf-8", "replace").decode()
 
 
@@ -117,5 +127,7 @@ def _number(value: object, key: str, most: int, default: int) -> int:
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise TopicFileError(WHERE, f"{key} is {value!r}; it must be a number from 0 to {most}")
+        raise TopicFileError(
+            WHERE, f"{key} is {show_value(value)}; it must be a number from 0 to {most}"
+        )
     return value
