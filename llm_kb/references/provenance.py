@@ -24,7 +24,7 @@ _NUMBERS = ("source", "size")
 _TEXTS = ("url", "hash", "fetched_at")
 _OPTIONAL_TEXTS = ("revision", "commit", "blob", "etag", "last_modified")
 _NO_NAMES = frozenset({"", ".", ".."})
-_WHAT_TO_DO = "; delete it, and refresh the topic"
+_WHAT_TO_DO = "; delete it and refresh the topic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

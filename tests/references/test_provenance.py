@@ -64,14 +64,14 @@ def test_what_is_no_record_is_refused_with_what_to_do(data: bytes, message: str)
         parse_provenance(data, "r.json")
     assert str(failed.value).startswith("r.json: it is no record of files: ")
     assert message in str(failed.value)
-    assert str(failed.value).endswith("; delete it, and refresh the topic")
+    assert str(failed.value).endswith("; delete it and refresh the topic")
 
 
 def test_a_record_of_another_version_is_refused_with_what_to_do() -> None:
     with pytest.raises(TopicFileError) as failed:
         parse_provenance(b'{"version": 2, "pages": 5}', "r.json")
     assert str(failed.value) == (
-        "r.json: version 2 is not known here; delete it, and refresh the topic"
+        "r.json: version 2 is not known here; delete it and refresh the topic"
     )
 
 
