@@ -14,6 +14,10 @@ from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.plan import Plan, parse_plan, plan_table
 
 _ID = re.compile(r"[0-9a-f]{12}")
+_UNUSABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, KbError)
+"""What reading anything but a plan of ours may raise."""
+
+_GONE = "it was used or dropped; see `llm kb references pending`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,31 +42,35 @@ class PendingPlans:
 
     def list(self) -> Sequence[PendingPlan]:
         """Return the plans that wait, oldest first; broken ones are passed over."""
-        found = []
+        return self.read_all()[0]
+
+    def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:
+        """Return the plans that wait, oldest first, and what is wrong with the others."""
+        found, problems = [], []
         for path in sorted(self.directory.glob("*.json")):
+            if not _ID.fullmatch(path.stem):
+                continue  # not ours
             try:
                 found.append(self.read(path.stem))
-            except KbError:
-                continue
-        return sorted(found, key=lambda pending: pending.stored_at)
+            except UnknownPlanError as error:
+                problems.append(str(error))
+        return sorted(found, key=lambda pending: pending.stored_at), problems
 
     def read(self, plan_id: str) -> PendingPlan:
         """Return a plan by its id; raise UnknownPlanError when it is not what was planned."""
-        if not _ID.fullmatch(plan_id):
-            raise UnknownPlanError(plan_id, "an id is 12 hexadecimal digits")
+        path = self._path(plan_id)
         try:
-            table = json.loads(self._path(plan_id).read_bytes())
+            table = json.loads(path.read_bytes())
             plan = parse_plan(table["plan"], self.protocols)
             pending = PendingPlan(
-                plan=plan, stored_at=table["stored_at"], is_approved=table["approved"] is True
+                plan=plan, stored_at=str(table["stored_at"]), is_approved=table["approved"] is True
             )
+            is_changed = plan.id != plan_id
         except FileNotFoundError as error:
-            raise UnknownPlanError(
-                plan_id, "it was used or dropped; see `llm kb references pending`"
-            ) from error
-        except (OSError, ValueError, KeyError, TypeError, KbError) as error:
+            raise UnknownPlanError(plan_id, _GONE) from error
+        except _UNUSABLE as error:
             raise UnknownPlanError(plan_id, f"its file cannot be used: {error}") from error
-        if plan.id != plan_id:
+        if is_changed:
             raise UnknownPlanError(plan_id, "its file was changed since it was planned")
         return pending
 
@@ -82,9 +90,13 @@ class PendingPlans:
             raise UnknownPlanError(plan_id, "another process has just used it") from error
         return plan
 
-    def drop(self, plan_id: str) -> None:
-        """Forget a plan, which another process may have used already."""
-        self._path(plan_id).unlink(missing_ok=True)
+    def drop(self, plan_id: str) -> bool:
+        """Forget a plan, whatever has become of its file; tell whether there was one."""
+        try:
+            self._path(plan_id).unlink()
+        except FileNotFoundError:
+            return False
+        return True
 
     def take_approved(self, plan: Plan) -> bool:
         """Tell whether this very plan has been approved, and use that up."""
@@ -96,6 +108,8 @@ class PendingPlans:
             return False
 
     def _path(self, plan_id: str) -> Path:
+        if not _ID.fullmatch(plan_id):
+            raise UnknownPlanError(plan_id, "an id is 12 hexadecimal digits")
         return self.directory / f"{plan_id}.json"
 
     def _write(self, pending: PendingPlan) -> None:
