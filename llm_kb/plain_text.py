@@ -52,10 +52,13 @@ def visible_line(text: str) -> str:
 
 
 def visible_text(text: str) -> str:
-    """Return text for people, line by line: what a terminal would carry out stands as its code."""
+    """Return text for people, line by line: what a terminal would carry out stands as its code.
+
+    Only a line feed ends a line: with any other separator a text could pose as two.
+    """
     return "\n".join(
         line if line.isprintable() else "".join(map(_visible_or_code, line))
-        for line in text.splitlines()
+        for line in text.replace("\r\n", "\n").split("\n")
     )
 
 

@@ -51,7 +51,9 @@ def open_request(
         else:
             request = _prepare(arguments, knowledge, kb_cfg)
     except KbError as error:
-        raise click.ClickException(str(error)) from error
+        from llm_kb.plain_text import visible_text  # most requests have no need of it
+
+        raise click.ClickException(visible_text(str(error))) from error
     with running(request):
         yield
 

@@ -14,6 +14,7 @@ import click
 import llm
 
 from llm_kb.config_files import load_config
+from llm_kb.plain_text import visible_line, visible_text
 from llm_kb.references import tool_texts
 from llm_kb.references.answers import created_answer, topic_entry, topic_hit_entry
 from llm_kb.references.arguments import check_arguments
@@ -135,11 +136,21 @@ def approve_plan(plan_id: str) -> None:
 
 
 def ask_on_terminal(plan: Plan) -> bool:
-    """Show a plan to the operator and ask."""
+    """Show a plan to the operator and ask; the end of input denies it.
+
+    Ctrl-C ends the program: click's own exception would be an ordinary error of the tool to
+    llm, which tells the model of it and goes on.
+    """
     click.echo(f"Create reference topic {plan.request.title!r}?", err=True)
-    click.echo(f"Sources: {plan.summary}", err=True)
+    click.echo(f"Sources: {visible_line(plan.summary)}", err=True)
     click.echo(plan.describe(), err=True)
-    return click.confirm("Approve", default=False, err=True)
+    try:
+        return click.confirm("Approve", default=False, err=True)
+    except click.Abort as error:
+        click.echo(err=True)
+        if isinstance(error.__context__, EOFError):
+            return False
+        raise KeyboardInterrupt from error
 
 
 def current_library() -> Library:
@@ -184,4 +195,4 @@ def _call(
 
 
 def _say(text: str) -> None:
-    click.echo(f"llm-kb: {text}", err=True)
+    click.echo(f"llm-kb: {visible_text(text)}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -129,6 +130,20 @@ def test_one_line_is_one_line_and_stays_as_it_is(text: str) -> None:
 )
 def test_shorten(text: str, limit: int, expected: str) -> None:
     assert shorten(text, limit) == expected
+
+
+def test_only_a_line_feed_ends_a_line_for_people() -> None:
+    text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh\r\ni\n"
+    assert visible_text(text) == "a b c d e f g h\ni\n"
+
+
+@given(st.text())
+def test_text_for_people_holds_nothing_a_terminal_carries_out(text: str) -> None:
+    shown = visible_text(text)
+    kept = "\n\t\u200c\u200d"
+    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert [c for c in shown if unicodedata.category(c) in hidden and c not in kept] == []
+    assert visible_text(shown) == shown
 
 
 def test_text_for_people_keeps_its_lines_and_shows_codes() -> None:

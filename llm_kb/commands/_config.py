@@ -9,6 +9,7 @@ import click
 import llm
 
 from llm_kb.config_files import Layers, load_config, read_layers
+from llm_kb.plain_text import visible_text
 from llm_kb.topics import Config
 from llm_kb.trust_report import render_withheld
 from llm_kb.workspace import find_cwd
@@ -55,5 +56,5 @@ def say_withheld(config: Config) -> None:
 
 
 def say(text: str) -> None:
-    """Talk to the person, on standard error."""
-    click.echo(text, err=True)
+    """Talk to the person, on standard error; what could repaint a terminal stands as its code."""
+    click.echo(visible_text(text), err=True)

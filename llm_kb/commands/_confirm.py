@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from llm_kb.plain_text import visible_line
 from llm_kb.terminal import is_terminal
 
 
@@ -14,5 +15,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not is_terminal(sys.stdin):
-        raise click.ClickException(f"{question} There is no terminal to ask on: use -y to say yes")
-    click.confirm(question, abort=True, err=True)
+        raise click.ClickException(
+            f"{visible_line(question)} There is no terminal to ask on: use -y to say yes"
+        )
+    click.confirm(visible_line(question), abort=True, err=True)

@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 import click
 
 from llm_kb.errors import KbError
+from llm_kb.plain_text import visible_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +29,8 @@ def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except KbError as error:
-            raise click.ClickException(str(error)) from error
+            # Messages quote files, servers and models.
+            raise click.ClickException(visible_text(str(error))) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # click ends in silence when nobody reads any more

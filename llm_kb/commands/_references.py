@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,7 +15,8 @@ from click.shell_completion import CompletionItem
 from llm_kb import reference_tools
 from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.errors import KbError
-from llm_kb.references.errors import ApprovalNeededError
+from llm_kb.plain_text import one_line, visible_line
+from llm_kb.references.errors import ApprovalNeededError, DeniedError
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.outcomes import Progress
 from llm_kb.references.plan import Plan
@@ -22,6 +25,14 @@ from llm_kb.terminal import is_terminal
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
+
+
+class DeclinedError(KbError):
+    """A plan to which the operator has just said no."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        super().__init__(f"you said no, so nothing was fetched for {title!r}")
 
 
 def current_library() -> Library:
@@ -33,14 +44,35 @@ def current_library() -> Library:
 
 def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     """Show a plan and ask; without a terminal keep it, and say how to approve it."""
-    say(f"{plan.request.title}: {plan.summary}")
-    say(plan.describe())
+    say(render_plan(plan))
     if yes:
         return True
     if is_terminal(sys.stdin):
         return click.confirm("Fetch this?", default=False, err=True)
     library.pending.add(plan, format_time(library.clock()))
     raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
+
+
+@contextmanager
+def to_operator() -> Iterator[None]:
+    """Answer a plan that was denied in words for who denied it: the error's are for models."""
+    try:
+        yield
+    except DeniedError as error:
+        raise DeclinedError(error.title) from error
+
+
+def render_plan(plan: Plan) -> str:
+    """Return what a plan would fetch: a line on all of it, and those of its sources."""
+    return f"{visible_line(f'{plan.request.title}: {plan.summary}')}\n{plan.describe()}"
+
+
+def render_json(value: object) -> str:
+    """Return a value as JSON that is readable, and safe to show on a terminal."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(json.dumps(c)[1:-1] if _is_hidden(c) else c for c in text)
 
 
 def count(number: int, what: str) -> str:
@@ -74,7 +106,16 @@ def complete_reference(
         topics, _ = open_library(current_config(), user_dir()).topics()
     except KbError:
         return []  # nobody reads an error while typing
-    return [CompletionItem(t.id, help=t.title) for t in topics if t.id.startswith(incomplete)]
+    return [
+        CompletionItem(t.id, help=one_line(t.title)) for t in topics if t.id.startswith(incomplete)
+    ]
+
+
+def _is_hidden(character: str) -> bool:
+    """Tell whether a character of JSON hides, moves others, or cannot be written."""
+    # The line feeds of the layout are the only ones: those of texts are written as codes.
+    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return character != "\n" and unicodedata.category(character) in hidden
 
 
 class _Bars:
@@ -82,6 +123,7 @@ class _Bars:
 
     def __init__(self) -> None:
         self._label = ""
+        self._done = 0
         self._bar: ProgressBar[int] | None = None
 
     def say(self, text: str) -> None:
@@ -94,14 +136,17 @@ class _Bars:
         if label != self._label or self._bar is None:
             self.close()
             self._label = label
+            self._done = 0
             self._bar = click.progressbar(
                 length=total,
-                label=label[:60],
+                label=visible_line(label)[:60],
                 file=sys.stderr,
                 update_min_steps=max(1, total // 100),
             )
             self._bar.__enter__()
-        self._bar.update(done - self._bar.pos)
+        # Not from the bar's position: it keeps steps back until they are worth drawing.
+        self._bar.update(done - self._done)
+        self._done = done
 
     def close(self) -> None:
         """Finish the bar that is drawn."""

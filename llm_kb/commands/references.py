@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json as json_module
+import sys
+from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
@@ -12,14 +13,19 @@ from llm_kb.commands._config import say
 from llm_kb.commands._confirm import confirm
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._groups import ListGroup
-from llm_kb.commands._references import complete_reference, count, current_library
+from llm_kb.commands._references import (
+    complete_reference,
+    count,
+    current_library,
+    render_json,
+)
 from llm_kb.commands.references_fetch import approve, create, pending, refresh
-from llm_kb.plain_text import one_line, visible_line, visible_text
+from llm_kb.plain_text import visible_line, visible_text
 from llm_kb.references.answers import topic_details, topic_entry
 from llm_kb.references.asking import ask
-from llm_kb.references.requests import parse_changes
+from llm_kb.references.requests import MAX_AGE_DAYS, parse_changes
 from llm_kb.references.topic_file import Status
-from llm_kb.terminal import read_input
+from llm_kb.terminal import is_terminal, read_input
 
 
 @click.group(cls=ListGroup)
@@ -31,6 +37,9 @@ references.add_command(approve)
 references.add_command(create)
 references.add_command(pending)
 references.add_command(refresh)
+
+_TOLD_ELSEWHERE = frozenset({"files", "body", "sources", "is_stale", "created_by_ghost"})
+"""What `show` leaves out, or tells in other words: `status` says whether a topic is stale."""
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 topic_argument = click.argument("topic", shell_complete=complete_reference)
@@ -57,11 +66,11 @@ def list_(include_obsolete: bool, json_: bool) -> None:
         if include_obsolete or topic.status is not Status.OBSOLETE
     ]
     if json_:
-        click.echo(json_module.dumps(entries, indent=2, ensure_ascii=False))
+        click.echo(render_json(entries))
     for entry in [] if json_ else entries:
         fetched = (entry["fetched_at"] or "never")[:10]
         click.echo(
-            f"{entry['topic_id']}: {one_line(entry['title'])}\n"
+            f"{entry['topic_id']}: {visible_line(entry['title'])}\n"
             f"  {entry['status']}, {count(entry['file_count'], 'file')}, fetched {fetched}"
         )
     for problem in problems:
@@ -85,15 +94,16 @@ def show(topic: str, json_: bool) -> None:
     directory = library.store.directory(topic)
     details = topic_details(library.store.read(topic), library.clock(), str(directory))
     if json_:
-        click.echo(json_module.dumps(details, indent=2, ensure_ascii=False))
+        click.echo(render_json(details))
         return
     for key, value in details.items():
-        if key not in {"files", "body", "sources"} and value not in (None, [], {}):
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-            click.echo(f"{key}: {one_line(str(shown))}")
+        if key not in _TOLD_ELSEWHERE and value not in (None, [], {}):
+            click.echo(f"{key}: {visible_line(_render_value(value))}")
     for source in details["sources"]:
-        click.echo("source: " + ", ".join(f"{k}={v}" for k, v in source.items()))
-    click.echo(f"\n{details['body'].strip()}")
+        click.echo(f"source: {visible_line(_render_value(source))}")
+    body = details["body"].strip()
+    # Whatever reads a pipe gets what was written; without `color` click drops parts of it.
+    click.echo(f"\n{visible_text(body) if is_terminal(sys.stdout) else body}", color=True)
 
 
 @references.command()
@@ -125,12 +135,13 @@ def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -
     """
     answer = ask(current_library(), " ".join(query), topic, limit)
     if json_:
-        click.echo(json_module.dumps(answer, indent=2, ensure_ascii=False))
+        click.echo(render_json(answer))
         return
     for hit in answer["results"]:
         click.echo(_render_hit(hit))
     found = count(len(answer["results"]), "result")
-    say(f"{found} ({' and '.join(answer['legs'])} search)")
+    where = f" of {answer['topic_id']}" if topic else ""
+    say(f"{found} ({' and '.join(answer['legs'])} search{where})")
     for warning in answer.get("warnings", ()):
         say(f"warning: {warning}")
 
@@ -138,7 +149,11 @@ def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -
 @references.command()
 @topic_argument
 @click.option("--status", type=click.Choice([s.value for s in Status]), help="What it is now")
-@click.option("--max-age-days", type=int, help="After how many days it is stale; 0: never")
+@click.option(
+    "--max-age-days",
+    type=click.IntRange(0, MAX_AGE_DAYS),
+    help="After how many days it is stale; 0: never",
+)
 @click.option("--body", metavar="TEXT", help="New description; '-' reads it from standard input")
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="Tags, in place of all old ones")
 @json_option
@@ -168,7 +183,7 @@ def update(
         raise click.UsageError("give --status, --max-age-days, --body or --tag")
     library = current_library()
     entry = topic_entry(library.update(topic, *parse_changes(changes)), library.clock())
-    click.echo(json_module.dumps(entry, indent=2) if json_ else f"Updated {topic}")
+    click.echo(render_json(entry) if json_ else f"Updated {topic}")
 
 
 @references.command()
@@ -179,7 +194,8 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
     """
     Compare the files of topics with what was fetched
 
-    Without TOPIC all of them. The exit code is 1 when something differs.
+    Without TOPIC all of them. The exit code is 1 when something differs, or
+    cannot be read.
 
     \b
         llm kb references verify
@@ -188,20 +204,16 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
     library = current_library()
     found = {topic: library.verify(topic) for topic in topics or library.store.ids()}
     tables = {
-        topic: {
-            "modified": list(differences.modified),
-            "missing": list(differences.missing),
-            "unknown": list(differences.unknown),
-        }
+        topic: {kind: list(texts) for kind, texts in asdict(differences).items()}
         for topic, differences in found.items()
     }
     if json_:
-        click.echo(json_module.dumps(tables, indent=2, ensure_ascii=False))
+        click.echo(render_json(tables))
     for topic, table in {} if json_ else tables.items():
         click.echo(f"{topic}: {'differs' if any(table.values()) else 'as fetched'}")
-        for kind, paths in table.items():
-            for path in paths:
-                click.echo(f"  {kind}: {one_line(path)}")
+        for kind, texts in table.items():
+            for text in texts:
+                click.echo(f"  {kind.removesuffix('s')}: {visible_line(text)}")
     if any(found.values()):
         raise click.exceptions.Exit(1)
 
@@ -218,7 +230,7 @@ def delete(topic: str, yes: bool) -> None:
         llm kb references delete topic-old-thing
     """
     library = current_library()
-    library.store.read_text(topic)
+    library.store.require(topic)
     confirm(f"Delete {topic}?", yes=yes)
     library.delete(topic)
     say(f"Deleted {topic}")
@@ -227,6 +239,12 @@ def delete(topic: str, yes: bool) -> None:
 def _render_hit(hit: dict[str, Any]) -> str:
     text = indent(visible_text(hit["text"].rstrip()), "    ")
     return (
-        f"{hit['topic_id']}/{visible_line(hit['file'])}:{hit['lines']}  {one_line(hit['title'])}\n"
-        f"  {hit['origin']}\n{text}\n"
+        f"{hit['topic_id']}/{visible_line(hit['file'])}:{hit['lines']}"
+        f"  {visible_line(hit['title'])}\n  {visible_line(hit['origin'])}\n{text}\n"
     )
+
+
+def _render_value(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_render_value(item)}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

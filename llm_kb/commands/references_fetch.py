@@ -16,15 +16,19 @@ from llm_kb.commands._references import (
     complete_reference,
     count,
     current_library,
+    render_json,
+    render_plan,
     show_progress,
+    to_operator,
 )
 from llm_kb.errors import KbError
+from llm_kb.plain_text import visible_line
 from llm_kb.references.answers import created_answer, pending_entry, refreshed_answer
-from llm_kb.references.errors import GrowthError
+from llm_kb.references.errors import GrowthError, UnknownPlanError
 from llm_kb.references.library import Library
 from llm_kb.references.outcomes import Created
 from llm_kb.references.plan import Plan
-from llm_kb.references.requests import parse_request
+from llm_kb.references.requests import MAX_AGE_DAYS, parse_request
 from llm_kb.references.topic_file import Status
 from llm_kb.terminal import is_terminal, read_input
 
@@ -55,7 +59,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
     "--max-age-days",
     default=30,
     show_default=True,
-    type=click.IntRange(0),
+    type=click.IntRange(0, MAX_AGE_DAYS),
     help="After how many days it is stale; 0: never",
 )
 @click.option("--trust-score", type=click.IntRange(0, 10), help="How far the sources are trusted")
@@ -91,7 +95,7 @@ def create(title: str, body: str, yes: bool, json_: bool, **options: Any) -> Non
         protocols=library.settings.allow_protocols,
         allow_local=True,
     )
-    with show_progress() as progress:
+    with show_progress() as progress, to_operator():
         created = library.create(request, lambda p: approve_plan(library, p, yes=yes), progress)
     _tell_created(created, json_=json_)
 
@@ -114,7 +118,9 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
         llm kb references refresh topic-dioxus-ui
         llm kb references refresh --all --stale
     """
-    if bool(topics) == (all_ or (stale and not topics)):
+    if topics and all_:
+        raise click.UsageError("name topics, or give --all, but not both")
+    if not (topics or all_ or stale):
         raise click.UsageError("name topics, or give --all or --stale")
     library = current_library()
     answers = []
@@ -129,7 +135,7 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
             failed = True
             say(f"{topic_id}: {error}")
     if json_:
-        click.echo(json_module.dumps(answers, indent=2, ensure_ascii=False))
+        click.echo(render_json(answers))
     for answer in [] if json_ else answers:
         click.echo(f"{answer['topic_id']}: {_render_counts(answer)}")
     if failed:
@@ -150,7 +156,7 @@ def approve(plan_id: str, json_: bool) -> None:
     """
     library = current_library()
     plan = library.pending.read(plan_id).plan
-    say(f"{plan.request.title}: {plan.summary}")
+    say(visible_line(f"{plan.request.title}: {plan.summary}"))
     with show_progress() as progress:
         created = library.carry_out(plan_id, progress)
     _tell_created(created, json_=json_)
@@ -170,18 +176,18 @@ def pending(drop: str | None, json_: bool) -> None:
     """
     library = current_library()
     if drop:
-        library.pending.take(drop)
+        if not library.pending.drop(drop):
+            raise UnknownPlanError(drop, "it was used or dropped already")
         say(f"Dropped {drop}")
         return
-    plans = library.pending.list()
+    plans, problems = library.pending.read_all()
     if json_:
-        entries = [pending_entry(plan) for plan in plans]
-        click.echo(json_module.dumps(entries, indent=2, ensure_ascii=False))
-        return
-    for plan in plans:
-        click.echo(f"{plan.plan.id}: {plan.plan.request.title}: {plan.plan.summary}")
-        click.echo(plan.plan.describe())
-    if not plans:
+        click.echo(render_json([pending_entry(plan) for plan in plans]))
+    for waiting in [] if json_ else plans:
+        click.echo(f"{waiting.plan.id}: {render_plan(waiting.plan)}")
+    for problem in problems:
+        say(f"left out: {problem}; --drop forgets it")
+    if not plans and not problems and not json_:
         say("No plans wait.")
 
 
@@ -239,11 +245,14 @@ def _render_counts(answer: dict[str, Any]) -> str:
 
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
     def ask(_plan: Plan, reason: str) -> bool:
-        if not yes and not is_terminal(sys.stdin):
+        if yes:
+            return True
+        if not is_terminal(sys.stdin):
             raise GrowthError(topic_id, reason)
-        return yes or click.confirm(f"{topic_id}: {reason}. Fetch it?", default=False, err=True)
+        question = visible_line(f"{topic_id}: {reason}. Fetch it?")
+        return click.confirm(question, default=False, err=True)
 
-    with show_progress() as progress:
+    with show_progress() as progress, to_operator():
         refreshed = library.refresh(topic_id, ask, progress)
     for warning in refreshed.warnings:
         say(f"warning: {warning}")
@@ -254,7 +263,7 @@ def _tell_created(created: Created, *, json_: bool) -> None:
     for warning in created.warnings:
         say(f"warning: {warning}")
     if json_:
-        click.echo(json_module.dumps(created_answer(created), indent=2, ensure_ascii=False))
+        click.echo(render_json(created_answer(created)))
     else:
         files, chunks = count(created.file_count, "file"), count(created.chunk_count, "chunk")
         click.echo(f"{created.topic_id}: {files}, {chunks}")

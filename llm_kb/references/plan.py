@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from llm_kb.plain_text import visible_line
 from llm_kb.references.sources import (
     GitSource,
     LocalSource,
@@ -128,16 +129,20 @@ class Plan:
         return " + ".join(parts)
 
     def describe(self) -> str:
-        """Return the question's details: one line a source, with its figures and notes."""
+        """Return the question's details: one line a source, with its figures and notes.
+
+        Models and servers wrote parts of it; none of them can add a line or repaint others.
+        """
         lines = []
         for planned in self.sources:
             source = planned.source
-            lines.append(f"  {source.type} {source.url}: {planned.problem or _figures(planned)}")
+            found = planned.problem or _figures(planned)
+            lines.append(f"  {visible_line(f'{source.type} {source.url}: {found}')}")
             if isinstance(source, GitSource):
                 at = f"{source.ref or 'default branch'} at {source.commit or 'unknown'}"
                 only = f", only {', '.join(source.paths)}" if source.paths else ""
-                lines.append(f"    {at}{only}")
-            lines += [f"    {note}" for note in planned.notes]
+                lines.append(f"    {visible_line(at + only)}")
+            lines += [f"    {visible_line(note)}" for note in planned.notes]
         return "\n".join(lines)
 
 
@@ -184,7 +189,7 @@ def parse_plan(table: Mapping[str, Any], protocols: Sequence[str]) -> Plan:
             tags=tuple(table["tags"]),
             max_age_days=table["max_age_days"],
             trust_score=table["trust_score"],
-            created_by=table["created_by"],
+            created_by=dict(table["created_by"]),
             sources=_parse_sources(table["requested"], protocols),
         ),
         sources=tuple(

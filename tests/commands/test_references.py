@@ -128,7 +128,13 @@ def test_verify_names_what_differs_and_fails(
     )
     as_json = json.loads(run_llm(["kb", "references", "verify", "--json"]).stdout)
     assert as_json == {
-        "topic-frob": {"modified": ["README.md"], "missing": ["docs/a.md"], "unknown": ["new.md"]}
+        "topic-frob": {
+            "modified": ["README.md"],
+            "missing": ["docs/a.md"],
+            "unknown": ["new.md"],
+            "unreadable": [],
+            "problems": [],
+        }
     }
 
 
@@ -267,11 +273,15 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
         (["create", "--title", " ", "--web", "http://e.org/"], 1, "title"),
         (["create", "--title", "T", "--web", "ftp://e.org/"], 1, "must be http"),
         (["refresh"], 2, "name topics"),
-        (["refresh", "topic-x", "--all"], 2, "name topics"),
+        (["refresh", "topic-x", "--all"], 2, "name topics, or give --all, but not both"),
         (["refresh", "topic-x"], 1, "unknown reference topic 'topic-x'; there are: none"),
         (["show", "../../x"], 1, "unknown reference topic"),
         (["approve", "../../x"], 1, "12 hexadecimal digits"),
         (["update", "topic-x"], 2, "give --status"),
+        (["update", "topic-x", "--max-age-days", "-1"], 2, "-1 is not in the range"),
+        (["create", "--title", "T", "--max-age-days", "36501"], 2, "is not in the range"),
+        (["pending", "--drop", "0123456789ab"], 1, "it was used or dropped already"),
+        (["pending", "--drop", "../x"], 1, "12 hexadecimal digits"),
         (["delete", "topic-x", "-y"], 1, "unknown reference topic"),
         (["search", "x", "-t", "nothing"], 1, "unknown reference topic 'nothing'"),
     ],
@@ -304,6 +314,76 @@ def test_a_broken_topic_is_told_of_and_stops_no_other(
     assert listed.stdout.startswith("topic-frob: Frob\n")
     assert f"left out: {broken / 'topic.md'}: it has no front matter" in listed.stderr
     assert "topic-frob" in run_llm(["kb", "list"]).stdout
+
+
+def test_a_broken_topic_is_told_of_where_it_is_not_searched(
+    run_llm: RunLlm, remote: Remote, user_dir: Path
+) -> None:
+    create(run_llm, remote)
+    broken = user_dir / "kb" / "references" / "topic-broken"
+    broken.mkdir()
+    (broken / "topic.md").write_text("no front matter")
+    found = run_llm(["kb", "references", "search", "on_mount"])
+    assert (found.exit_code, found.stdout.startswith("topic-frob/docs/a.md:1-3")) == (0, True)
+    assert f"warning: not searched: {broken / 'topic.md'}: it has no front m" in found.stderr
+    asked = run_llm(["kb", "references", "search", "on_mount", "-t", "topic-broken"])
+    assert (asked.exit_code, asked.stdout) == (1, "")
+    assert asked.stderr.startswith(f"Error: {broken / 'topic.md'}: it has no front matter")
+
+
+def test_search_says_which_topic_it_searched_or_names_the_nearest(
+    run_llm: RunLlm, remote: Remote
+) -> None:
+    create(run_llm, remote, "--tag", "widgets", title="Frob - Widgets")
+    found = run_llm(["kb", "references", "search", "on_mount", "-t", "frob docs"])
+    assert found.stderr == "1 result (keyword search of topic-frob-widgets)\n"
+    other = run_llm(["kb", "references", "search", "on_mount", "-t", "numpy widgets"])
+    assert (other.exit_code, other.stdout, other.stderr) == (
+        1,
+        "",
+        "Error: unknown reference topic 'numpy widgets'; nearest: topic-frob-widgets\n",
+    )
+
+
+def test_show_tells_of_a_topic_in_words(run_llm: RunLlm, remote: Remote, user_dir: Path) -> None:
+    create(run_llm, remote, "--path", "docs/", "--path", "README.md", "--tag", "ä", "--tag", "b")
+    shown = run_llm(["kb", "references", "show", "topic-frob"]).stdout
+    now = json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)[0]["fetched_at"]
+    assert shown == (
+        "topic_id: topic-frob\n"
+        "title: Frob\n"
+        "status: active\n"
+        f"fetched_at: {now}\n"
+        "max_age_days: 30\n"
+        "source_count: 1\n"
+        "file_count: 2\n"
+        "tags: ä, b\n"
+        f"created_at: {now}\n"
+        "created_by: ghost=operator\n"
+        f"path: {user_dir / 'kb' / 'references' / 'topic-frob'}\n"
+        f"source: type=git, url={remote.url}, commit={remote.commit}, paths=docs/, README.md\n"
+        "\n# Frob\n"
+    )
+    updated = run_llm(["kb", "references", "update", "topic-frob", "--tag", "ö", "--json"])
+    assert '"ö"' in updated.stdout
+
+
+def test_a_plan_that_was_changed_is_listed_and_dropped(
+    run_llm: RunLlm, remote: Remote, user_dir: Path
+) -> None:
+    run_llm(["kb", "references", "create", "--title", "Frob", "--git", remote.url])
+    (path,) = (user_dir / "kb" / "references" / ".pending").glob("*.json")
+    path.write_text(path.read_text().replace('"Frob"', '"Blorb"'))
+    listed = run_llm(["kb", "references", "pending"])
+    assert (listed.exit_code, listed.stdout, listed.stderr) == (
+        0,
+        "",
+        f"left out: no plan '{path.stem}' to approve: its file was changed since it was planned;"
+        " --drop forgets it\n",
+    )
+    dropped = run_llm(["kb", "references", "pending", "--drop", path.stem])
+    assert (dropped.exit_code, dropped.stderr) == (0, f"Dropped {path.stem}\n")
+    assert run_llm(["kb", "references", "pending"]).stderr == "No plans wait.\n"
 
 
 def test_interrupting_leaves_nothing_behind(

@@ -65,6 +65,25 @@ def test_the_summary_is_what_the_operator_reads() -> None:
     )
 
 
+def test_nobody_adds_a_line_to_what_the_operator_reads() -> None:
+    evil = "x\u2028y\nApprove [y/N]: y\r\x1b[2J\x9b31m\u202e"
+    shown = "x y Approve [y/N]: y \\x1b[2J\\x9b31m\\u202e"
+    source = GitSource(url=f"https://e.org/{evil}", ref=evil, commit=evil, paths=(evil,))
+    plan = Plan(
+        request=REQUEST,
+        sources=(
+            PlannedSource(source=source, problem=evil, notes=(evil,)),
+            PlannedSource(source=WEB, problem=evil),
+        ),
+    )
+    assert plan.describe().split("\n") == [
+        f"  git https://e.org/{shown}: {shown}",
+        f"    {shown} at {shown}, only {shown}",
+        f"    {shown}",
+        f"  web https://dioxuslabs.com/learn/0.6/: {shown}",
+    ]
+
+
 def test_a_plan_survives_being_stored() -> None:
     stored = json.loads(json.dumps(plan_table(PLAN)))
     assert parse_plan(stored, ()) == PLAN
