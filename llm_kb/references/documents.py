@@ -87,6 +87,8 @@ def split_identifiers(text: str) -> str:
     `HTTPServer` gives `HTTP Server`. Other identifiers are left to the index,
     whose tokenizer splits them at underscores and dots.
     """
+    if not text:
+        return ""
     parts: dict[str, None] = {}
     shape = _shape(text)
     is_ascii = text.isascii()
