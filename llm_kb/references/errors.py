@@ -80,6 +80,10 @@ class BlockedAddressError(FetchError):
         )
 
 
+class NoPageError(FetchError):
+    """An address where there is no page: the server knows of none, or what it has is no text."""
+
+
 class TooLargeError(FetchError):
     """More bytes or files than the limits or the approved plan allow."""
 

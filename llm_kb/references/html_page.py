@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from llm_kb.references.html_tree import Element
+from llm_kb.references.links import join_url
 
 
 def page_title(root: Element) -> str:
@@ -41,11 +42,8 @@ def markdown_alternate(root: Element, url: str) -> str | None:
 
 def absolute_link(base: str, href: str) -> str:
     """Return a link's absolute http(s) address; empty for any other kind."""
-    try:
-        link = urljoin(base, href.strip())
-        return link if href.strip() and urlsplit(link).scheme in {"http", "https"} else ""
-    except ValueError:
-        return ""
+    link = join_url(base, href.strip()) if href.strip() else None
+    return link if link and urlsplit(link).scheme in {"http", "https"} else ""
 
 
 def find_main(root: Element) -> Element:

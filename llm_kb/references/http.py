@@ -7,18 +7,20 @@ connection goes to. No cookies, no credentials, no proxies.
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import ssl
 import threading
 import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from llm_kb.references.addresses import Resolver, resolve_host, system_resolver
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
+from llm_kb.references.links import join_url
 from llm_kb.references.sources import check_web_url
 
 USER_AGENT = "llm-kb (+https://pypi.org/project/llm-kb/)"
@@ -68,8 +70,7 @@ class Response:
     def length(self) -> int | None:
         """The size the server declares, of this body or of the whole it is a part of."""
         total = self.headers.get("content-range", "").rpartition("/")[2]
-        declared = total or self.headers.get("content-length", "")
-        return int(declared) if declared.isascii() and declared.isdigit() else None
+        return _parse_length(total or self.headers.get("content-length", ""))
 
 
 def request(
@@ -90,18 +91,25 @@ def request(
         response = _exchange(url, policy, method, headers or {}, deadline)
         if response.status not in _REDIRECTS or "location" not in response.headers:
             return response
-        target = urljoin(url, _quote(response.headers["location"]))
-        try:
-            check_web_url(target, f"redirect of {url}")
-        except SourceError as error:
-            raise FetchError(url, f"it redirects to what is no web page: {error.reason}") from error
+        target = _find_target(url, response.headers["location"])
         host = urlsplit(target).hostname or ""
         if hosts is not None and host not in hosts:
             raise PlanChangedError(url, f"it redirects to another host, {host}")
-        if url.startswith("https:") and target.startswith("http:"):
+        if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
             raise FetchError(url, f"it redirects from https to http ({target})")
         url = target
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
+
+
+def _find_target(url: str, location: str) -> str:
+    """Return where a redirect leads; raise FetchError unless that is a web page."""
+    target = join_url(url, _quote(location))
+    if target is None:
+        raise FetchError(url, f"it redirects to what is no address: {location[:200]!r}")
+    try:
+        return check_web_url(target, f"redirect of {url}")
+    except SourceError as error:
+        raise FetchError(url, f"it redirects to what is no web page: {error.reason}") from error
 
 
 class _PinnedConnection(http.client.HTTPConnection):
@@ -164,11 +172,13 @@ def _exchange(
     url: str, policy: HttpPolicy, method: str, headers: Mapping[str, str], deadline: float
 ) -> Response:
     """Do one request without following where it leads."""
-    split = urlsplit(url)
-    target = urlunsplit(("", "", _quote(split.path or "/"), _quote(split.query), ""))
-    connection = _PinnedConnection(url, policy, deadline)
     try:
-        with _watchdog(connection, url, deadline, policy.timeout):
+        split = urlsplit(url)
+        target = urlunsplit(("", "", _quote(split.path or "/"), _quote(split.query), ""))
+        with (
+            closing(_PinnedConnection(url, policy, deadline)) as connection,
+            _watchdog(connection, url, deadline, policy.timeout),
+        ):
             sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close"}
             connection.request(method, target, headers={**sent, **headers})
             answer = connection.getresponse()
@@ -180,8 +190,6 @@ def _exchange(
             return Response(url=url, status=answer.status, headers=received, body=body)
     except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
         raise FetchError(url, str(error) or type(error).__name__) from error
-    finally:
-        connection.close()
 
 
 @contextmanager
@@ -214,9 +222,9 @@ def _read_body(
     answer: http.client.HTTPResponse, url: str, headers: Mapping[str, str], most: int
 ) -> Iterator[bytes]:
     """Yield the body, decompressed; raise TooLargeError before it is over `most` bytes."""
-    declared = headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > most:
-        raise TooLargeError(url, f"it has {int(declared):,} bytes, over the limit of {most:,}")
+    declared = _parse_length(headers.get("content-length", ""))
+    if declared is not None and declared > most:
+        raise TooLargeError(url, f"it has {declared:,} bytes, over the limit of {most:,}")
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
         raise FetchError(url, f"its encoding {encoding!r} was not asked for")
@@ -236,6 +244,11 @@ def _read_body(
         raise FetchError(url, f"the connection ended {answer.length:,} bytes early")
     if inflate and not inflate.eof:
         raise FetchError(url, "its compressed body ended early")
+
+
+def _parse_length(text: str) -> int | None:
+    """Return a number of bytes; None for what is none, or more than there can be."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def _quote(text: str) -> str:

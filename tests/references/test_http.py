@@ -214,6 +214,32 @@ def test_a_body_shorter_than_declared_is_an_error(site: Site) -> None:
         request(site.answer("/short", hang_up), TRUSTING)
 
 
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        pytest.param("http://[bad/", "what is no address", id="bracket"),
+        pytest.param("http://e.org:port/", "what is no address", id="port"),
+        pytest.param("http://e.org:99999/", "what is no address", id="large port"),
+        pytest.param("ftp://e.org/", "what is no web page", id="scheme"),
+        pytest.param("http://-e.org/", "what is no web page", id="host"),
+    ],
+)
+def test_a_redirect_to_nowhere_is_an_error(site: Site, location: str, message: str) -> None:
+    with pytest.raises(FetchError, match=message):
+        request(site.redirect("/x", location), TRUSTING)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "http://127.0.0.1/\udc80"])
+def test_an_address_that_is_none_is_an_error(url: str) -> None:
+    with pytest.raises(FetchError):
+        request(url, TRUSTING)
+
+
+def test_a_body_of_a_size_of_five_thousand_digits_is_read_to_its_end(site: Site) -> None:
+    url = site.answer("/x", Answer(b"x", headers={"Content-Length": "9" * 5000}))
+    assert request(url, TRUSTING).body == b"x"
+
+
 @pytest.mark.parametrize("part", ["head", "body"])
 def test_a_server_that_drips_is_given_up_at_the_deadline(site: Site, part: str) -> None:
     """Each byte comes in time; only the whole does not."""
@@ -248,6 +274,9 @@ def test_a_refused_connection_is_an_error() -> None:
         ({"content-range": "bytes 0-0/345", "content-length": "1"}, 345),
         ({"content-range": "bytes 0-0/*", "content-length": "1"}, None),
         ({"content-length": "-5"}, None),
+        ({"content-length": "²"}, None),
+        ({"content-length": "9" * 18}, 10**18 - 1),
+        ({"content-range": f"bytes 0-0/{'9' * 5000}", "content-length": "1"}, None),
         ({}, None),
     ],
 )

@@ -1,0 +1,30 @@
+"""Links as hostile pages write them: an address, or none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.references.links import join_url
+
+
+@pytest.mark.parametrize(
+    ("link", "joined"),
+    [
+        ("b", "http://e.org/a/b"),
+        ("/b?c#d", "http://e.org/b?c#d"),
+        ("//f.org", "http://f.org"),
+        ("mailto:x", "mailto:x"),
+        ("http://[bad", None),
+        ("http://e.org:99999/", None),
+        ("http://e.org:x/", None),
+    ],
+)
+def test_a_link_is_joined_or_nothing(link: str, joined: str | None) -> None:
+    assert join_url("http://e.org/a/", link) == joined
+
+
+@given(st.text())
+def test_no_link_raises(link: str) -> None:
+    assert join_url("http://e.org/a/", link) is None or isinstance(link, str)
