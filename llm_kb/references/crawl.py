@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from urllib.parse import urljoin, urlsplit
-from urllib.robotparser import RobotFileParser
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
-from llm_kb.references.errors import FetchError
-from llm_kb.references.fetch_web import ACCEPT, HTML_TYPES, fetch_text, measure_page
-from llm_kb.references.html_page import page_links
-from llm_kb.references.html_tree import parse_html
-from llm_kb.references.http import USER_AGENT, HttpPolicy, request
+from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError
+from llm_kb.references.fetch_web import fetch_text, measure_page, read_links
+from llm_kb.references.http import USER_AGENT, HttpPolicy
+from llm_kb.references.links import join_url
 from llm_kb.references.plan import PlannedPage
+from llm_kb.references.robots import Robots
 from llm_kb.references.sources import CrawlSource
-
-MAX_DELAY = 5.0
-"""Seconds between requests that a site may ask for with Crawl-delay."""
 
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
 _PAGES = frozenset(
@@ -28,64 +24,58 @@ _PAGES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawl:
-    """The pages found, and what the operator should know about how."""
+    """The pages found, and what the operator should know about how.
+
+    `failed` says why, by address, for pages that may be there and cannot be had now.
+    """
 
     pages: tuple[PlannedPage, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
-def find_pages(source: CrawlSource, policy: HttpPolicy) -> Crawl:
+def find_pages(source: CrawlSource, policy: HttpPolicy, known: Collection[str] = ()) -> Crawl:
     """List the pages of a crawl with their sizes.
 
     A site that offers `llms.txt` has listed its pages for us. Elsewhere links are
     followed from page to page, `depth` deep: on the same host, and below the
-    directory of the first page.
+    directory of the first page. Where what may lead to more cannot be read, the
+    `known` pages, those of an earlier crawl, are looked for as well. Raises
+    FetchError when the first page cannot be had.
     """
+    if not source.max_pages:
+        raise FetchError(source.url, "max_pages is 0; it must be at least 1")
     start = measure_page(source.url, policy)
-    site = _Site.open(start.url, policy)
+    site = _Site(start.url, policy)
     if not site.allows(start.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
-    listed = _listed_pages(site)
-    if listed:
-        found = _measure([start.url, *listed], source, site)
-        notes = ["pages as listed in llms.txt"]
+    walk = _Walk(source, site)
+    if listed := walk.read_list():
+        walk.pages[start.url] = start
+        walk.measure(listed)
     else:
-        found = _follow(start.url, source, site)
-        notes = []
-    pages = tuple(found)
-    if len(pages) >= source.max_pages:
-        notes.append(f"stopped at {source.max_pages} pages; max_pages allows more")
-    if site.refused:
-        notes.append(f"left out: {site.refused} page(s) that robots.txt does not allow")
-    return Crawl(pages=pages, notes=tuple(notes))
+        walk.follow(start.url)
+    if walk.is_incomplete:
+        walk.look_for(known)
+    notes = ["pages as listed in llms.txt"] if listed else []
+    return Crawl(
+        pages=tuple(walk.pages.values()),
+        failed=walk.failed,
+        notes=(*notes, *walk.describe()),
+    )
 
 
 class _Site:
     """One host, what its robots.txt says, and the directory a crawl stays in."""
 
-    def __init__(self, start: str, policy: HttpPolicy, robots: RobotFileParser) -> None:
+    def __init__(self, start: str, policy: HttpPolicy) -> None:
         split = urlsplit(start)
         self.policy = policy
         self.root = f"{split.scheme}://{split.netloc}"
         self.prefix = split.path.rpartition("/")[0] + "/"
+        self.host = split.hostname or ""
         self.refused = 0
-        self._robots = robots
-        delay = robots.crawl_delay(USER_AGENT) or 0
-        self._delay = min(float(delay), MAX_DELAY)
-
-    @classmethod
-    def open(cls, start: str, policy: HttpPolicy) -> _Site:
-        """Read the robots.txt of the site a page is on."""
-        split = urlsplit(start)
-        robots = RobotFileParser()
-        text = fetch_text(f"{split.scheme}://{split.netloc}/robots.txt", policy)
-        robots.parse((text or "").splitlines())
-        return cls(start, policy, robots)
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        """The one host that may be asked."""
-        return frozenset({urlsplit(self.root).hostname or ""})
+        self._robots = Robots(fetch_text(f"{self.root}/robots.txt", policy) or "", USER_AGENT)
 
     def covers(self, url: str) -> bool:
         """Tell whether a link leads to a page of the crawl."""
@@ -98,88 +88,112 @@ class _Site:
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt lets us have a page."""
-        allowed = self._robots.can_fetch(USER_AGENT, url)
+        allowed = self._robots.allows(url)
         self.refused += not allowed
         return allowed
 
     def wait(self) -> None:
         """Keep the distance between requests that the site asks for."""
-        if self._delay:
-            time.sleep(self._delay)
+        if self._robots.delay:
+            time.sleep(self._robots.delay)
 
 
-def _listed_pages(site: _Site) -> list[str]:
-    """Return the pages of `llms.txt`; empty when there is no such list."""
-    for place in dict.fromkeys((f"{site.root}{site.prefix}llms.txt", f"{site.root}/llms.txt")):
+class _Walk:
+    """A crawl under way: the pages found, and those that failed, with the reason."""
+
+    def __init__(self, source: CrawlSource, site: _Site) -> None:
+        self.pages: dict[str, PlannedPage] = {}
+        self.failed: dict[str, str] = {}
+        self._source = source
+        self._is_cut = False
+        self._unread: list[str] = []
+        self._site = site
+        self._asked: set[str] = set()
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether something that may lead to more pages could not be read."""
+        return bool(self.failed or self._unread)
+
+    def read_list(self) -> list[str]:
+        """Return the pages of `llms.txt`; empty when there is no such list."""
+        site = self._site
+        for place in dict.fromkeys((f"{site.root}{site.prefix}llms.txt", f"{site.root}/llms.txt")):
+            try:
+                text = fetch_text(place, site.policy)
+            except FetchError as error:
+                self._unread.append(f"{place}: {error.reason}")
+                continue
+            if text and text.lstrip().startswith("#"):
+                links = (join_url(place, link) for link in _MARKDOWN_LINK.findall(text))
+                pages = dict.fromkeys(link.partition("#")[0] for link in links if link)
+                return [page for page in pages if site.covers(page)]
+        return []
+
+    def measure(self, urls: Sequence[str]) -> None:
+        """Weigh pages that are listed."""
+        for url in urls:
+            if url not in self.pages and self._has_room() and self._site.allows(url):
+                self._visit(url, read=False)
+
+    def follow(self, start: str) -> None:
+        """Walk from page to page, breadth first; pages at the last level are only weighed."""
+        seen = {start}
+        level = [start]
+        for depth in range(self._source.depth + 1):
+            following: list[str] = []
+            for url in level:
+                if not self._has_room():
+                    return
+                if depth and not self._site.allows(url):
+                    continue
+                links = self._visit(url, read=depth < self._source.depth, is_start=not depth)
+                fresh = [link for link in links if link not in seen and self._site.covers(link)]
+                seen.update(fresh)
+                following += fresh
+            level = following
+
+    def look_for(self, known: Collection[str]) -> None:
+        """Ask for pages that an earlier crawl found and this one may not have come to."""
+        for url in known:
+            is_new = url not in self._asked and url not in self.pages
+            if is_new and self._site.covers(url) and self._site.allows(url):
+                self._visit(url, read=False)
+
+    def describe(self) -> list[str]:
+        """Return what was left out."""
+        notes = [f"passed over: {problem}" for problem in self._unread]
+        if self._is_cut:
+            notes.append(f"stopped at {self._source.max_pages} pages; max_pages allows more")
+        if self.failed:
+            url, reason = next(iter(self.failed.items()))
+            what = f"{len(self.failed)} page(s) that cannot be fetched, such as {url}: {reason}"
+            notes.append(f"left out: {what}")
+        if self._site.refused:
+            notes.append(f"left out: {self._site.refused} page(s) that robots.txt does not allow")
+        return notes
+
+    def _has_room(self) -> bool:
+        # Those that fail count: they are pages, and asking for them may take long.
+        self._is_cut = len(self.pages) + len(self.failed) >= self._source.max_pages
+        return not self._is_cut
+
+    def _visit(self, url: str, *, read: bool, is_start: bool = False) -> Sequence[str]:
+        """Ask for a page, keep what it weighs, and return where it leads if it is to be read."""
+        self._asked.add(url)
+        self._site.wait()
         try:
-            text = fetch_text(place, site.policy)
-        except FetchError:
-            continue
-        if text and text.lstrip().startswith("#"):
-            links = (
-                urljoin(place, link).partition("#")[0] for link in _MARKDOWN_LINK.findall(text)
-            )
-            return [link for link in dict.fromkeys(links) if site.covers(link)]
-    return []
-
-
-def _measure(urls: list[str], source: CrawlSource, site: _Site) -> Iterator[PlannedPage]:
-    count = 0
-    for url in dict.fromkeys(urls):
-        if count >= source.max_pages:
-            return
-        if not site.allows(url):
-            continue
-        page = _try_measure(url, site)
-        if page:
-            count += 1
-            yield page
-
-
-def _follow(start: str, source: CrawlSource, site: _Site) -> Iterator[PlannedPage]:
-    """Walk from page to page, breadth first; pages at the last level are only measured."""
-    seen = {start}
-    level = [start]
-    count = 0
-    for depth in range(source.depth + 1):
-        following: list[str] = []
-        for url in level:
-            if count >= source.max_pages:
-                return
-            if depth and not site.allows(url):
-                continue
-            page, links = _visit(url, site, read=depth < source.depth)
-            if page is None:
-                continue
-            count += 1
-            yield page
-            fresh = [link for link in links if link not in seen and site.covers(link)]
-            seen.update(fresh)
-            following += fresh
-        level = following
-
-
-def _visit(url: str, site: _Site, *, read: bool) -> tuple[PlannedPage | None, list[str]]:
-    """Return a page with its size and links; None for one that cannot be had."""
-    if not read:
-        return _try_measure(url, site), []
-    site.wait()
-    try:
-        answer = request(url, site.policy, headers={"Accept": ACCEPT}, hosts=site.hosts)
-    except FetchError:
-        return None, []
-    if answer.status >= 400 or not answer.content_type.startswith(("text/", "application/xhtml")):
-        return None, []
-    links: list[str] = []
-    if answer.content_type in HTML_TYPES:
-        links = page_links(parse_html(answer.body.decode("utf-8", "replace")), answer.url)
-    return PlannedPage(url=answer.url, size=len(answer.body)), links
-
-
-def _try_measure(url: str, site: _Site) -> PlannedPage | None:
-    site.wait()
-    try:
-        page = measure_page(url, site.policy)
-    except FetchError:
-        return None  # a dead link is not the operator's problem
-    return page if urlsplit(page.url).hostname in site.hosts else None
+            if read:
+                page, links = read_links(url, self._site.policy, hosts={self._site.host})
+            else:
+                page, links = measure_page(url, self._site.policy), []
+        except FetchError as error:
+            if is_start:
+                raise
+            # A dead link is not the operator's problem, nor is one that leaves the site.
+            if not isinstance(error, NoPageError | PlanChangedError):
+                self.failed[url] = error.reason
+            return []
+        if urlsplit(page.url).hostname == self._site.host:
+            self.pages.setdefault(page.url, page)
+        return links

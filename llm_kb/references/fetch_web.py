@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from llm_kb.references.errors import FetchError, PlanChangedError, TooLargeError
-from llm_kb.references.html_page import markdown_alternate
+from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
+from llm_kb.references.html_page import markdown_alternate, page_links
 from llm_kb.references.html_tree import parse_html
 from llm_kb.references.http import HttpPolicy, Response, request
 from llm_kb.references.markdown import html_to_markdown
@@ -18,6 +18,8 @@ from llm_kb.references.plan import PlannedPage
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8"
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+TOO_MANY_REQUESTS = 429
 
 _META_CHARSET = re.compile(
     rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE
@@ -58,6 +60,18 @@ def measure_page(url: str, policy: HttpPolicy) -> PlannedPage:
     return PlannedPage(url=answer.url, size=size)
 
 
+def read_links(
+    url: str, policy: HttpPolicy, *, hosts: Collection[str]
+) -> tuple[PlannedPage, list[str]]:
+    """Fetch a page for its size, and for the addresses it leads to."""
+    answer = request(url, policy, headers={"Accept": ACCEPT}, hosts=hosts)
+    _require_success(answer)
+    _require_text(answer)
+    is_html = answer.content_type in HTML_TYPES
+    links = page_links(parse_html(_decode(answer)), answer.url) if is_html else []
+    return PlannedPage(url=answer.url, size=len(answer.body)), links
+
+
 def fetch_page(
     page: PlannedPage,
     policy: HttpPolicy,
@@ -65,8 +79,9 @@ def fetch_page(
     hosts: Collection[str] | None = None,
     known: Mapping[str, str | None] | None = None,
 ) -> Page | None:
-    """Fetch a page as Markdown; None when it is as `known` (its etag, last_modified) says.
+    """Fetch a page as Markdown; None when it is as `known` (its url, etag, last_modified) says.
 
+    `known` is of the page where redirects end: another one is fetched whatever its tags are.
     Raises PlanChangedError when it leads to a host not among `hosts`, or weighs
     more than was planned.
     """
@@ -77,8 +92,9 @@ def fetch_page(
     headers = {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
     most = min(policy.max_bytes, page.most or policy.max_bytes)
     answer = _get(page.url, replace(policy, max_bytes=most), headers, hosts, page)
-    if answer.status == 304:
-        return None
+    if answer.status == 304 and known:
+        same = known.get("url") in {None, answer.url}
+        return None if same else fetch_page(page, policy, hosts=hosts)
     _require_success(answer)
     _require_text(answer)
     text, size = _decode(answer), len(answer.body)
@@ -100,7 +116,7 @@ def fetch_page(
 def fetch_text(url: str, policy: HttpPolicy) -> str | None:
     """Return a small text file of a site, such as robots.txt; None when there is none."""
     answer = request(url, replace(policy, max_bytes=min(policy.max_bytes, 500_000)))
-    if answer.status >= 500:
+    if answer.status >= 500 or answer.status == TOO_MANY_REQUESTS:
         raise FetchError(url, f"the server answered {answer.status}")
     return _decode(answer) if answer.status == 200 else None
 
@@ -137,14 +153,15 @@ def _fetch_alternate(url: str, html: Response, policy: HttpPolicy) -> str | None
 
 def _require_success(answer: Response) -> None:
     if answer.status >= 400:
-        raise FetchError(answer.url, f"the server answered {answer.status}")
+        error = NoPageError if answer.status in {404, 410} else FetchError
+        raise error(answer.url, f"the server answered {answer.status}")
 
 
 def _require_text(answer: Response) -> None:
     kind = answer.content_type
     textual = kind.startswith("text/") or kind.endswith(("+xml", "+json")) or not kind
     if not textual and kind not in {"application/json", "application/xml", "application/yaml"}:
-        raise FetchError(answer.url, f"it is no text but {kind}")
+        raise NoPageError(answer.url, f"it is no text but {kind}")
 
 
 def _decode(answer: Response) -> str:
@@ -161,6 +178,11 @@ def _decode(answer: Response) -> str:
         codec = codecs.lookup(declared or "utf-8")
         # Only codecs between bytes and text: Python has others, such as `zlib`.
         name = codec.name if codec._is_text_encoding else "utf-8"  # noqa: SLF001 - no public way
-    except LookupError:
+    except (LookupError, ValueError):
         name = "utf-8"
-    return body.decode(name, "replace")
+    try:
+        text = body.decode(name, "replace")
+    except UnicodeError:  # some codecs know no "replace"
+        text = body.decode("utf-8", "replace")
+    # Some make what no file can hold: halves of a surrogate pair.
+    return text.encode("utf-8", "replace").decode()

@@ -2,93 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
+from llm_kb.atomic import WriteError
 from llm_kb.errors import KbError
 from llm_kb.references.errors import FetchError, PlanChangedError
+from llm_kb.references.fetch_local import list_local, read_local
 from llm_kb.references.fetch_web import Page, fetch_page
 from llm_kb.references.file_names import page_name, page_path, unused_name
 from llm_kb.references.git_tree import GitFile
 from llm_kb.references.plan import Plan, PlannedPage, PlannedSource
-from llm_kb.references.provenance import FileRecord, Provenance, hash_content
-from llm_kb.references.remotes import Remotes, read_local, walk_local
-from llm_kb.references.sources import CrawlSource, GitSource, LocalSource
+from llm_kb.references.planning import explain
+from llm_kb.references.provenance import FileRecord, hash_content
+from llm_kb.references.remotes import Remotes
+from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, WebSource
+from llm_kb.references.staging import Staged
 from llm_kb.references.store import RESERVED
 
 Progress = Callable[[str, int, int], None]
 """Called with the source being fetched, its files fetched so far and in all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OldTopic:
-    """What a refresh may take over: the directory and the record of the topic it replaces."""
-
-    directory: Path
-    provenance: Provenance
-
-
-@dataclass(slots=True, kw_only=True)
-class Staged:
-    """A topic in the making: its directory, and what was put there so far."""
-
-    directory: Path
-    now: str
-    old: OldTopic | None = None
-    files: dict[str, FileRecord] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    failures: int = 0
-
-    def write(self, path: str, data: bytes, record: FileRecord) -> None:
-        """Write one file and record it; one whose name is taken is left out, and told."""
-        target = self.directory / path
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as file:
-                file.write(data)
-        except (FileExistsError, NotADirectoryError):
-            # Names that differ in case alone, on a disk that cannot tell them apart.
-            self.warnings.append(f"{record.url}: {path!r} left out, another file has its name")
-            return
-        self.files[path] = replace(
-            record, hash=hash_content(data), size=len(data), fetched_at=self.now
-        )
-
-    def recorded(self, index: int, path: str) -> FileRecord | None:
-        """Return the record the old topic has of a source's file."""
-        record = self.old.provenance.files.get(path) if self.old else None
-        return record if record and record.source == index else None
-
-    def keep_source(self, index: int) -> None:
-        """Take over whatever a source gave the old topic, as it is there."""
-        for path, record in (self.old.provenance.of_source(index) if self.old else {}).items():
-            self.keep(path, record, verify=False)
-
-    def keep(self, path: str, record: FileRecord, *, verify: bool = True) -> bool:
-        """Take a file over from the old topic if it still is as recorded there.
-
-        A hard link keeps its modification time, so that it is not indexed again.
-        """
-        if self.old is None:
-            return False
-        origin, target = self.old.directory / path, self.directory / path
-        try:
-            if origin.is_symlink() or target.exists():
-                return False
-            if verify and hash_content(origin.read_bytes()) != record.hash:
-                return False
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(origin, target)
-            except OSError:
-                shutil.copy2(origin, target)
-        except OSError:
-            return False
-        self.files[path] = record
-        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +33,8 @@ class Fetcher:
     progress: Progress = lambda *_: None
     pages: Mapping[str, Page | None] = field(default_factory=dict)
     """Pages asked for already, by URL; None for those that have not changed."""
+    kept: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Old files to be taken over by source, since their pages cannot be had now."""
 
     def fetch(self, plan: Plan) -> None:
         """Fetch every source of a plan; one that fails is a warning.
@@ -111,12 +46,11 @@ class Fetcher:
         for index, planned in enumerate(plan.sources):
             try:
                 self._fetch_source(index, planned, folders.get(index, ""))
-            except PlanChangedError:
+            except (PlanChangedError, WriteError):
                 raise
             except KbError as error:
-                self.staged.failures += 1
                 self.staged.warnings.append(str(error))
-                self.staged.keep_source(index)
+                self.staged.fail_source(index)
 
     def _fetch_source(self, index: int, planned: PlannedSource, folder: str) -> None:
         source = planned.source
@@ -156,18 +90,18 @@ class Fetcher:
             self.progress(source.url, done, len(fetched))
 
     def _keep_blob(self, index: int, source: GitSource, file: GitFile, prefix: str) -> bool:
-        old = self.staged.recorded(index, prefix + file.path)
+        old = self._recorded(index, prefix + file.path)
         if old is None or old.blob != file.blob:
             return False
         record = replace(old, commit=source.commit, revision=source.ref, fetched_at=self.staged.now)
         return self.staged.keep(prefix + file.path, record)
 
     def _fetch_local(self, index: int, source: LocalSource, folder: str) -> None:
-        files = [path for path, _ in walk_local(source)]
+        files = [file.path for file in list_local(source).files]
         prefix = _prefix(source, folder, files)
         for done, path in enumerate(files, 1):
             data = read_local(source, path)
-            old = self.staged.recorded(index, prefix + path)
+            old = self._recorded(index, prefix + path)
             record = FileRecord(source=index, url=source.url, fetched_at=self.staged.now)
             same = old is not None and old.hash == hash_content(data)
             if not (same and old and self.staged.keep(prefix + path, old)):
@@ -176,22 +110,28 @@ class Fetcher:
 
     def _fetch_pages(self, index: int, planned: PlannedSource) -> None:
         source = planned.source
-        failed: list[str] = []
+        # First, so that no new page takes their names.
+        for path in self.kept.get(index, ()):
+            self._keep(index, path)
+        failed: list[FetchError] = []
         for done, page in enumerate(planned.pages, 1):
             try:
                 self._fetch_page(index, planned, page)
             except PlanChangedError:
                 raise
             except FetchError as error:
-                failed.append(str(error))
+                failed.append(error)
+                if found := self._find_page(index, page.url):
+                    self.staged.keep_as_it_is(*found)
             self.progress(source.url, done, len(planned.pages))
         if len(failed) == len(planned.pages):
-            raise FetchError(source.url, "; ".join(dict.fromkeys(failed)))
-        self.staged.warnings += failed
+            reasons = dict.fromkeys(explain(error, source) for error in failed)
+            raise FetchError(source.url, "; ".join(reasons))
+        self.staged.warnings += map(str, failed)
 
     def _fetch_page(self, index: int, planned: PlannedSource, page: PlannedPage) -> None:
         """Write a page, or take it over from the old topic where it has not changed."""
-        old = find_page(self.staged.old, index, page.url)
+        old = self._find_page(index, page.url)
         fetched = self._ask(planned, page, old)
         if fetched is None and old and self.staged.keep(*old):
             return
@@ -203,7 +143,8 @@ class Fetcher:
         data = fetched.text.encode()
         record = FileRecord(
             source=index,
-            url=page.url,
+            # A crawl finds its pages by the addresses planned.
+            url=fetched.url if isinstance(planned.source, WebSource) else page.url,
             hash=hash_content(data),
             size=len(data),
             fetched_at=self.staged.now,
@@ -212,17 +153,41 @@ class Fetcher:
         )
         if old and old[1].hash == record.hash and self.staged.keep(old[0], record):
             return
+        self.staged.write(self._name_page(planned, record, old[0] if old else None), data, record)
+
+    def _name_page(self, planned: PlannedSource, record: FileRecord, old: str | None) -> str:
+        """Choose the path of a page: that which it had, or one that no page has or keeps."""
         is_crawled = isinstance(planned.source, CrawlSource)
-        name = page_path(page.url) if is_crawled else page_name(page.url)
-        self.staged.write(unused_name(name, [*self.staged.files, *RESERVED]), data, record)
+        name = old or (page_path(record.url) if is_crawled else page_name(record.url))
+        stay = {page.url for page in planned.pages}
+        before = self.staged.old.of_source(record.source) if self.staged.old else {}
+        kept = [path for path, known in before.items() if known.url in stay and path != old]
+        return unused_name(name, [*self.staged.files, *RESERVED, *kept])
 
     def _ask(
         self, planned: PlannedSource, page: PlannedPage, old: tuple[str, FileRecord] | None
     ) -> Page | None:
         if page.url in self.pages:
             return self.pages[page.url]
-        known = {"etag": old[1].etag, "last_modified": old[1].last_modified} if old else None
+        known = conditions(old[1]) if old else None
         return fetch_page(page, self.remotes.http, hosts=planned.hosts, known=known)
+
+    def _keep(self, index: int, path: str) -> None:
+        if record := self._recorded(index, path):
+            self.staged.keep_as_it_is(path, record)
+
+    def _find_page(self, index: int, url: str) -> tuple[str, FileRecord] | None:
+        return self.staged.old.find_page(index, url) if self.staged.old else None
+
+    def _recorded(self, index: int, path: str) -> FileRecord | None:
+        """Return the record the old topic has of a source's file."""
+        record = self.staged.old.files.get(path) if self.staged.old else None
+        return record if record and record.source == index else None
+
+
+def conditions(record: FileRecord) -> dict[str, str | None]:
+    """Return what `fetch_page` may know of a page, so that it is not sent again."""
+    return {"url": record.url, "etag": record.etag, "last_modified": record.last_modified}
 
 
 def choose_folders(plan: Plan) -> Mapping[int, str]:
@@ -239,14 +204,6 @@ def choose_folders(plan: Plan) -> Mapping[int, str]:
         name = source.name.lstrip(".") or "files"
         folders[index] = unused_name(name, folders.values())
     return folders
-
-
-def find_page(old: OldTopic | None, index: int, url: str) -> tuple[str, FileRecord] | None:
-    """Return path and record of a page in the topic to be replaced."""
-    if old is None:
-        return None
-    records = old.provenance.of_source(index).items()
-    return next(((path, record) for path, record in records if record.url == url), None)
 
 
 def _prefix(source: GitSource | LocalSource, folder: str, paths: Sequence[str]) -> str:

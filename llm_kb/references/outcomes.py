@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from llm_kb.references.fetching import Staged
 from llm_kb.references.provenance import Provenance
+from llm_kb.references.staging import Staged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

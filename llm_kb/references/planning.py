@@ -8,10 +8,12 @@ from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
 from llm_kb.references.crawl import find_pages
-from llm_kb.references.errors import NothingFetchedError, TooLargeError
+from llm_kb.references.errors import FetchError, NothingFetchedError, TooLargeError
+from llm_kb.references.fetch_local import list_local
 from llm_kb.references.fetch_web import measure_page
+from llm_kb.references.git_tree import Tree
 from llm_kb.references.plan import Plan, PlannedSource, TopicRequest, format_size
-from llm_kb.references.remotes import Remotes, check_count, walk_local
+from llm_kb.references.remotes import Remotes, check_count
 from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Source, WebSource
 from llm_kb.topics import References
 
@@ -46,14 +48,36 @@ def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
         elif isinstance(source, CrawlSource):
             planned = _plan_crawl(source, remotes)
         else:
-            planned = _plan_local(source)
-        check_count(source.url, planned.files, remotes.settings)
+            planned = plan_tree(source, list_local(source))
+        check_source(planned, remotes.settings)
+        return planned
     except KbError as error:
-        reason = getattr(error, "reason", None) or str(error)
-        return PlannedSource(source=source, files=0, size=0, problem=reason)
+        return PlannedSource(source=source, problem=explain(error, source))
+
+
+def plan_tree(source: GitSource | LocalSource, tree: Tree) -> PlannedSource:
+    """Plan the files of a repository or a directory."""
+    return PlannedSource(
+        source=source,
+        files=len(tree.files),
+        size=sum(file.size or 0 for file in tree.files),
+        notes=tree.notes,
+    )
+
+
+def check_source(planned: PlannedSource, settings: References) -> None:
+    """Raise FetchError when a source has nothing to fetch, or more than the user's limit."""
+    check_count(planned.source.url, planned.files, settings)
     if not planned.files:
-        return replace(planned, problem="; ".join(["it holds no file to fetch", *planned.notes]))
-    return planned
+        reason = "; ".join(["it holds no file to fetch", *planned.notes])
+        raise FetchError(planned.source.url, reason)
+
+
+def explain(error: KbError, source: Source) -> str:
+    """Return why a source cannot be fetched, with the address where that is not its own."""
+    reason = getattr(error, "reason", None) or str(error)
+    where = getattr(error, "url", source.url)
+    return reason if where == source.url else f"{where}: {reason}"
 
 
 def check_limits(plan: Plan, settings: References) -> None:
@@ -74,13 +98,7 @@ def check_limits(plan: Plan, settings: References) -> None:
 
 def _plan_git(source: GitSource, remotes: Remotes) -> PlannedSource:
     pinned = replace(source, commit=remotes.find_commit(source))
-    tree = remotes.measure(pinned)
-    return PlannedSource(
-        source=pinned,
-        files=len(tree.files),
-        size=sum(file.size or 0 for file in tree.files),
-        notes=tree.notes,
-    )
+    return plan_tree(pinned, remotes.measure(pinned))
 
 
 def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
@@ -92,8 +110,6 @@ def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
 
 def _plan_crawl(source: CrawlSource, remotes: Remotes) -> PlannedSource:
     crawl = find_pages(source, remotes.http)
-    if not crawl.pages:
-        return PlannedSource(source=source, notes=crawl.notes)
     sizes = [page.size for page in crawl.pages if page.size is not None]
     return PlannedSource(
         source=source,
@@ -102,11 +118,6 @@ def _plan_crawl(source: CrawlSource, remotes: Remotes) -> PlannedSource:
         pages=crawl.pages,
         notes=(*_moved(source.url, crawl.pages[0].url), *crawl.notes),
     )
-
-
-def _plan_local(source: LocalSource) -> PlannedSource:
-    files = list(walk_local(source))
-    return PlannedSource(source=source, files=len(files), size=sum(size for _, size in files))
 
 
 def _moved(asked: str, found: str) -> tuple[str, ...]:

@@ -6,21 +6,24 @@ refresh makes its own, and asks only when that goes beyond what was approved bef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from llm_kb.references.errors import DeniedError, NothingFetchedError
-from llm_kb.references.fetch_web import Page
-from llm_kb.references.fetching import Fetcher, OldTopic, Staged
+from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
+from llm_kb.references.fetching import Fetcher
+from llm_kb.references.findings import Findings
+from llm_kb.references.old_topic import OldTopic
 from llm_kb.references.outcomes import Progress, Refreshed, summarize_refresh
 from llm_kb.references.plan import Plan, grows_beyond
 from llm_kb.references.planning import check_limits
 from llm_kb.references.provenance import Provenance, total_size
 from llm_kb.references.refreshing import count_restored, probe_topic
 from llm_kb.references.remotes import Remotes
+from llm_kb.references.sources import Source
+from llm_kb.references.staging import Staged
 from llm_kb.references.store import Store
 from llm_kb.references.topic_file import Status, TopicFile, format_time
 from llm_kb.references.topic_text import change_topic_file, render_topic_file
@@ -47,51 +50,53 @@ class Publisher:
         with self.store.staging(topic_id) as directory:
             now = self.clock()
             staged = Staged(directory=directory, now=format_time(now))
-            self._fetch(plan, staged, pages={})
+            self._fetch(plan, staged)
             text = render_topic_file(_describe(plan, staged, now))
-            _write_own_files(staged, text, plan.request.digest)
+            _write_own_files(staged, text, _record(plan, staged, plan.request.digest))
             self.store.publish(topic_id, directory)
         return staged
 
     def refresh(self, topic_id: str, approve: ApproveGrowth) -> Refreshed:
         """Fetch what has changed of a topic's sources; after a KbError it is as it was."""
         topic = self.store.read(topic_id)
-        old = OldTopic(
-            directory=self.store.directory(topic_id),
-            provenance=self.store.read_provenance(topic_id),
-        )
+        recorded = self.store.read_provenance(topic_id)
+        old = OldTopic.match(self.store.directory(topic_id), recorded, topic.sources)
         self.progress.asking(f"asking the sources of {topic_id}")
-        findings = probe_topic(topic, old, self.remotes)
+        findings = probe_topic(topic, old, recorded, self.remotes)
         if findings.is_unchanged:
-            if not findings.problems:
-                self._touch(topic_id)
+            self._note_unchanged(topic_id, findings, old, recorded)
             return Refreshed(
                 topic_id=topic_id,
                 changed=False,
-                file_count=len(old.provenance.files),
-                warnings=findings.problems,
+                file_count=len(old.files),
+                warnings=(*findings.problems, *findings.warnings),
             )
-        self._check_growth(findings.plan, old, approve)
+        self._check_growth(findings.plan, recorded, approve)
         with self.store.staging(topic_id) as directory:
             staged = Staged(directory=directory, now=format_time(self.clock()), old=old)
-            self._fetch(findings.plan, staged, findings.pages)
-            text = self._change_text(topic_id, findings.plan, staged)
-            _write_own_files(staged, text, old.provenance.request)
+            staged.warnings += findings.warnings
+            self._fetch(findings.plan, staged, findings)
+            text = self._change_text(topic_id, findings, staged)
+            _write_own_files(staged, text, _record(findings.plan, staged, recorded.request))
             restored = count_restored(old, staged.files)
             self.store.publish(topic_id, directory)
-        return summarize_refresh(topic_id, old.provenance, staged, restored)
+        return summarize_refresh(topic_id, recorded, staged, restored)
 
-    def _fetch(self, plan: Plan, staged: Staged, pages: Mapping[str, Page | None]) -> None:
+    def _fetch(self, plan: Plan, staged: Staged, findings: Findings | None = None) -> None:
         fetcher = Fetcher(
-            remotes=self.remotes, staged=staged, progress=self.progress.fetching, pages=pages
+            remotes=self.remotes,
+            staged=staged,
+            progress=self.progress.fetching,
+            pages=findings.pages if findings else {},
+            kept=findings.kept if findings else {},
         )
         fetcher.fetch(plan)
         if not staged.files:
             raise NothingFetchedError(plan.request.title, staged.warnings)
 
-    def _check_growth(self, plan: Plan, old: OldTopic, approve: ApproveGrowth) -> None:
+    def _check_growth(self, plan: Plan, recorded: Provenance, approve: ApproveGrowth) -> None:
         check_limits(plan, self.remotes.settings)
-        records = old.provenance.files.values()
+        records = recorded.files.values()
         asked = {source.url for source in plan.request.sources}
         hosts = {urlsplit(url).hostname for url in asked | {record.url for record in records}}
         known = frozenset(host for host in hosts if host)
@@ -99,15 +104,30 @@ class Publisher:
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, plan.summary)
 
-    def _touch(self, topic_id: str) -> None:
-        """Note that a topic was found to be up to date."""
+    def _note_unchanged(
+        self, topic_id: str, findings: Findings, old: OldTopic, recorded: Provenance
+    ) -> None:
+        """Note that a topic was found to be up to date, and how its sources are listed now."""
+        asked = _asked(findings.plan, findings.failed, old)
+        renumbered = Provenance(request=recorded.request, files=old.files, sources=asked)
+        if renumbered != recorded:
+            self.store.write_provenance(topic_id, renumbered)
+        if not findings.is_complete:
+            return
         changes = _freshness(self.store.read(topic_id), format_time(self.clock()))
         text = self.store.read_text(topic_id)
         where = str(self.store.directory(topic_id))
         self.store.write_text(topic_id, change_topic_file(text, where, changes))
 
-    def _change_text(self, topic_id: str, plan: Plan, staged: Staged) -> str:
+    def _change_text(self, topic_id: str, findings: Findings, staged: Staged) -> str:
         """Return the text of a topic's `topic.md`, brought up to what was fetched."""
+        plan = findings.plan
+        where = str(self.store.directory(topic_id))
+        topic = self.store.read(topic_id)
+        if topic.sources != plan.request.sources:
+            raise TopicFileError(
+                where, "its sources were edited while they were fetched; refresh it again"
+            )
         changes: dict[str, Any] = {
             "files": tuple(sorted(staged.files)),
             "sources": [
@@ -115,17 +135,30 @@ class Publisher:
                 for planned, source in zip(plan.sources, plan.request.sources, strict=True)
             ],
         }
-        if not staged.failures:
-            changes |= _freshness(self.store.read(topic_id), staged.now)
-        where = str(self.store.directory(topic_id))
+        if findings.is_complete and not staged.failed:
+            changes |= _freshness(topic, staged.now)
         return change_topic_file(self.store.read_text(topic_id), where, changes)
 
 
-def _write_own_files(staged: Staged, text: str, request: str) -> None:
+def _write_own_files(staged: Staged, text: str, record: Provenance) -> None:
     """Write `topic.md` and the record of the files beside what was fetched."""
     store, name = Store(staged.directory.parent), staged.directory.name
     store.write_text(name, text)
-    store.write_provenance(name, Provenance(request=request, files=staged.files))
+    store.write_provenance(name, record)
+
+
+def _record(plan: Plan, staged: Staged, request: str) -> Provenance:
+    asked = _asked(plan, staged.failed, staged.old)
+    return Provenance(request=request, files=staged.files, sources=asked)
+
+
+def _asked(plan: Plan, failed: Collection[int], old: OldTopic | None) -> tuple[Source, ...]:
+    """Return the sources as their files were fetched: one that failed gave them when it was old."""
+    asked = old.asked if old else [None] * len(plan.sources)
+    return tuple(
+        (before if index in failed else None) or planned.source
+        for index, (planned, before) in enumerate(zip(plan.sources, asked, strict=True))
+    )
 
 
 def _freshness(topic: TopicFile, now: str) -> dict[str, str]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from llm_kb.references import github
 from llm_kb.references.addresses import Resolver, system_resolver
 from llm_kb.references.errors import FetchError
 from llm_kb.references.fetch_git import Repositories, Repository, find_commit
-from llm_kb.references.file_names import is_safe_path
 from llm_kb.references.git_transport import GitPolicy
 from llm_kb.references.git_tree import Tree
 from llm_kb.references.http import MAX_PAGE_BYTES, HttpPolicy
-from llm_kb.references.sources import GitSource, LocalSource, check_git_url
+from llm_kb.references.sources import GitSource, check_git_url
 from llm_kb.topics import References
 
 
@@ -101,29 +98,3 @@ def check_count(url: str, files: int, settings: References) -> None:
             url,
             f"it has {files:,} files, over max_files ({settings.max_files:,}); narrow it by paths",
         )
-
-
-def walk_local(source: LocalSource) -> Iterator[tuple[str, int]]:
-    """Yield path and size of the files a local source wants, sorted; links are not followed."""
-    root = Path(source.url)
-    if not root.is_dir():
-        raise FetchError(source.url, "it is no directory")
-    found = []
-    for directory, directories, names in os.walk(root):
-        directories[:] = [name for name in directories if name not in {".git", ".hg", ".svn"}]
-        for name in names:
-            path = Path(directory, name)
-            relative = path.relative_to(root).as_posix()
-            if path.is_symlink() or not path.is_file() or not is_safe_path(relative):
-                continue
-            if source.wants(relative):
-                found.append((relative, path.stat().st_size))
-    yield from sorted(found)
-
-
-def read_local(source: LocalSource, path: str) -> bytes:
-    """Read a file of a local source."""
-    try:
-        return (Path(source.url) / path).read_bytes()
-    except OSError as error:
-        raise FetchError(source.url, f"{path}: {error.strerror}") from error

@@ -1,0 +1,113 @@
+"""The pages a crawl finds on a site that is hostile, or half broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.references.crawl import find_pages
+from llm_kb.references.errors import FetchError, NothingFetchedError
+from llm_kb.references.http import HttpPolicy
+from llm_kb.references.library import Library
+from llm_kb.references.sources import CrawlSource
+from tests.references.requests import never, request
+from tests.references.sites import Answer, Site
+
+TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5)
+
+
+def find(site: Site, start: str, max_pages: int = 50) -> tuple[list[str], tuple[str, ...]]:
+    """Return the paths that a crawl finds, and its notes."""
+    crawl = find_pages(CrawlSource(url=start, max_pages=max_pages), TRUSTING)
+    return [page.url.removeprefix(site.url) for page in crawl.pages], crawl.notes
+
+
+def test_links_that_are_none_are_passed_over(site: Site) -> None:
+    start = site.put(
+        "/d/", "<a href='http://[bad'>b</a> <a href='http://x:99999/'>p</a> <a href=a>a</a>"
+    )
+    site.put("/d/a", "<p>a</p>")
+    assert find(site, start) == (["/d/", "/d/a"], ())
+
+
+def test_links_of_a_list_that_are_none_are_passed_over(site: Site) -> None:
+    start = site.put("/d/", "<p>start</p>")
+    site.put("/d/llms.txt", "# D\n\n- [b](http://[bad)\n- [p](http://x:99999/)\n- [a](a.md)\n")
+    site.answer("/d/a.md", Answer(b"a", kind="text/markdown"))
+    assert find(site, start) == (["/d/", "/d/a.md"], ("pages as listed in llms.txt",))
+
+
+def test_a_robots_txt_without_sense_stops_nothing(site: Site) -> None:
+    site.put(
+        "/robots.txt", "User-agent: *\nCrawl-delay: \N{SUPERSCRIPT TWO}\nDisallow: http://[x\n"
+    )
+    assert find(site, site.put("/d/", "<p>start</p>")) == (["/d/"], ())
+
+
+def test_pages_that_fail_are_counted_and_dead_links_are_not(site: Site) -> None:
+    start = site.put("/d/", "<a href=a>a</a> <a href=b>b</a> <a href=c>c</a> <a href=dead>d</a>")
+    site.put("/d/a", "<p>a</p>")
+    for name in "bc":
+        site.answer(f"/d/{name}", Answer(status=503))
+    reason = "the server answered 503"
+    note = f"left out: 2 page(s) that cannot be fetched, such as {site.url}/d/b: {reason}"
+    assert find(site, start) == (["/d/", "/d/a"], (note,))
+
+
+def test_pages_that_fail_count_towards_max_pages(site: Site) -> None:
+    """Each may cost the whole timeout."""
+    start = site.put("/d/", "".join(f"<a href={n}>{n}</a>" for n in range(9)))
+    for n in range(9):
+        site.answer(f"/d/{n}", Answer(status=503))
+    assert find(site, start, max_pages=3)[0] == ["/d/"]
+    assert [line for line in site.requests if "/d/2" in line] == []
+
+
+def test_a_page_that_two_links_lead_to_is_one(site: Site) -> None:
+    start = site.put("/d/", "<a href=a>a</a> <a href=b>b</a>")
+    site.put("/d/a", "<p>a</p>")
+    site.redirect("/d/b", "/d/a")
+    assert find(site, start) == (["/d/", "/d/a"], ())
+
+
+def test_exactly_as_many_pages_as_wanted_are_not_cut(site: Site) -> None:
+    start = site.put("/d/", "<a href=a>a</a>")
+    site.put("/d/a", "<p>a</p>")
+    assert find(site, start, max_pages=2) == (["/d/", "/d/a"], ())
+
+
+def test_no_page_at_all_may_be_wanted(library: Library, site: Site) -> None:
+    source = CrawlSource(url=site.put("/d/", "<p>d</p>"), max_pages=0)
+    with pytest.raises(NothingFetchedError) as caught:
+        library.create(request(source), never)
+    assert caught.value.reasons == (f"{source.url}: max_pages is 0; it must be at least 1",)
+
+
+def test_a_robots_txt_that_fails_is_named(library: Library, site: Site) -> None:
+    start = site.put("/d/", "<p>d</p>")
+    site.answer("/robots.txt", Answer(status=500))
+    with pytest.raises(NothingFetchedError) as caught:
+        library.create(request(CrawlSource(url=start)), never)
+    robots = f"{site.url}/robots.txt"
+    assert caught.value.reasons == (f"{start}: {robots}: the server answered 500",)
+
+
+def test_a_first_page_that_only_weighs_something_is_an_error(site: Site) -> None:
+    def only_head(handler: object) -> None:
+        is_head = handler.command == "HEAD"  # type: ignore[attr-defined]
+        handler.send(Answer(b"x" if is_head else b"", status=200 if is_head else 503))  # type: ignore[attr-defined]
+
+    with pytest.raises(FetchError, match="the server answered 503"):
+        find(site, site.answer("/d/", only_head))
+
+
+def test_known_pages_are_looked_for_only_where_some_page_failed(site: Site) -> None:
+    start = site.put("/d/", "<a href=a>a</a>")
+    site.put("/d/b", "<p>b</p>")
+    known = [f"{site.url}/d/b", f"{site.url}/d/gone", f"{site.url}/elsewhere"]
+    source = CrawlSource(url=start)
+    site.put("/d/a", "<p>a</p>")
+    assert len(find_pages(source, TRUSTING, known).pages) == 2
+    site.answer("/d/a", Answer(status=503))
+    found = find_pages(source, TRUSTING, known)
+    assert [page.url for page in found.pages] == [start, f"{site.url}/d/b"]
+    assert found.failed == {f"{site.url}/d/a": "the server answered 503"}
