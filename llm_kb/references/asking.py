@@ -117,9 +117,11 @@ def find_topic(library: Library, wanted: str) -> TopicFile:
     if wanted in library.store.ids():
         found = [library.store.read(wanted)]
     else:
-        topics, _ = library.topics()
+        topics, problems = library.topics()
         active = [topic for topic in topics if topic.status is not Status.OBSOLETE]
         found = _find_meant(active, wanted) or _find_meant(topics, wanted)
+        if problems and not found:
+            _read_broken(library, topics, wanted)
         if len(found) != 1:
             near = found or [hit.topic for hit in find_topics(library, wanted)]
             raise UnknownReferenceError(
@@ -135,6 +137,14 @@ def find_topic(library: Library, wanted: str) -> TopicFile:
 def _find_meant(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
     titled = [topic for topic in topics if topic.title.casefold() == wanted.casefold()]
     return titled or find_named(topics, wanted)
+
+
+def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -> None:
+    """Read the topic that words name, if it cannot be read: its error says why not."""
+    others = set(library.store.ids()) - {topic.id for topic in readable}
+    named = find_named([TopicFile(id=id_, title=id_) for id_ in sorted(others)], wanted)
+    if len(named) == 1:
+        library.store.read(named[0].id)
 
 
 def describe_topic(topic: TopicFile) -> str:

@@ -146,11 +146,14 @@ def test_a_topic_whose_index_cannot_be_used_is_told_of(stocked: Library) -> None
     assert str(index) in answer["warnings"][0]
 
 
-def test_asking_for_a_topic_that_cannot_be_read_says_why(stocked: Library) -> None:
+@pytest.mark.parametrize("wanted", ["topic-broken", "Broken", "the broken docs"])
+def test_asking_for_a_topic_that_cannot_be_read_says_why(stocked: Library, wanted: str) -> None:
     problem = break_topic(stocked)
     with pytest.raises(TopicFileError) as raised:
-        ask(stocked, "frobnicate", "topic-broken")
+        ask(stocked, "frobnicate", wanted)
     assert str(raised.value) == problem
+    with pytest.raises(UnknownReferenceError):
+        ask(stocked, "frobnicate", "another")
 
 
 @pytest.mark.parametrize("wanted", ["../../x", "topic-x\x00", " "])
