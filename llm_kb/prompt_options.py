@@ -229,4 +229,6 @@ def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str])
 
 
 def _say(text: str) -> None:
-    click.echo(f"llm-kb: {text}", err=True)
+    from llm_kb.plain_text import visible_text  # most requests say nothing
+
+    click.echo(f"llm-kb: {visible_text(text)}", err=True)

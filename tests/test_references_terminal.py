@@ -161,6 +161,19 @@ def test_ctrl_c_at_the_question_of_a_tool_ends_the_program(site: Site) -> None:
     assert current_library().store.ids() == []
 
 
+def test_a_refresh_that_is_denied_is_told_in_words_for_the_operator(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.md").write_text("a")
+    run("kb", "references", "create", "--title", "Frob", "--local", str(source), "-y")
+    (source / "b.md").write_text("b" * 2_000_000)
+    shown, code = run(
+        *("kb", "references", "refresh", "topic-frob"), question="Fetch it? [y/N]: ", typed="n\r"
+    )
+    said = "\ntopic-frob: you said no, so nothing was fetched for 'Frob'\n"
+    assert (code, shown.endswith(said)) == (1, True), shown
+
+
 def test_no_server_repaints_the_list_of_plans_and_json_loses_nothing(
     hostile: tuple[str, ...], run_llm: RunLlm
 ) -> None:
