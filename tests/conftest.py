@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from tests.golden_files import golden as golden
 from tests.golden_files import pytest_addoption as pytest_addoption
 from tests.isolation import guard_home, isolated_environment, make_home, writes_to_home
+from tests.references.unreadable import shut as shut
 
 # `llm` decides at import which plugins it loads. Naming this one loads it through its
 # real entry point, and keeps out whatever else the developer has installed.

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from llm_kb.references.provenance import Differences
 from llm_kb.references.store import Store
 from llm_kb.topics import References
 from tests.references.churn import FILES, TOPIC, request, write_version
-from tests.references.permissions import shut
+
+Shut = Callable[[Path], None]
 
 KILLS = int(os.environ.get("LLM_KB_KILLS", "8"))
 REPOSITORY = Path(__file__).parents[2]
@@ -168,13 +170,13 @@ def add_topic(root: Path, topic_id: str) -> Path:
     return directory
 
 
-def break_topic(monkeypatch: pytest.MonkeyPatch, directory: Path, way: str) -> None:
+def break_topic(shut: Shut, directory: Path, way: str) -> None:
     """Make a topic one that cannot be read."""
     path = directory / "topic.md"
     if way == "a directory nobody may enter":
-        shut(monkeypatch, directory)
+        shut(directory)
     elif way == "a file nobody may read":
-        shut(monkeypatch, path)
+        shut(path)
     elif way == "no text":
         path.write_bytes(b"\xff")
     else:
@@ -207,11 +209,11 @@ BREAKS = {
 
 @pytest.mark.parametrize("way", BREAKS)
 def test_a_topic_that_cannot_be_read_is_told_of_and_hides_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    tmp_path: Path, shut: Shut, way: str
 ) -> None:
     for topic_id in ("topic-a", "topic-b", "topic-c"):
         add_topic(tmp_path, topic_id)
-    break_topic(monkeypatch, tmp_path / "topic-b", way)
+    break_topic(shut, tmp_path / "topic-b", way)
     store, library = Store(tmp_path), Library(root=tmp_path)
     assert store.ids() == ["topic-a", "topic-b", "topic-c"]
     assert store.exists("topic-b")
@@ -222,11 +224,9 @@ def test_a_topic_that_cannot_be_read_is_told_of_and_hides_no_other(
     assert ([t.id for t in topics], problems) == (["topic-a", "topic-c"], [str(failed.value)])
 
 
-def test_a_directory_of_topics_that_cannot_be_read_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_of_topics_that_cannot_be_read_is_told_of(tmp_path: Path, shut: Shut) -> None:
     add_topic(tmp_path / "refs", "topic-a")
-    shut(monkeypatch, tmp_path / "refs")
+    shut(tmp_path / "refs")
     library = Library(root=tmp_path / "refs")
     assert library.store.ids() == []
     assert library.topics() == ([], [f"{tmp_path}/refs: Permission denied"])
@@ -252,9 +252,7 @@ def test_line_ends_are_read_as_they_are(tmp_path: Path) -> None:
     assert store.read("topic-a").body == "One\nTwo\n"
 
 
-def test_files_that_are_none_differ_and_nothing_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_are_none_differ_and_nothing_is_waited_for(tmp_path: Path, shut: Shut) -> None:
     library = made(tmp_path)
     root = library.store.directory(TOPIC)
     for path in ("d0/0.md", "d1/1.md", "d2/2.md"):
@@ -275,11 +273,9 @@ def test_files_that_are_none_differ_and_nothing_is_waited_for(
 
 
 @pytest.mark.parametrize("path", ["d0/3.md", "d0"])
-def test_what_cannot_be_read_is_said_to_be_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
+def test_what_cannot_be_read_is_said_to_be_so(tmp_path: Path, shut: Shut, path: str) -> None:
     library = made(tmp_path)
-    shut(monkeypatch, library.store.directory(TOPIC) / path)
+    shut(library.store.directory(TOPIC) / path)
     unreadable = path if path.endswith(".md") else f"{path}/"
     assert library.verify(TOPIC) == Differences(unreadable=(unreadable,))
 
@@ -333,15 +329,12 @@ def test_what_is_no_topic_is_never_replaced(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("way", [way for way in BREAKS if way != "a directory nobody may enter"])
-def test_a_broken_topic_can_be_deleted_and_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
+def test_a_broken_topic_can_be_deleted_and_made_anew(tmp_path: Path, shut: Shut, way: str) -> None:
     library = made(tmp_path)
-    with monkeypatch.context() as patch:
-        break_topic(patch, library.root / TOPIC, way)
-        with pytest.raises(TopicFileError, match=r"topic\.md: "):
-            library.create(request(tmp_path / "src"), lambda plan: True)
-        library.delete(TOPIC)
+    break_topic(shut, library.root / TOPIC, way)
+    with pytest.raises(TopicFileError, match=r"topic\.md: "):
+        library.create(request(tmp_path / "src"), lambda plan: True)
+    library.delete(TOPIC)
     assert (library.store.ids(), leftovers(library.root)) == ([], [])
     library.create(request(tmp_path / "src"), lambda plan: True)
     check_whole(library)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,15 @@ def unreadable(path: Path) -> Iterator[None]:
         with _without_privileges():
             yield
     finally:
-        path.chmod(mode)
+        with suppress(FileNotFoundError):
+            path.chmod(mode)
+
+
+@pytest.fixture
+def shut() -> Iterator[Callable[[Path], None]]:
+    """Take all permissions of a path away until the test ends."""
+    with ExitStack() as stack:
+        yield lambda path: stack.enter_context(unreadable(path))
 
 
 @contextmanager
