@@ -105,6 +105,18 @@ class NothingFetchedError(KbError):
         super().__init__(f"nothing could be fetched for {title!r}{':' if details else ''}{details}")
 
 
+class NotIndexedError(KbError):
+    """A topic that is in place, but whose index could not be made."""
+
+    def __init__(self, topic_id: str, reason: str) -> None:
+        self.topic_id = topic_id
+        self.reason = reason
+        super().__init__(
+            f"{topic_id} is fetched and can be read, but not searched: {reason}; once that is "
+            f"mended, index it: llm kb references refresh {topic_id}"
+        )
+
+
 class UnknownReferenceError(KbError):
     """An id that no reference topic has, or words that name none, or several."""
 

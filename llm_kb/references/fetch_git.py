@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_kb.atomic import WriteError
 from llm_kb.references.errors import FetchError
 from llm_kb.references.git_transport import GitPolicy, ask_server, run_offline
 from llm_kb.references.git_tree import GitFile, Tree, select_files
@@ -27,6 +28,7 @@ BATCH_BYTES = 16_000_000
 """How much is read from git at once."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LIKE_COMMIT = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
 def find_commit(source: GitSource, policy: GitPolicy) -> str:
@@ -44,7 +46,10 @@ def find_commit(source: GitSource, policy: GitPolicy) -> str:
     for name in (wanted, names[3], names[2], names[1]):
         if name in found and _COMMIT.fullmatch(found[name]):
             return found[name]
-    raise FetchError(source.url, f"it has no branch or tag {wanted!r}")
+    reason = f"it has no branch or tag {wanted!r}"
+    if _LIKE_COMMIT.fullmatch(wanted):
+        reason += "; a commit id must be given in full (40 digits), in lower case"
+    raise FetchError(source.url, reason)
 
 
 class Repositories:
@@ -65,9 +70,7 @@ class Repositories:
         """Return the repository of a source with the trees of its commit."""
         key = (source.url, source.commit)
         if key not in self._open:
-            directory = tempfile.TemporaryDirectory(
-                prefix="llm-kb-git-", ignore_cleanup_errors=True
-            )
+            directory = _make_directory()
             policy = replace(self._policy, config=(*self._policy.config, *config))
             repository = Repository(source, policy, Path(self._stack.enter_context(directory)))
             repository.fetch_trees()
@@ -135,6 +138,14 @@ class Repository:
 
     def _run(self, *args: str, stdin: bytes = b"") -> bytes:
         return run_offline(self._source, self._policy, args, cwd=self._directory, stdin=stdin)
+
+
+def _make_directory() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="llm-kb-git-", ignore_cleanup_errors=True)
+    except OSError as error:
+        where = Path(error.filename or tempfile.gettempdir())
+        raise WriteError(where, error.strerror or str(error)) from error
 
 
 def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:

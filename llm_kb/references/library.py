@@ -15,9 +15,15 @@ from typing import Any
 from llm_kb.errors import KbError
 from llm_kb.references.addresses import Resolver, system_resolver
 from llm_kb.references.catalog import references_root
-from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
+from llm_kb.references.errors import (
+    DeniedError,
+    NotIndexedError,
+    PlanChangedError,
+    TopicExistsError,
+)
 from llm_kb.references.fetch_git import Repositories
 from llm_kb.references.index import discard_index, index_path, open_index, update_index
+from llm_kb.references.index_database import IndexUnusableError
 from llm_kb.references.outcomes import SILENT, Created, Progress, Refreshed
 from llm_kb.references.packed_vectors import discard_packed
 from llm_kb.references.pending import PendingPlans
@@ -134,8 +140,8 @@ class Library:
         with self.store.lock(topic_id, create=False), self._repositories() as repositories:
             publisher = self._publisher(self._remotes(repositories), progress)
             refreshed = publisher.refresh(topic_id, approve)
-        if not refreshed.changed:
-            return refreshed
+        # Also where nothing has changed: an earlier run may have been interrupted, or had no
+        # embedding model.
         _, problems = self._index(topic_id, progress)
         return replace(refreshed, warnings=(*refreshed.warnings, *problems))
 
@@ -194,18 +200,21 @@ class Library:
     def _index(self, topic_id: str, progress: Progress) -> tuple[int, list[str]]:
         """Bring a topic's index up to date; return its chunks, and what went wrong.
 
-        Embedding may fail, for want of a key or a network: search does without.
+        Embedding may fail, for want of a key or a network: search does without. Raises
+        NotIndexedError where there is no index at all.
         """
-        directory = self.store.directory(topic_id)
-        with open_index(directory) as index:
-            chunks = index.update(progress.indexing).chunks
-            try:
-                if embedder := self.find_embedder():
-                    update_vectors(
-                        index, embedder.model, embedder.embed, progress=progress.embedding
-                    )
-            except EmbeddingError as error:
-                return chunks, [str(error)]
+        try:
+            with open_index(self.store.directory(topic_id)) as index:
+                chunks = index.update(progress.indexing).chunks
+                try:
+                    if embedder := self.find_embedder():
+                        update_vectors(
+                            index, embedder.model, embedder.embed, progress=progress.embedding
+                        )
+                except EmbeddingError as error:
+                    return chunks, [str(error)]
+        except IndexUnusableError as error:
+            raise NotIndexedError(topic_id, str(error)) from error
         return chunks, []
 
     def _ask(self, plan: Plan, approve: Approve) -> None:

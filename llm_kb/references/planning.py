@@ -8,7 +8,12 @@ from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
 from llm_kb.references.crawl import find_pages
-from llm_kb.references.errors import FetchError, NothingFetchedError, TooLargeError
+from llm_kb.references.errors import (
+    FetchError,
+    NothingFetchedError,
+    SourceError,
+    TooLargeError,
+)
 from llm_kb.references.fetch_local import list_local
 from llm_kb.references.fetch_web import measure_page
 from llm_kb.references.git_tree import Tree
@@ -75,9 +80,9 @@ def check_source(planned: PlannedSource, settings: References) -> None:
 
 def explain(error: KbError, source: Source) -> str:
     """Return why a source cannot be fetched, with the address where that is not its own."""
-    reason = getattr(error, "reason", None) or str(error)
-    where = getattr(error, "url", source.url)
-    return reason if where == source.url else f"{where}: {reason}"
+    if isinstance(error, FetchError):
+        return error.reason if error.url == source.url else f"{error.url}: {error.reason}"
+    return error.reason if isinstance(error, SourceError) else str(error)
 
 
 def check_limits(plan: Plan, settings: References) -> None:

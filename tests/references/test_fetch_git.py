@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.errors import FetchError
+from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch_git import Repositories, find_commit
 from llm_kb.references.git_transport import GitPolicy
 from llm_kb.references.library import Library
@@ -175,5 +175,18 @@ def test_tags_branches_and_commits_are_found(remote: Remote) -> None:
         "refs/heads/main": second,
         first: first,
     }
-    with pytest.raises(FetchError, match="no branch or tag 'nope'"):
+    with pytest.raises(FetchError, match=r"no branch or tag 'nope'$"):
         find_commit(GitSource(url=remote.url, ref="nope"), LOCAL)
+    for ref in (first[:8], first.upper()):
+        with pytest.raises(FetchError, match=r"a commit id must be given in full \(40 digits\)"):
+            find_commit(GitSource(url=remote.url, ref=ref), LOCAL)
+
+
+def test_no_room_for_a_repository_is_said(
+    library: Library, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(NothingFetchedError) as caught:
+        library.plan(request(GitSource(url=remote.url, ref=remote.commit)))
+    [reason] = caught.value.reasons
+    assert reason.startswith(f"{remote.url}: cannot write '{tmp_path}/nowhere/")

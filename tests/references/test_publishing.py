@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import resource
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from llm_kb.references.errors import DeniedError, NothingFetchedError
-from llm_kb.references.index import index_path
+from llm_kb.atomic import WriteError
+from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
+from llm_kb.references.index import index_path, open_index
 from llm_kb.references.library import Library
 from llm_kb.references.outcomes import Refreshed
 from llm_kb.references.plan import Plan
 from llm_kb.references.provenance import Differences
+from llm_kb.references.search import Embedder
 from llm_kb.references.sources import GitSource, WebSource
 from tests.references.conftest import Clock
+from tests.references.embedding import HashingModel
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes
 from tests.references.sites import Site
@@ -66,6 +71,75 @@ def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
     assert site.received[-1]["if-none-match"]
     assert index.stat().st_mtime_ns == before
     assert not library.store.read("topic-frob").is_stale(clock.now)
+
+
+def test_a_refresh_completes_an_index_that_was_interrupted(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    path = index_path(library.store.directory("topic-frob"))
+    path.unlink()
+    library.refresh("topic-frob", never)
+    with open_index(library.store.directory("topic-frob")) as index:
+        assert index.count_chunks() == 3
+
+
+def test_a_refresh_embeds_what_has_no_vector_yet(library: Library, remote: Remote) -> None:
+    """The embedding was interrupted, or the user has a model only now."""
+    library.create(request(GitSource(url=remote.url)), yes)
+    model = HashingModel(fail_after=0)
+    embedding = replace(library, find_embedder=lambda: Embedder(model="hash", embed=model))
+    with pytest.raises(KeyboardInterrupt):
+        embedding.refresh("topic-frob", never)
+    model.fail_after = None
+    assert embedding.refresh("topic-frob", never).changed is False
+    assert len(model.texts) == 3
+    path = index_path(library.store.directory("topic-frob"))
+    before = path.stat().st_mtime_ns
+    embedding.refresh("topic-frob", never)
+    assert (len(model.texts), path.stat().st_mtime_ns) == (3, before)
+
+
+def test_a_topic_that_cannot_be_indexed_is_said_to_be_there(
+    library: Library, remote: Remote
+) -> None:
+    library.root.mkdir()
+    (library.root / ".index").write_text("in the way")
+    told = (
+        r"^topic-frob is fetched and can be read, but not searched: cannot use the index .*; "
+        "once that is mended, index it: llm kb references refresh topic-frob$"
+    )
+    with pytest.raises(NotIndexedError, match=told):
+        library.create(request(GitSource(url=remote.url)), yes)
+    assert library.store.ids() == ["topic-frob"]
+    with pytest.raises(NotIndexedError, match=told):
+        library.refresh("topic-frob", never)
+    (library.root / ".index").unlink()
+    assert library.refresh("topic-frob", never).changed is False
+
+
+def test_a_full_disk_is_named_and_leaves_the_topic_as_it_was(library: Library, site: Site) -> None:
+    url = site.put("/a", PAGE)
+    library.create(request(WebSource(url=url), WebSource(url=site.put("/b", PAGE))), yes)
+    before = files_of(library)
+    site.put("/a", "<p>" + "word " * 10_000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(WriteError, match=r"cannot write '.*/\.staging/.*\.md': File too large"):
+            library.refresh("topic-frob", never)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert files_of(library) == before
+
+
+def test_a_page_without_text_is_told_once(library: Library, site: Site) -> None:
+    page = WebSource(url=site.put("/a", "<script>draw()</script>"))
+    with pytest.raises(NothingFetchedError) as caught:
+        library.create(request(page), yes)
+    assert caught.value.reasons == (
+        f"cannot fetch {page.url}: there is no text in it (is it drawn by a script?)",
+    )
 
 
 def test_refresh_of_an_unchanged_repository_runs_git_once(
