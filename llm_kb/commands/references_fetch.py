@@ -124,9 +124,11 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
         raise click.UsageError("name topics, or give --all or --stale")
     library = current_library()
     answers = []
-    failed = False
-    chosen = _chosen(library, topics, stale=stale)
-    if not chosen:
+    chosen, problems = _choose(library, topics, stale=stale)
+    failed = bool(problems)
+    for problem in problems:
+        say(f"left out: {problem}")
+    if not chosen and not failed:
         say("Nothing to refresh: no topic is stale." if stale else "No topics to refresh.")
     for topic_id in chosen:
         try:
@@ -223,17 +225,23 @@ def _parse_source(text: str) -> dict[str, Any]:
     return table
 
 
-def _chosen(library: Library, topics: tuple[str, ...], *, stale: bool) -> list[str]:
-    """Return the ids to refresh; what cannot be read is told, and left out."""
+def _choose(
+    library: Library, topics: tuple[str, ...], *, stale: bool
+) -> tuple[list[str], list[str]]:
+    """Return the ids to refresh, and what is wrong with topics that cannot be read."""
+    problems: list[str] = []
     if topics:
-        found = [library.store.read(topic_id) for topic_id in topics]
+        found = []
+        for topic_id in dict.fromkeys(topics):
+            try:
+                found.append(library.store.read(topic_id))
+            except KbError as error:
+                problems.append(str(error))
     else:
         readable, problems = library.topics()
         found = [topic for topic in readable if topic.status is not Status.OBSOLETE]
-        for problem in problems:
-            say(f"left out: {problem}")
     now = library.clock()
-    return [topic.id for topic in found if not stale or topic.is_stale(now)]
+    return [topic.id for topic in found if not stale or topic.is_stale(now)], problems
 
 
 def _render_counts(answer: dict[str, Any]) -> str:

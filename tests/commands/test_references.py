@@ -214,6 +214,30 @@ def test_refresh_goes_on_after_a_failure_and_says_so(
     assert "topic-another: nothing could be fetched for 'Another'" in result.stderr
 
 
+@pytest.mark.parametrize("chosen", [["--all"], ["topic-another", "topic-broken", "topic-frob"]])
+def test_refresh_goes_on_after_a_topic_that_cannot_be_read(
+    run_llm: RunLlm, remote: Remote, user_dir: Path, chosen: list[str]
+) -> None:
+    create(run_llm, remote, title="Another")
+    create(run_llm, remote)
+    broken = user_dir / "kb" / "references" / "topic-broken" / "topic.md"
+    broken.parent.mkdir()
+    broken.write_text("no front matter")
+    result = run_llm(["kb", "references", "refresh", *chosen])
+    assert (result.exit_code, result.stdout) == (
+        1,
+        "topic-another: unchanged\ntopic-frob: unchanged\n",
+    )
+    assert result.stderr.startswith(f"left out: {broken}: it has no front matter")
+
+
+def test_refresh_of_an_unknown_topic_is_an_error(run_llm: RunLlm, remote: Remote) -> None:
+    create(run_llm, remote)
+    result = run_llm(["kb", "references", "refresh", "topic-x"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == ("left out: unknown reference topic 'topic-x'; there are: topic-frob\n")
+
+
 def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote: Remote) -> None:
     create(run_llm, remote)
     remote.write({"huge.txt": "x" * 2_000_000})
