@@ -10,10 +10,12 @@ from urllib.parse import unquote, urlsplit
 MAX_NAME = 100
 MAX_PATH = 1000
 
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]|[. ]$')
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|]|[. ]$')
 # What Windows takes for a device, whatever the extension.
 _DEVICE = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
-_INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile(
+    "[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 
 
 def is_safe_path(path: str) -> bool:
