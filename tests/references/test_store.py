@@ -123,6 +123,18 @@ def test_a_swap_cut_short_is_put_right_by_whoever_looks_next(tmp_path: Path, sta
     check_whole(library)
 
 
+def test_cleaning_passes_over_names_that_no_topic_has(tmp_path: Path) -> None:
+    for place, name in (
+        (".old", ".DS_Store"),
+        (".staging", "a b.0123abcd"),
+        (".index", "~.sqlite3"),
+    ):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / name).write_text("")
+    Store(tmp_path).clean()
+    assert (tmp_path / ".index" / "~.sqlite3").is_file()
+
+
 def test_cleaning_leaves_alone_what_another_process_is_making(tmp_path: Path) -> None:
     store = Store(tmp_path)
     with store.lock(TOPIC), store.staging(TOPIC) as directory:
