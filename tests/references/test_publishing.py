@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,7 @@ import pytest
 
 from llm_kb.atomic import WriteError
 from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
-from llm_kb.references.index import index_path, open_index
+from llm_kb.references.index import index_path, open_index, update_index
 from llm_kb.references.library import Library
 from llm_kb.references.outcomes import Refreshed
 from llm_kb.references.plan import Plan
@@ -23,6 +24,14 @@ from tests.references.embedding import HashingModel
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes
 from tests.references.sites import Site
+
+
+def settle_index(library: Library) -> None:
+    """Make the files so old that no update of the index looks at them a second time."""
+    root = library.store.directory("topic-frob")
+    for path in library.store.read("topic-frob").files:
+        os.utime(root / path, (0, 0))
+    update_index(root)
 
 
 def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
@@ -58,6 +67,7 @@ def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
     library: Library, site: Site, clock: Clock
 ) -> None:
     library.create(request(WebSource(url=site.put("/a", PAGE))), yes)
+    settle_index(library)
     index = index_path(library.store.directory("topic-frob"))
     before = index.stat().st_mtime_ns
     site.requests.clear()
@@ -94,6 +104,7 @@ def test_a_refresh_embeds_what_has_no_vector_yet(library: Library, remote: Remot
     model.fail_after = None
     assert embedding.refresh("topic-frob", never).changed is False
     assert len(model.texts) == 3
+    settle_index(library)
     path = index_path(library.store.directory("topic-frob"))
     before = path.stat().st_mtime_ns
     embedding.refresh("topic-frob", never)
