@@ -92,9 +92,9 @@ def fetch_page(
     headers = {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
     most = min(policy.max_bytes, page.most or policy.max_bytes)
     answer = _get(page.url, replace(policy, max_bytes=most), headers, hosts, page)
-    if answer.status == 304 and known:
-        same = known.get("url") in {None, answer.url}
-        return None if same else fetch_page(page, policy, hosts=hosts)
+    if answer.status == 304:
+        is_another = known and known.get("url") not in {None, answer.url}
+        return fetch_page(page, policy, hosts=hosts) if is_another else None
     _require_success(answer)
     _require_text(answer)
     text, size = _decode(answer), len(answer.body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from llm_kb.references.crawl import find_pages
@@ -92,9 +94,9 @@ def test_a_robots_txt_that_fails_is_named(library: Library, site: Site) -> None:
 
 
 def test_a_first_page_that_only_weighs_something_is_an_error(site: Site) -> None:
-    def only_head(handler: object) -> None:
-        is_head = handler.command == "HEAD"  # type: ignore[attr-defined]
-        handler.send(Answer(b"x" if is_head else b"", status=200 if is_head else 503))  # type: ignore[attr-defined]
+    def only_head(handler: Any) -> None:
+        is_head = handler.command == "HEAD"
+        handler.send(Answer(b"x" if is_head else b"", status=200 if is_head else 503))
 
     with pytest.raises(FetchError, match="the server answered 503"):
         find(site, site.answer("/d/", only_head))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from llm_kb.references.errors import NoPageError
@@ -64,3 +66,17 @@ def test_an_unchanged_page_is_one_at_the_same_address(site: Site) -> None:
     site.answers["/v1"] = Answer(status=304)
     assert fetch_page(PlannedPage(url=url), TRUSTING, known=tag) is None
     assert fetch_page(PlannedPage(url=url), TRUSTING, known={"etag": '"1"'}) is None
+
+
+def test_an_unchanged_page_at_another_address_is_fetched(site: Site) -> None:
+    old = {"url": f"{site.url}/v1", "etag": '"1"'}
+
+    def answer(handler: Any) -> None:
+        fresh = handler.headers.get("If-None-Match") == '"1"'
+        handler.send(Answer(status=304) if fresh else Answer(b"<p>two</p>"))
+
+    url = site.redirect("/latest", "/v2")
+    site.answer("/v2", answer)
+    page = fetch_page(PlannedPage(url=url), TRUSTING, known=old)
+    assert page
+    assert (page.url, page.text) == (f"{site.url}/v2", "two\n")

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,10 +150,10 @@ def test_an_address_that_moves_to_a_page_with_the_same_etag_has_changed(
     latest = site.redirect("/latest", "/v1")
     library.create(request(WebSource(url=latest)), yes)
 
-    def same_tag(handler: object) -> None:
-        fresh = handler.headers.get("If-None-Match") == '"1"'  # type: ignore[attr-defined]
+    def same_tag(handler: Any) -> None:
+        fresh = handler.headers.get("If-None-Match") == '"1"'
         answer = Answer(status=304) if fresh else Answer(OTHER.encode(), headers={"ETag": '"1"'})
-        handler.send(answer)  # type: ignore[attr-defined]
+        handler.send(answer)
 
     site.answer("/v2", same_tag)
     site.redirect("/latest", "/v2")
@@ -280,9 +281,9 @@ def test_a_first_page_that_fails_keeps_everything_and_says_why(
 ) -> None:
     page = site.answers["/guide/"]
 
-    def only_head(handler: object) -> None:
-        is_head = handler.command == "HEAD"  # type: ignore[attr-defined]
-        handler.send(page if is_head else Answer(status=503))  # type: ignore[attr-defined]
+    def only_head(handler: Any) -> None:
+        is_head = handler.command == "HEAD"
+        handler.send(page if is_head else Answer(status=503))
 
     site.answer("/guide/", only_head)
     with pytest.raises(NothingFetchedError) as caught:
@@ -371,9 +372,9 @@ def test_sources_edited_while_they_are_fetched_leave_the_topic_as_it_was(
     library.create(request(GitSource(url=remote.url), WebSource(url=url)), yes)
     before = files_of(library)
 
-    def edit_meanwhile(handler: object) -> None:
+    def edit_meanwhile(handler: Any) -> None:
         edit(library, f'[[sources]]\ntype = "web"\nurl = "{url}"\n', "")
-        handler.send(Answer(OTHER.encode()))  # type: ignore[attr-defined]
+        handler.send(Answer(OTHER.encode()))
 
     site.answer("/a", edit_meanwhile)
     with pytest.raises(TopicFileError, match="its sources were edited while they were fetched"):
