@@ -111,10 +111,10 @@ class Store:
             try:
                 # Its line ends as they are: a changed file is written again.
                 return read_regular(path, follow_link=True).decode()
-            except FileNotFoundError as error:
+            except (FileNotFoundError, NotADirectoryError) as error:
                 # A swap may begin and end between any two looks, so one says little.
                 looks -= 1
-                if (self.root / ".old" / topic_id).exists():
+                if os.path.lexists(self.root / ".old" / topic_id):
                     # Between its two renames: over at once, unless it was killed there.
                     with suppress(BusyError), locked(self.root / ".locks" / topic_id, wait=False):
                         self._recover(topic_id)
@@ -202,9 +202,9 @@ class Store:
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
         if os.path.lexists(current):
             old.parent.mkdir(exist_ok=True)
-            current.rename(old)
+            _move(current, old)
         try:
-            staged.rename(current)
+            _move(staged, current)
         finally:
             self._recover(topic_id)
 
@@ -256,7 +256,7 @@ class Store:
             if os.path.lexists(current):
                 self._trash(old)
             else:
-                old.rename(current)
+                _move(old, current)
         for staged in (self.root / ".staging").glob(f"{topic_id}.????????"):
             shutil.rmtree(staged, ignore_errors=True)
 
@@ -265,7 +265,7 @@ class Store:
         target = self.root / ".trash" / f"{directory.name}.{secrets.token_hex(4)}"
         target.parent.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
-            directory.rename(target)
+            _move(directory, target)
             _remove(target)
 
 
@@ -280,6 +280,15 @@ def _is_topic(directory: Path) -> bool:
             return True
         return True
     return False
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise WriteError(source, error.strerror or str(error)) from error
 
 
 def _missing(path: Path) -> TopicFileError:

@@ -170,7 +170,10 @@ def test_it_can_be_deleted(run_llm: RunLlm, broken: tuple[Path, str]) -> None:
     directory, problem = broken
     result = run_llm(["kb", "references", "delete", "topic-bad", "-y"])
     if problem == "Permission denied":
-        assert (result.exit_code, result.stderr) == (1, f"Error: {problem}: '{directory}'\n")
+        assert (result.exit_code, result.stderr) == (
+            1,
+            f"Error: cannot write '{directory}': {problem}\n",
+        )
     else:
         assert (result.exit_code, os.path.lexists(directory)) == (0, False), result.stderr
 

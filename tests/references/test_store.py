@@ -123,6 +123,27 @@ def test_a_swap_cut_short_is_put_right_by_whoever_looks_next(tmp_path: Path, sta
     check_whole(library)
 
 
+def test_a_swap_that_nobody_can_put_right_is_told_of(tmp_path: Path, shut: Shut) -> None:
+    library = made(tmp_path)
+    add_topic(library.root, "topic-a")
+    (library.root / ".old").mkdir()
+    (library.root / TOPIC).rename(library.root / ".old" / TOPIC)
+    (tmp_path / "any").mkdir()
+    shut(tmp_path / "any")  # from here on permissions count for root too
+    library.root.chmod(0o555)
+    topics, problems = library.topics()
+    library.root.chmod(0o755)
+    assert [topic.id for topic in topics] == ["topic-a"]
+    assert problems == [f"cannot write '{library.root}/.old/{TOPIC}': Permission denied"]
+    check_whole(library)
+
+
+def test_a_file_is_no_topic(tmp_path: Path) -> None:
+    (tmp_path / "topic-a").write_text("")
+    with pytest.raises(UnknownReferenceError):
+        Store(tmp_path).read("topic-a")
+
+
 def test_cleaning_passes_over_names_that_no_topic_has(tmp_path: Path) -> None:
     for place, name in (
         (".old", ".DS_Store"),
