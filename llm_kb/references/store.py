@@ -24,6 +24,7 @@ from pathlib import Path
 
 from llm_kb.atomic import WriteError, replace_file
 from llm_kb.errors import KbError
+from llm_kb.references.directories import list_names, move, remove
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.fetched_files import hash_files
 from llm_kb.references.provenance import (
@@ -73,7 +74,7 @@ class Store:
         found = {
             name
             for place in (self.root, swapped)
-            for name in _list_names(place)
+            for name in list_names(place)
             if _ID.fullmatch(name) and _is_topic(place / name)
         }
         return sorted(found)
@@ -81,7 +82,7 @@ class Store:
     def find_problem(self) -> str | None:
         """Say what keeps all topics from being listed; None where nothing does."""
         try:
-            os.listdir(self.root)  # noqa: PTH208 - as below
+            os.listdir(self.root)  # noqa: PTH208 - only whether it can be
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -202,9 +203,9 @@ class Store:
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
         if os.path.lexists(current):
             old.parent.mkdir(exist_ok=True)
-            _move(current, old)
+            move(current, old)
         try:
-            _move(staged, current)
+            move(staged, current)
         finally:
             self._recover(topic_id)
 
@@ -219,17 +220,17 @@ class Store:
         """
         leftovers = set()
         for place in (".staging", ".old"):
-            names = _list_names(self.root / place)
+            names = list_names(self.root / place)
             leftovers |= {n.rpartition(".")[0] if place == ".staging" else n for n in names}
         for topic_id in filter(_ID.fullmatch, sorted(leftovers)):
             with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
                 self._recover(topic_id)
-        for name in _list_names(self.root / ".index"):
+        for name in list_names(self.root / ".index"):
             topic_id = name.removesuffix(".sqlite3")
             if topic_id != name and _ID.fullmatch(topic_id):
                 self._drop_index_of_none(topic_id)
-        for name in _list_names(self.root / ".trash"):
-            _remove(self.root / ".trash" / name)
+        for name in list_names(self.root / ".trash"):
+            remove(self.root / ".trash" / name)
 
     def _places(self, topic_id: str) -> tuple[Path, Path]:
         """Return where a topic is, and where it is while it is swapped."""
@@ -256,7 +257,7 @@ class Store:
             if os.path.lexists(current):
                 self._trash(old)
             else:
-                _move(old, current)
+                move(old, current)
         for staged in (self.root / ".staging").glob(f"{topic_id}.????????"):
             shutil.rmtree(staged, ignore_errors=True)
 
@@ -265,8 +266,8 @@ class Store:
         target = self.root / ".trash" / f"{directory.name}.{secrets.token_hex(4)}"
         target.parent.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
-            _move(directory, target)
-            _remove(target)
+            move(directory, target)
+            remove(target)
 
 
 def _is_topic(directory: Path) -> bool:
@@ -282,34 +283,9 @@ def _is_topic(directory: Path) -> bool:
     return False
 
 
-def _move(source: Path, target: Path) -> None:
-    try:
-        source.rename(target)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise WriteError(source, error.strerror or str(error)) from error
-
-
 def _missing(path: Path) -> TopicFileError:
     return TopicFileError(
         str(path),
         "it is missing; put it back, or delete what is left of the topic: "
         f"llm kb references delete {path.parent.name}",
     )
-
-
-def _remove(path: Path) -> None:
-    """Delete a directory as far as that can be done; of a link only the link."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _list_names(directory: Path) -> list[str]:
-    try:
-        return os.listdir(directory)  # noqa: PTH208 - names are all we need
-    except OSError:
-        return []
