@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from llm_kb.references.crawl import find_pages
@@ -21,13 +22,11 @@ def probe_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -
     records = old.of_source(index)
     known = {path: record for path, record in records.items() if old.has({path: record})}
     record = next(iter(known.values()), None)
-    urls = {source.url, *(record.url for record in records.values())}
-    hosts = {host for host in (urlsplit(url).hostname for url in urls) if host}
     try:
         page = fetch_page(
             PlannedPage(url=source.url),
             remotes.http,
-            hosts=hosts,
+            hosts=_approved_hosts(source, records),
             known=conditions(record) if record else None,
         )
     except PlanChangedError:
@@ -57,9 +56,12 @@ def probe_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes
     """
     records = old.of_source(index)
     crawl = find_pages(source, remotes.http, known=[record.url for record in records.values()])
+    planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
+    if not planned.hosts <= _approved_hosts(source, records):
+        # As above: it has moved to a host nobody approved.
+        return Probe(planned=planned)
     # A size that was measured is no limit here: what has grown is asked about as a whole.
     pages = tuple(PlannedPage(url=page.url) for page in crawl.pages)
-    hosts = PlannedSource(source=source, pages=pages).hosts
     asked: dict[str, Page | None] = {}
     failed = dict(crawl.failed)
     same: set[str] = set()
@@ -68,7 +70,7 @@ def probe_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes
         record = found[1] if found and old.has(dict([found])) else None
         known = conditions(record) if record else None
         try:
-            answer = fetch_page(page, remotes.http, hosts=hosts, known=known)
+            answer = fetch_page(page, remotes.http, hosts=planned.hosts, known=known)
         except NoPageError:
             continue
         except FetchError as error:
@@ -93,6 +95,14 @@ def probe_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes
         kept=kept,
         warnings=_warn(failed, {records[path].url for path in kept}),
     )
+
+
+def _approved_hosts(
+    source: WebSource | CrawlSource, records: Mapping[str, FileRecord]
+) -> frozenset[str]:
+    """Return the hosts that a source names or was fetched from."""
+    urls = [source.url, *(record.url for record in records.values())]
+    return frozenset(filter(None, (urlsplit(url).hostname for url in urls)))
 
 
 def _is_same(page: Page | None, record: FileRecord) -> bool:

@@ -190,3 +190,17 @@ def test_no_room_for_a_repository_is_said(
         library.plan(request(GitSource(url=remote.url, ref=remote.commit)))
     [reason] = caught.value.reasons
     assert reason.startswith(f"{remote.url}: cannot write '{tmp_path}/nowhere/")
+
+
+def test_files_that_the_server_did_not_send_are_an_error(
+    library: Library, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    real = remote.git("--exec-path") + "/git"
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *--stdin*) exit 0;; esac\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
+    with pytest.raises(NothingFetchedError) as caught:
+        library.plan(request(GitSource(url=remote.url)))
+    assert caught.value.reasons == (f"{remote.url}: its server did not send 3 of the files",)

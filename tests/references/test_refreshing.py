@@ -205,6 +205,30 @@ def test_the_record_of_an_earlier_version_is_followed_as_well(
     assert refresh(library) == (False, 0, 0, 0, ())
 
 
+def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
+    library: Library, site: Site
+) -> None:
+    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    trusting = replace(library, settings=allowed)
+    trusting.create(request(serve_guide(site)), yes)
+    before = files_of(library)
+    moved = site.url.replace("127.0.0.1", "localhost")
+    site.answers["/new/"] = site.answers["/guide/"]
+    site.answers["/new/p1"] = site.answers["/guide/p1"]
+    site.redirect("/guide/", f"{moved}/new/")
+    with pytest.raises(DeniedError):
+        trusting.refresh("topic-frob", lambda plan, reason: False)
+    assert files_of(library) == before
+    reasons: list[str] = []
+
+    def approve(_: Plan, reason: str) -> bool:
+        reasons.append(reason)
+        return True
+
+    refreshed = trusting.refresh("topic-frob", approve)
+    assert (refreshed.added, refreshed.removed, reasons) == (2, 6, ["it now leads to localhost"])
+
+
 # Sources that fail in part
 
 
