@@ -112,10 +112,8 @@ class Repository:
         stdin = "".join(f"{blob}\n" for blob in blobs).encode()
         self._fetch("--stdin", "--", self._source.url, stdin=stdin)
         printed = self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=stdin)
-        sizes = _parse_sizes(printed)
-        if missing := len(set(blobs) - sizes.keys()):
-            raise FetchError(self._source.url, f"its server did not send {missing:,} of the files")
-        return tuple(replace(file, size=sizes[file.blob]) for file in files)
+        sizes = dict(line.split(" ") for line in printed.decode().splitlines())
+        return tuple(replace(file, size=int(sizes[file.blob])) for file in files)
 
     def read(self, files: Sequence[GitFile]) -> Iterator[tuple[GitFile, bytes]]:
         """Yield the content of files whose blobs were fetched."""
@@ -138,12 +136,6 @@ class Repository:
 
     def _run(self, *args: str, stdin: bytes = b"") -> bytes:
         return run_offline(self._source, self._policy, args, cwd=self._directory, stdin=stdin)
-
-
-def _parse_sizes(printed: bytes) -> dict[str, int]:
-    """Read lines of `<id> <size>`; those of objects that are not there end in `missing`."""
-    pairs = (line.split(" ") for line in printed.decode().splitlines())
-    return {blob: int(size) for blob, size in pairs if size.isdigit()}
 
 
 def _make_directory() -> tempfile.TemporaryDirectory[str]:

@@ -105,7 +105,7 @@ def run_offline(
             timeout=policy.timeout,
         )
     except GitError as error:
-        raise FetchError(source.url, str(error)) from error
+        raise FetchError(source.url, f"git: {_said(error)}") from error
 
 
 def _server_environment(policy: GitPolicy) -> dict[str, str]:
@@ -121,8 +121,12 @@ def _server_environment(policy: GitPolicy) -> dict[str, str]:
     return environment | {"GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"}
 
 
+def _said(error: GitError) -> str:
+    return error.stderr.strip().replace("\n", " ") or f"exit code {error.code}"
+
+
 def _explain(error: GitError, policy: GitPolicy) -> str:
-    said = error.stderr.strip().replace("\n", " ") or f"exit code {error.code}"
+    said = _said(error)
     if error.code == 124:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
     if "redirect" in said:

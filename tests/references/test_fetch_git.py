@@ -203,4 +203,6 @@ def test_files_that_the_server_did_not_send_are_an_error(
     monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
     with pytest.raises(NothingFetchedError) as caught:
         library.plan(request(GitSource(url=remote.url)))
-    assert caught.value.reasons == (f"{remote.url}: its server did not send 3 of the files",)
+    [reason] = caught.value.reasons
+    assert reason.startswith(f"{remote.url}: git: ")
+    assert "promisor remote" in reason
