@@ -1,0 +1,87 @@
+"""Which files of the topic that is refreshed are of which source of now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llm_kb.references.old_topic import OldTopic, asks_the_same, match_sources
+from llm_kb.references.provenance import FileRecord, Provenance
+from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Role, Source, WebSource
+
+V1 = GitSource(url="https://e.org/x", ref="v1", commit="a" * 40)
+V2 = GitSource(url="https://e.org/x", ref="v2", paths=("docs/",))
+PAGE = WebSource(url="https://e.org/page")
+CRAWL = CrawlSource(url="https://e.org/page")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "places"),
+    [
+        pytest.param((V1, PAGE), (V1, PAGE), (0, 1), id="same"),
+        pytest.param((V1, PAGE), (PAGE, V1), (1, 0), id="another order"),
+        pytest.param((V1, V2), (V2, V1), (1, 0), id="revisions of one repository"),
+        pytest.param((V1, V2), (V2,), (1,), id="one taken out"),
+        pytest.param((PAGE,), (V1, PAGE), (None, 0), id="one put in"),
+        pytest.param((V1,), (replace(V1, ref="v3"),), (0,), id="another revision"),
+        pytest.param((V2,), (replace(V2, paths=()),), (0,), id="other paths"),
+        pytest.param((V1, V2), (replace(V2, paths=()), V1), (1, 0), id="the rest, once"),
+        pytest.param((V1, V1), (V1, V1), (0, 1), id="twice the same"),
+        pytest.param((PAGE,), (replace(PAGE, url="https://e.org/b"),), (None,), id="address"),
+        pytest.param((PAGE,), (CRAWL,), (None,), id="type"),
+        pytest.param((PAGE,), (), (), id="none left"),
+    ],
+)
+def test_a_source_is_known_by_what_it_asks_for_or_its_address(
+    recorded: tuple[Source, ...], now: tuple[Source, ...], places: tuple[int | None, ...]
+) -> None:
+    assert match_sources(Provenance(sources=recorded), now) == places
+
+
+GIT_FILE = FileRecord(source=0, url=V1.url, commit="a" * 40)
+PAGE_FILE = FileRecord(source=1, url="https://e.org/v1/page")
+
+
+@pytest.mark.parametrize(
+    ("now", "places"),
+    [
+        pytest.param((V1, PAGE), (0, 1), id="by number, where a redirect led elsewhere"),
+        pytest.param((PAGE, V1), (None, 0), id="by address"),
+        pytest.param((WebSource(url=PAGE_FILE.url),), (1,), id="by address of a page"),
+        pytest.param((PAGE,), (None,), id="no repository is a page"),
+    ],
+)
+def test_records_of_earlier_versions_are_matched_by_their_files(
+    now: tuple[Source, ...], places: tuple[int | None, ...]
+) -> None:
+    earlier = Provenance(files={"README.md": GIT_FILE, "page.md": PAGE_FILE})
+    assert match_sources(earlier, now) == places
+
+
+def test_files_are_renumbered_and_those_of_no_source_left_out() -> None:
+    recorded = Provenance(
+        files={"a": GIT_FILE, "b": PAGE_FILE, "c": replace(PAGE_FILE, source=7)},
+        sources=(V1, PAGE),
+    )
+    now = (LocalSource(url="/new"), replace(PAGE, role=Role.DOCS))
+    assert OldTopic.match(Path("/x"), recorded, now) == OldTopic(
+        directory=Path("/x"), files={"b": PAGE_FILE}, asked=(None, PAGE)
+    )
+    assert OldTopic.match(Path("/x"), recorded, (PAGE,)) == OldTopic(
+        directory=Path("/x"), files={"b": replace(PAGE_FILE, source=0)}, asked=(PAGE,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (replace(V1, commit=None, role=Role.CODE), True),
+        (replace(V1, paths=("docs/",)), False),
+        (replace(V1, ref=None), False),
+        (None, False),
+    ],
+)
+def test_commit_and_role_are_not_asked_for(other: Source | None, same: bool) -> None:
+    assert asks_the_same(V1, other) is same
