@@ -391,6 +391,8 @@ import signal
 import sys
 from pathlib import Path
 from llm_kb.references.index import update_index
+# What a shell starts in the background inherits that it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     update_index(Path(sys.argv[1]), progress=lambda done, total: print(done, flush=True))
 except KeyboardInterrupt:
