@@ -14,7 +14,7 @@ from llm_kb.config import find_withheld, resolve
 from llm_kb.config_keys import Speaker
 from llm_kb.config_layers import LayerConfig, Setting, default_layer, merge, parse_layer
 from llm_kb.errors import ConfigError
-from llm_kb.references.sources import OPTIONAL_GIT_PROTOCOLS
+from llm_kb.references.source_rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.topics import Config, Layer, Layout, Origin, References, Topic
 
 USER = Speaker(

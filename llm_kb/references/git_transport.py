@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from llm_kb.git import GitError, git_environment, run_remote
 from llm_kb.references.addresses import Resolver, resolve_host, system_resolver
 from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.sources import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS, GitSource
+from llm_kb.references.source_rules import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS
+from llm_kb.references.sources import GitSource
 
 SLACK_BYTES = 16_000_000
 """How much a transfer may take on disk besides twice `max_bytes`."""

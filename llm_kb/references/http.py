@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from llm_kb.references.addresses import Resolver, resolve_host, system_resolver
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
 from llm_kb.references.links import join_url
-from llm_kb.references.sources import check_web_url
+from llm_kb.references.source_rules import check_web_url
 
 USER_AGENT = "llm-kb (+https://pypi.org/project/llm-kb/)"
 MAX_REDIRECTS = 5

@@ -10,12 +10,8 @@ from operator import attrgetter
 from typing import Any
 
 from llm_kb.references.errors import SourceError, TopicFileError, show_value
-from llm_kb.references.sources import (
-    OPTIONAL_GIT_PROTOCOLS,
-    Source,
-    parse_source,
-    source_table,
-)
+from llm_kb.references.source_rules import OPTIONAL_GIT_PROTOCOLS
+from llm_kb.references.sources import Source, parse_source, source_table
 
 FILE_NAME = ".provenance.json"
 VERSION = 1

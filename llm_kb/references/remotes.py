@@ -12,7 +12,8 @@ from llm_kb.references.fetch_git import Repositories, Repository, find_commit
 from llm_kb.references.git_transport import GitPolicy
 from llm_kb.references.git_tree import Tree
 from llm_kb.references.http import MAX_PAGE_BYTES, HttpPolicy
-from llm_kb.references.sources import GitSource, check_git_url
+from llm_kb.references.source_rules import check_git_url
+from llm_kb.references.sources import GitSource
 from llm_kb.topics import References
 
 

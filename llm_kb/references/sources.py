@@ -1,4 +1,4 @@
-"""Where reference topics are fetched from: records, and the rules a source must keep.
+"""Where reference topics are fetched from: records, and the tables they are read from.
 
 Sources come from models, from `topic.md` and from the command line; all of it is
 parsed here, once, before anything is run or connected to. Nothing here does I/O.
@@ -7,32 +7,26 @@ parsed here, once, before anything is run or connected to. Nothing here does I/O
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from llm_kb.references.errors import SourceError, show_value
-
-GIT_PROTOCOLS = frozenset({"https", "http"})
-"""What git may speak unless the user layer's `allow_protocols` adds to it."""
-
-OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
-"""What `allow_protocols` may add; remote helpers such as `ext::` never run."""
+from llm_kb.references.source_rules import (
+    check_git_url,
+    check_paths,
+    check_ref,
+    check_web_url,
+    is_unsafe,
+)
 
 MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""What a terminal carries out, what turns or hides text, what ends a line, and what is no text."""
-
-# A subset of git's own rule (git-check-ref-format), and no first character that makes
-# an option, a refspec or a revision expression of it.
-_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
 
 
 class Role(Enum):
@@ -150,7 +144,7 @@ def parse_source(
     if kind == "web":
         return WebSource(url=check_web_url(url, where), role=role)
     if kind == "local":
-        if not _ABSOLUTE.match(url) or _is_unsafe(url):
+        if not _ABSOLUTE.match(url) or is_unsafe(url):
             raise SourceError(where, f"url {url!r} must be the absolute path of a directory")
         return LocalSource(url=url, paths=check_paths(table.get("paths"), where), role=role)
     return CrawlSource(
@@ -182,95 +176,6 @@ def describe_source(source: Source) -> str:
     if isinstance(source, GitSource) and split.hostname == "github.com":
         return split.path.strip("/").removesuffix(".git")
     return source.url
-
-
-def check_git_url(url: str, where: str, protocols: Collection[str] = ()) -> str:
-    """Return a URL git may be given; raise SourceError for any other."""
-    allowed = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(protocols))
-    if "::" in url.partition("//")[0]:
-        raise SourceError(where, f"url {url!r}: git remote helpers are never run")
-    split = _split(url, where)
-    if split.scheme not in allowed:
-        hint = ""
-        if split.scheme in OPTIONAL_GIT_PROTOCOLS or not split.scheme:
-            hint = (
-                "; allow_protocols under [kb.references] in your own kb.toml adds "
-                "URLs such as file:///path, ssh://git@host/path and git://host/path"
-            )
-        kinds = " or ".join(sorted(allowed))
-        raise SourceError(where, f"url {url!r} must be a URL of {kinds}{hint}")
-    if split.scheme != "file":
-        _check_host(split, url, where)
-    if split.query or split.fragment:
-        raise SourceError(where, f"url {url!r} may not have a query or a #fragment")
-    if not split.path.strip("/"):
-        raise SourceError(where, f"url {url!r} names no repository")
-    return url
-
-
-def check_web_url(url: str, where: str) -> str:
-    """Return the URL of a page; raise SourceError unless it is http or https."""
-    split = _split(url, where)
-    if split.scheme not in {"http", "https"}:
-        raise SourceError(where, f"url {url!r} must be http or https")
-    _check_host(split, url, where)
-    return url
-
-
-def check_ref(ref: str | None, where: str) -> str | None:
-    """Return a branch, tag or commit id that git cannot take for anything else."""
-    if ref is None:
-        return None
-    bad = not _REF.fullmatch(ref) or ".." in ref or "//" in ref or "@{" in ref
-    if bad or ref.endswith(("/", ".", ".lock")) or "/." in ref:
-        raise SourceError(where, f"ref {ref!r} is no name of a branch or tag, nor a commit id")
-    return ref
-
-
-def check_paths(paths: object, where: str) -> tuple[str, ...]:
-    """Return the `paths` of a source; raise SourceError for one that leads outside."""
-    if paths is None:
-        return ()
-    if not isinstance(paths, list | tuple) or not all(isinstance(path, str) for path in paths):
-        raise SourceError(where, "paths must be a list of strings")
-    for path in paths:
-        parts = path.removesuffix("/").split("/")
-        if _is_unsafe(path) or any(part in {"", ".", ".."} for part in parts):
-            raise SourceError(
-                where,
-                f"path {path!r} must name a file or a directory inside the source, such as "
-                "'README.md' or 'docs/'",
-            )
-    return tuple(dict.fromkeys(paths))
-
-
-def _is_unsafe(path: str) -> bool:
-    """Tell whether a path has what could deceive, or what is a separator elsewhere."""
-    return "\\" in path or any(unicodedata.category(c) in _HIDDEN for c in path)
-
-
-def _split(url: str, where: str) -> SplitResult:
-    # What is not printable are those that hide, and blanks; a URL has a code for either.
-    if not url.isprintable() or " " in url or url.startswith("-"):
-        raise SourceError(where, f"url {url!r} has blanks or control characters, or a leading '-'")
-    try:
-        split = urlsplit(url)
-        _ = split.port  # parsed late, and raises late
-    except ValueError as error:
-        raise SourceError(where, f"url {url!r} is none: {error}") from error
-    return split
-
-
-def _check_host(split: SplitResult, url: str, where: str) -> None:
-    if not split.hostname or split.hostname.startswith("-"):
-        raise SourceError(where, f"url {url!r} names no host")
-    # `ssh://git@host` names a login, which is no secret.
-    if split.password or (split.username and split.scheme != "ssh"):
-        raise SourceError(
-            where,
-            f"the url of {split.hostname} holds a user name or password, which would be kept in "
-            "plain text; use a git credential helper",
-        )
 
 
 def _text(table: Mapping[str, Any], key: str, where: str) -> str:

@@ -8,7 +8,8 @@ from datetime import date, datetime, timezone
 from typing import Any
 
 from llm_kb.references.errors import TopicFileError, show_value
-from llm_kb.references.sources import OPTIONAL_GIT_PROTOCOLS, Source, parse_source
+from llm_kb.references.source_rules import OPTIONAL_GIT_PROTOCOLS
+from llm_kb.references.sources import Source, parse_source
 from llm_kb.references.topic_file import Status
 
 MOST = 2**63 - 1
