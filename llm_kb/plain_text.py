@@ -16,8 +16,11 @@ _CLOSING_TAG = re.compile(
     rf"<(?={_GAP}/{_GAP}(?:subject|topic|knowledge)(?![\w.:-]))", re.IGNORECASE
 )
 
-# Zero-width joiners belong to the spelling of scripts and emoji.
-_JOINERS = "\u200c\u200d"
+JOINERS = "\u200c\u200d"
+"""Characters without width that belong to the spelling of scripts and emoji."""
+
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of what a terminal carries out, turns or hides text, ends a line, or is no text."""
 
 
 def defuse(text: str) -> str:
@@ -73,7 +76,7 @@ def _visible(character: str) -> str:
         return " "
     # Cc control, Cf format (bidirectional, tag characters), Cs surrogate
     hidden = unicodedata.category(character) in {"Cc", "Cf", "Cs"}
-    return "" if hidden and character not in _JOINERS else character
+    return "" if hidden and character not in JOINERS else character
 
 
 def _visible_or_code(character: str) -> str:

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from llm_kb import reference_tools
 from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.errors import KbError
-from llm_kb.plain_text import one_line, visible_line
+from llm_kb.plain_text import HIDDEN, one_line, visible_line
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.outcomes import Progress
@@ -114,8 +114,7 @@ def complete_reference(
 def _is_hidden(character: str) -> bool:
     """Tell whether a character of JSON hides, moves others, or cannot be written."""
     # The line feeds of the layout are the only ones: those of texts are written as codes.
-    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    return character != "\n" and unicodedata.category(character) in hidden
+    return character != "\n" and unicodedata.category(character) in HIDDEN
 
 
 class _Bars:

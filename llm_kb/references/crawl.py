@@ -49,14 +49,14 @@ def find_pages(source: CrawlSource, policy: HttpPolicy, known: Collection[str] =
     site = _Site(start.url, policy)
     if not site.allows(start.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
-    walk = _Walk(source, site)
+    walk = _Walk(source, site, known)
     if listed := walk.read_list():
         walk.pages[start.url] = start
         walk.measure(listed)
     else:
         walk.follow(start.url)
     if walk.is_incomplete:
-        walk.look_for(known)
+        walk.look_for_known()
     notes = ["pages as listed in llms.txt"] if listed else []
     return Crawl(
         pages=tuple(walk.pages.values()),
@@ -101,10 +101,11 @@ class _Site:
 class _Walk:
     """A crawl under way: the pages found, and those that failed, with the reason."""
 
-    def __init__(self, source: CrawlSource, site: _Site) -> None:
+    def __init__(self, source: CrawlSource, site: _Site, known: Collection[str]) -> None:
         self.pages: dict[str, PlannedPage] = {}
         self.failed: dict[str, str] = {}
         self._source = source
+        self._known = known
         self._is_cut = False
         self._unread: list[str] = []
         self._site = site
@@ -153,9 +154,11 @@ class _Walk:
                 following += fresh
             level = following
 
-    def look_for(self, known: Collection[str]) -> None:
+    def look_for_known(self) -> None:
         """Ask for pages that an earlier crawl found and this one may not have come to."""
-        for url in known:
+        for url in self._known:
+            if not self._has_room():
+                return
             is_new = url not in self._asked and url not in self.pages
             if is_new and self._site.covers(url) and self._site.allows(url):
                 self._visit(url, read=False)
@@ -182,18 +185,20 @@ class _Walk:
         """Ask for a page, keep what it weighs, and return where it leads if it is to be read."""
         self._asked.add(url)
         self._site.wait()
+        hosts = {self._site.host}
         try:
             if read:
-                page, links = read_links(url, self._site.policy, hosts={self._site.host})
+                page, links = read_links(url, self._site.policy, hosts=hosts)
             else:
-                page, links = measure_page(url, self._site.policy), []
+                page, links = measure_page(url, self._site.policy, hosts=hosts), []
         except FetchError as error:
             if is_start:
                 raise
-            # A dead link is not the operator's problem, nor is one that leaves the site.
-            if not isinstance(error, NoPageError | PlanChangedError):
+            # A dead link is not the operator's problem, nor is one that leaves the site; but a
+            # page that was there may only be away, as behind a login.
+            has_left = isinstance(error, PlanChangedError) and url not in self._known
+            if not (has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason
             return []
-        if urlsplit(page.url).hostname == self._site.host:
-            self.pages.setdefault(page.url, page)
+        self.pages.setdefault(page.url, page)
         return links

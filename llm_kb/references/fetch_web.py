@@ -38,23 +38,27 @@ class Page:
     last_modified: str | None = None
 
 
-def measure_page(url: str, policy: HttpPolicy) -> PlannedPage:
+def measure_page(
+    url: str, policy: HttpPolicy, *, hosts: Collection[str] | None = None
+) -> PlannedPage:
     """Ask what a page weighs, without fetching it; its URL is where redirects end.
 
     A server that will not answer HEAD, or without a size, is asked for the first
-    byte instead, whose answer states the whole size.
+    byte instead, whose answer states the whole size. Raises PlanChangedError when
+    it leads to a host not among `hosts`.
     """
     headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
-    answer = request(url, policy, method="HEAD", headers=headers)
+    answer = request(url, policy, method="HEAD", headers=headers, hosts=hosts)
     if answer.status >= 400 or answer.length is None:
         ranged = {**headers, "Range": "bytes=0-0"}
         try:
-            answer = request(url, replace(policy, max_bytes=100_000), headers=ranged)
+            few = replace(policy, max_bytes=100_000)
+            answer = request(url, few, headers=ranged, hosts=hosts)
         except TooLargeError:  # the range was ignored: a size that has to be found out
             return PlannedPage(url=answer.url)
     _require_success(answer)
     _require_text(answer)
-    size = answer.length if answer.length is not None else None
+    size = answer.length
     if size is not None and size > policy.max_bytes:
         raise TooLargeError(url, f"it has {size:,} bytes, over the limit of {policy.max_bytes:,}")
     return PlannedPage(url=answer.url, size=size)

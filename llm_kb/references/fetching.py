@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from llm_kb.atomic import WriteError
@@ -35,6 +35,8 @@ class Fetcher:
     """Pages asked for already, by URL; None for those that have not changed."""
     kept: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """Old files to be taken over by source, since their pages cannot be had now."""
+    unchanged: Collection[int] = ()
+    """The sources that are as they were recorded, and so were not measured."""
 
     def fetch(self, plan: Plan) -> None:
         """Fetch every source of a plan; one that fails is a warning.
@@ -42,7 +44,7 @@ class Fetcher:
         What a failing source gave the old topic is taken over. Raises
         PlanChangedError when what is there is not what was approved.
         """
-        folders = choose_folders(plan)
+        folders = choose_folders(plan, self.staged.old.files if self.staged.old else {})
         for index, planned in enumerate(plan.sources):
             try:
                 self._fetch_source(index, planned, folders.get(index, ""))
@@ -68,7 +70,8 @@ class Fetcher:
     ) -> None:
         repository = self.remotes.open(source)
         files = repository.tree(source).files
-        if len(files) != planned.files:
+        is_measured = index not in self.unchanged
+        if is_measured and len(files) != planned.files:
             raise PlanChangedError(
                 source.url, f"{planned.files:,} files planned, {len(files):,} found"
             )
@@ -76,7 +79,7 @@ class Fetcher:
         wanted = [file for file in files if not self._keep_blob(index, source, file, prefix)]
         fetched = repository.fetch_blobs(wanted)
         size = sum(file.size or 0 for file in fetched)
-        if planned.size is not None and size > planned.size:
+        if is_measured and planned.size is not None and size > planned.size:
             raise PlanChangedError(source.url, f"{planned.size:,} bytes planned, {size:,} found")
         for done, (file, data) in enumerate(repository.read(fetched), 1):
             record = FileRecord(
@@ -190,8 +193,11 @@ def conditions(record: FileRecord) -> dict[str, str | None]:
     return {"url": record.url, "etag": record.etag, "last_modified": record.last_modified}
 
 
-def choose_folders(plan: Plan) -> Mapping[int, str]:
-    """Give each repository and directory its own folder where there are several of them."""
+def choose_folders(plan: Plan, old: Mapping[str, FileRecord]) -> Mapping[int, str]:
+    """Give each repository and directory its own folder where there are several of them.
+
+    One that holds `old` files of another source stays that one's, which may fail and keep them.
+    """
     trees = [
         (index, planned.source)
         for index, planned in enumerate(plan.sources)
@@ -202,7 +208,8 @@ def choose_folders(plan: Plan) -> Mapping[int, str]:
     folders: dict[int, str] = {}
     for index, source in trees:
         name = source.name.lstrip(".") or "files"
-        folders[index] = unused_name(name, folders.values())
+        others = {path.split("/")[0] for path, record in old.items() if record.source != index}
+        folders[index] = unused_name(name, [*folders.values(), *others])
     return folders
 
 

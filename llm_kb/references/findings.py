@@ -66,6 +66,11 @@ class Findings:
         return frozenset(index for index, probe in enumerate(self.probes) if probe.problem)
 
     @property
+    def unchanged(self) -> frozenset[int]:
+        """The numbers of the sources that have not changed."""
+        return frozenset(index for index, probe in enumerate(self.probes) if probe.is_unchanged)
+
+    @property
     def pages(self) -> dict[str, Page | None]:
         """All pages that were asked for."""
         return {url: page for probe in self.probes for url, page in probe.pages.items()}

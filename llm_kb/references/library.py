@@ -171,7 +171,7 @@ class Library:
             recorded = self.store.read_provenance(topic_id).files
         except KbError as error:
             return Differences(problems=(*problems, str(error)))
-        found = compare(recorded, self.store.hash_files(topic_id))
+        found = compare(recorded, self.store.hash_fetched(topic_id))
         return replace(found, problems=tuple(problems))
 
     def delete(self, topic_id: str) -> None:

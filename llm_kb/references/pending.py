@@ -12,6 +12,7 @@ from llm_kb.atomic import replace_file
 from llm_kb.errors import KbError
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.plan import Plan, parse_plan, plan_table
+from llm_kb.references.regular_file import read_regular
 
 _ID = re.compile(r"[0-9a-f]{12}")
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, KbError)
@@ -48,7 +49,7 @@ class PendingPlans:
         """Return the plans that wait, oldest first, and what is wrong with the others."""
         found, problems = [], []
         for path in sorted(self.directory.glob("*.json")):
-            if not _ID.fullmatch(path.stem):
+            if not _ID.fullmatch(path.stem) or path.is_dir():
                 continue  # not ours
             try:
                 found.append(self.read(path.stem))
@@ -60,7 +61,7 @@ class PendingPlans:
         """Return a plan by its id; raise UnknownPlanError when it is not what was planned."""
         path = self._path(plan_id)
         try:
-            table = json.loads(path.read_bytes())
+            table = json.loads(read_regular(path, follow_link=True))
             plan = parse_plan(table["plan"], self.protocols)
             pending = PendingPlan(
                 plan=plan, stored_at=str(table["stored_at"]), is_approved=table["approved"] is True
@@ -94,7 +95,7 @@ class PendingPlans:
         """Forget a plan, whatever has become of its file; tell whether there was one."""
         try:
             self._path(plan_id).unlink()
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return False
         return True
 

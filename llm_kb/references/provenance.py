@@ -55,10 +55,6 @@ class Provenance:
     files: Mapping[str, FileRecord] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
 
-    def of_source(self, index: int) -> dict[str, FileRecord]:
-        """Return the files that one source gave."""
-        return {path: record for path, record in self.files.items() if record.source == index}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:

@@ -89,6 +89,7 @@ class Publisher:
             progress=self.progress.fetching,
             pages=findings.pages if findings else {},
             kept=findings.kept if findings else {},
+            unchanged=findings.unchanged if findings else (),
         )
         fetcher.fetch(plan)
         if not staged.files:

@@ -59,7 +59,7 @@ def probe_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes
     planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
     if not planned.hosts <= _approved_hosts(source, records):
         # As above: it has moved to a host nobody approved.
-        return Probe(planned=planned)
+        return Probe(planned=planned, warnings=_warn(dict(crawl.failed), set()))
     # A size that was measured is no limit here: what has grown is asked about as a whole.
     pages = tuple(PlannedPage(url=page.url) for page in crawl.pages)
     asked: dict[str, Page | None] = {}

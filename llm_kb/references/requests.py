@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from llm_kb.plain_text import JOINERS
 from llm_kb.references.errors import SourceError, TopicFileError, show_value
 from llm_kb.references.plan import TopicRequest
 from llm_kb.references.sources import parse_source
@@ -20,8 +21,7 @@ MAX_AGE_DAYS = 36_500
 WHERE = "reference topic"
 
 _LINE_END = re.compile("\r\n|[\x85\u2028\u2029]")
-# Zero-width joiners belong to the spelling of scripts and emoji.
-_KEPT = frozenset("\n\t\u200c\u200d")
+_KEPT = frozenset(f"\n\t{JOINERS}")
 _FIELDS = frozenset({"title", "body", "sources", "tags", "max_age_days", "trust_score"})
 
 

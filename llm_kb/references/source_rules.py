@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Collection
 from urllib.parse import SplitResult, urlsplit
 
+from llm_kb.plain_text import HIDDEN
 from llm_kb.references.errors import SourceError
 
 GIT_PROTOCOLS = frozenset({"https", "http"})
@@ -18,9 +19,6 @@ GIT_PROTOCOLS = frozenset({"https", "http"})
 
 OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
 """What `allow_protocols` may add; remote helpers such as `ext::` never run."""
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""What a terminal carries out, what turns or hides text, what ends a line, and what is no text."""
 
 # A subset of git's own rule (git-check-ref-format), and no first character that makes
 # an option, a refspec or a revision expression of it.
@@ -89,7 +87,7 @@ def check_paths(paths: object, where: str) -> tuple[str, ...]:
 
 def is_unsafe(path: str) -> bool:
     """Tell whether a path has what could deceive, or what is a separator elsewhere."""
-    return "\\" in path or any(unicodedata.category(c) in _HIDDEN for c in path)
+    return "\\" in path or any(unicodedata.category(c) in HIDDEN for c in path)
 
 
 def _split(url: str, where: str) -> SplitResult:

@@ -158,7 +158,7 @@ class Store:
         """Replace the record of a topic's files, whole or not at all."""
         replace_file(self.directory(topic_id) / FILE_NAME, render_provenance(provenance))
 
-    def hash_files(self, topic_id: str) -> dict[str, str | None]:
+    def hash_fetched(self, topic_id: str) -> dict[str, str | None]:
         """Return the hashes of a topic's files as `fetched_files` has them, without ours."""
         hashes = hash_files(self.directory(topic_id))
         return {path: hash_ for path, hash_ in hashes.items() if path not in RESERVED}

@@ -25,7 +25,7 @@ def request(source: GitSource) -> TopicRequest:
 
 def fetch(library: Library, remote: Remote, **options: object) -> list[str]:
     library.create(request(GitSource(url=remote.url, **options)), lambda plan: True)  # type: ignore[arg-type]
-    return sorted(library.store.hash_files("topic-frob"))
+    return sorted(library.store.hash_fetched("topic-frob"))
 
 
 @pytest.fixture

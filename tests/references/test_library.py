@@ -105,7 +105,7 @@ def test_files_that_would_replace_ours_get_a_folder(
     remote.write({name: "+++\nid = 'x'\n+++\n", "a.md": "a"})
     library.create(request(GitSource(url=remote.url)), yes)
     assert library.store.read("topic-frob").title == "Frob"
-    assert set(library.store.hash_files("topic-frob")) == {f"hostile/{name}", "hostile/a.md"}
+    assert set(library.store.hash_fetched("topic-frob")) == {f"hostile/{name}", "hostile/a.md"}
 
 
 def test_a_crawl_stays_on_the_host_below_the_page_and_keeps_to_robots(

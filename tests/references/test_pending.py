@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,13 @@ def test_a_file_that_is_no_plan_is_told_of(pending: PendingPlans, text: str) -> 
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     (problem,) = pending.read_all()[1]
     assert problem.startswith(f"no plan '{PLAN.id}' to approve: its file cannot be used: ")
+
+
+def test_what_is_no_file_is_no_plan(pending: PendingPlans) -> None:
+    (pending.directory / f"{'a' * 12}.json").mkdir()
+    os.mkfifo(pending.directory / f"{'b' * 12}.json")
+    plans, problems = pending.read_all()
+    assert ([each.plan for each in plans], len(problems)) == ([PLAN], 1)
+    assert not pending.drop("a" * 12)
+    assert pending.drop("b" * 12)
+    assert pending.read_all()[1] == []

@@ -229,6 +229,92 @@ def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
     assert (refreshed.added, refreshed.removed, reasons) == (2, 6, ["it now leads to localhost"])
 
 
+def test_a_crawl_that_moved_tells_of_the_pages_it_does_not_have_there(
+    library: Library, site: Site
+) -> None:
+    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    trusting = replace(library, settings=allowed)
+    trusting.create(request(serve_guide(site)), yes)
+    moved = site.url.replace("127.0.0.1", "localhost")
+    site.answers["/new/"] = site.answers["/guide/"]
+    site.answer("/new/p1", Answer(status=503))
+    site.redirect("/guide/", f"{moved}/new/")
+    refreshed = trusting.refresh("topic-frob", yes)
+    assert refreshed.warnings == (f"cannot fetch {moved}/new/p1: the server answered 503",)
+
+
+@pytest.fixture
+def twins(tmp_path: Path) -> tuple[Remote, Remote]:
+    """Two repositories of one name, each with a README and a file that only it has."""
+    remotes = Remote(tmp_path / "0" / "docs"), Remote(tmp_path / "1" / "docs")
+    for number, remote in enumerate(remotes):
+        remote.write({"README.md": f"# {number}\n", f"only{number}.md": "x\n"})
+    return remotes
+
+
+def swap_sources(library: Library) -> None:
+    text = library.store.read_text("topic-frob")
+    head, first, rest = text.split("[[sources]]\n")
+    second, body = rest.split("+++")
+    swapped = f"{head}[[sources]]\n{second}\n[[sources]]\n{first}+++{body}"
+    library.store.write_text("topic-frob", swapped)
+
+
+@pytest.mark.parametrize("down", [0, 1])
+def test_sources_that_change_places_while_one_is_down_keep_their_folders(
+    library: Library, twins: tuple[Remote, Remote], down: int
+) -> None:
+    library.create(request(*(GitSource(url=remote.url) for remote in twins)), yes)
+    before = files_of(library)
+    assert sorted(before) == [
+        *("docs-2/README.md", "docs-2/only1.md", "docs/README.md", "docs/only0.md")
+    ]
+    swap_sources(library)
+    away = twins[down].directory.rename(twins[down].directory.with_name("away"))
+    twins[1 - down].write({"README.md": "# new\n"})
+    found = refresh(library)
+    changed = before | {("docs/README.md" if down else "docs-2/README.md"): "# new\n"}
+    assert (found[:4], len(found[4])) == ((True, 0, 1, 0), 1)
+    assert files_of(library) == changed
+    away.rename(twins[down].directory)
+    assert refresh(library) == (False, 0, 0, 0, ())
+    assert files_of(library) == changed
+    assert library.verify("topic-frob") == Differences()
+
+
+def test_a_repository_that_was_added_takes_no_folder_of_one_that_is_down(
+    library: Library, remote: Remote, twins: tuple[Remote, Remote]
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    before = files_of(library)
+    assert "docs/guide.md" in before
+    twins[0].write({"guide.md": "# Another\n"})
+    added = f'[[sources]]\ntype = "git"\nurl = "{twins[0].url}"\n\n[[sources]]'
+    edit(library, "[[sources]]", added)
+    remote.directory.rename(remote.directory.with_name("away"))
+    assert refresh(library)[:4] == (True, 3, 0, 0)
+    files = files_of(library)
+    assert before.items() < files.items()
+    assert files["docs-2/guide.md"] == "# Another\n"
+
+
+def test_a_file_that_was_left_out_once_stands_in_no_refresh_s_way(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    """As on a disk that could not tell its name from another."""
+    url = site.put("/a", PAGE)
+    library.create(request(GitSource(url=remote.url), WebSource(url=url)), yes)
+    directory = library.store.directory("topic-frob")
+    record = json.loads((directory / FILE_NAME).read_text())
+    del record["files"]["README.md"]
+    (directory / FILE_NAME).write_text(json.dumps(record))
+    (directory / "README.md").unlink()
+    assert refresh(library) == (False, 0, 0, 0, ())
+    site.put("/a", OTHER)
+    assert refresh(library) == (True, 1, 1, 0, ())
+    assert "README.md" in files_of(library)
+
+
 # Sources that fail in part
 
 
@@ -274,6 +360,29 @@ def test_pages_that_fail_keep_their_files(
     assert files_of(library) == changed
     assert library.store.read("topic-frob").fetched_at == fetched_at
     assert library.verify("topic-frob") == Differences()
+
+
+def test_a_page_that_leads_to_another_host_keeps_its_file_and_asks_nothing_there(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    elsewhere = site.url.replace("127.0.0.1", "localhost")
+    site.put("/login", "<p>log in</p>")
+    for n in (1, 5):  # p5 is of the last level
+        site.redirect(f"/guide/p{n}", f"{elsewhere}/login")
+    site.requests.clear()
+    found = refresh(library)
+    assert (found[:4], len(found[4])) == ((False, 0, 0, 0), 2)
+    assert files_of(library) == guide
+    assert not any("/login" in asked for asked in site.requests)
+
+
+def test_max_pages_holds_while_a_page_fails(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    edit(library, "max_pages = 50", "max_pages = 3")
+    site.answer("/guide/p1", Answer(status=503))
+    refresh(library)
+    assert len(files_of(library)) == 3
 
 
 def test_pages_behind_one_that_fails_are_kept_and_asked_for(
