@@ -12,7 +12,7 @@ left to fusing.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
 def read_case(index: Index, query: Query, cosines: Mapping[int, float]) -> Case | None:
     pool = find_pool(index, query.text, cosines)
-    chunks = make_candidates(pool, list(pool.chunks), is_hybrid=True)
+    chunks = make_candidates(pool, list(pool.chunks))
     if not chunks:
         return None
     best = max(chunk.score for chunk in chunks) or 1.0
@@ -96,13 +96,20 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def measure(cases: Sequence[Case | None], weights: np.ndarray) -> str:
+def find_ranks(cases: Sequence[Case | None], score: Callable[[Case], np.ndarray]) -> np.ndarray:
+    """Return the rank of the first answer of each question, 99 where none is among ten."""
     ranks = []
-    for case in filter(None, cases):
-        order = [int(at) for at in np.argsort(-(case.features @ weights), kind="stable")]
-        first = spread(order, case.paths.__getitem__, per_group=PER_FILE, limit=10)
-        ranks += [next((n for n, at in enumerate(first, 1) if case.answers[at]), 99)]
-    return " / ".join(f"{100 * sum(r <= k for r in ranks) / len(cases):.1f}" for k in (1, 5))
+    for case in cases:
+        order = [int(at) for at in np.argsort(-score(case), kind="stable")] if case else []
+        paths = case.paths if case else ()
+        first = spread(order, paths.__getitem__, per_group=PER_FILE, limit=10)
+        ranks.append(next((n for n, at in enumerate(first, 1) if case and case.answers[at]), 99))
+    return np.array(ranks)
+
+
+def measure(cases: Sequence[Case | None], weights: np.ndarray) -> str:
+    ranks = find_ranks(cases, lambda case: case.features @ weights)
+    return " / ".join(f"{100 * (ranks <= k).mean():.1f}" for k in (1, 5))
 
 
 def main() -> None:

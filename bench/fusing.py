@@ -16,13 +16,13 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from fit_reranking import IMPORTANCE, Case, read_case
+from fit_reranking import IMPORTANCE, Case, find_ranks, read_case
 from known_items import CACHE, build_set
 from retrieval import MODEL, load_embedder
 
 from llm_kb.references.index import open_index
-from llm_kb.references.pools import PER_FILE, POOL
-from llm_kb.references.ranking import LEGS_K, spread
+from llm_kb.references.pools import POOL
+from llm_kb.references.ranking import LEGS_K
 from llm_kb.references.reranking import LEAST, WEIGHTS
 from llm_kb.references.vectors import rank_by_vector, update_vectors
 
@@ -77,15 +77,7 @@ def fuse_ranks(case: Case) -> np.ndarray:
 
 def measure(cases: Sequence[Case | None], score: Score) -> np.ndarray:
     """Return hit@1, hit@5, hit@10 and MRR@10, in percent."""
-    ranks = []
-    for case in cases:
-        if case is None:
-            ranks.append(99)
-            continue
-        order = [int(at) for at in np.argsort(-score(case), kind="stable")]
-        first = spread(order, case.paths.__getitem__, per_group=PER_FILE, limit=10)
-        ranks.append(next((n for n, at in enumerate(first, 1) if case.answers[at]), 99))
-    found = np.array(ranks)
+    found = find_ranks(cases, score)
     reciprocal = np.where(found <= 10, 1 / found, 0)
     return 100 * np.array([*((found <= k).mean() for k in (1, 5, 10)), reciprocal.mean()])
 

@@ -37,8 +37,9 @@ from unittest.mock import patch
 from known_items import CACHE, Query, build_set, fetch
 
 from llm_kb.references.chunking_syntax import find_parser
-from llm_kb.references.index import discard_index, index_path, open_index
+from llm_kb.references.index import index_path, open_index
 from llm_kb.references.index_files import walk_files
+from llm_kb.references.packed_vectors import discard_index
 from llm_kb.references.query import STOP_WORDS, parse_question
 from llm_kb.references.search import find_pool, rank_hits
 

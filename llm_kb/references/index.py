@@ -108,14 +108,9 @@ def with_index(directory: Path, work: Callable[[Index, IndexReport], Result]) ->
         with open_index(directory) as index:
             return work(index, index.update())
     except DamageError:
-        discard_index(directory)
+        discard(index_path(directory))
     with open_index(directory) as index:
         return work(index, index.update())
-
-
-def discard_index(directory: Path) -> None:
-    """Delete the index of a topic's directory, as when the topic is deleted."""
-    discard(index_path(directory))
 
 
 class Index:

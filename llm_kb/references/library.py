@@ -22,10 +22,10 @@ from llm_kb.references.errors import (
     TopicExistsError,
 )
 from llm_kb.references.fetch_git import Repositories
-from llm_kb.references.index import discard_index, index_path, open_index, update_index
+from llm_kb.references.index import open_index, update_index
 from llm_kb.references.index_database import IndexUnusableError
 from llm_kb.references.outcomes import SILENT, Created, Progress, Refreshed
-from llm_kb.references.packed_vectors import discard_packed
+from llm_kb.references.packed_vectors import discard_index
 from llm_kb.references.pending import PendingPlans
 from llm_kb.references.plan import Plan, TopicRequest
 from llm_kb.references.planning import make_plan
@@ -180,7 +180,6 @@ class Library:
             self.store.require(topic_id)
             self.store.delete(topic_id)
             discard_index(self.store.directory(topic_id))
-            discard_packed(index_path(self.store.directory(topic_id)))
 
     def _carry_out(self, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
         request = plan.request

@@ -21,8 +21,8 @@ from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
-from llm_kb.references.index import Index
-from llm_kb.references.index_database import IndexUnusableError, translated
+from llm_kb.references.index import Index, index_path
+from llm_kb.references.index_database import IndexUnusableError, discard, translated
 
 _MAGIC = b"llm-kb vectors 2"
 _HEADER = Struct("<16s16s16sqqqq")
@@ -111,6 +111,13 @@ def _map(path: Path, model: str, state: tuple[bytes, int] | None = None) -> Pack
         return None
     is_whole = min(rows, dimensions) >= 0 and packed.size == len(data)
     return packed if is_whole and packed.checksum == checksum else None
+
+
+def discard_index(directory: Path) -> None:
+    """Delete the index of a topic's directory and what was made of it, as when the topic goes."""
+    database = index_path(directory)
+    discard(database)
+    discard_packed(database)
 
 
 def discard_packed(database: Path) -> None:

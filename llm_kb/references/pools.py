@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
@@ -76,21 +76,22 @@ def join_pools(pools: Sequence[Pool]) -> Pool:
 
 def rank_pool(pool: Pool, limit: int) -> list[Key]:
     """Return the best chunks, best first, spread over their files."""
-    ranked = _rank(pool, list(pool.chunks), is_hybrid=True)
+    ranked = _rank(pool, list(pool.chunks))
     if pool.cosines and len(pool.words) <= LOOK_UP:
         by_words = nlargest(POOL, pool.scores, key=pool.scores.__getitem__)
-        ranked = list(dict.fromkeys([*_rank(pool, by_words, is_hybrid=False)[:1], *ranked]))
+        first = _rank(replace(pool, cosines={}), by_words)[:1]
+        ranked = list(dict.fromkeys([*first, *ranked]))
     return spread(
         ranked, lambda key: (key[0], pool.chunks[key].path), per_group=PER_FILE, limit=limit
     )
 
 
-def make_candidates(pool: Pool, keys: Sequence[Key], *, is_hybrid: bool) -> list[Candidate]:
-    """Return what some chunks are ranked by; their ranks in the dense leg only if asked for.
+def make_candidates(pool: Pool, keys: Sequence[Key]) -> list[Candidate]:
+    """Return what some chunks of a pool are ranked by.
 
     Where there are several topics, a path begins with its topic.
     """
-    nearest = sorted(pool.cosines, key=lambda key: -pool.cosines[key]) if is_hybrid else []
+    nearest = sorted(pool.cosines, key=lambda key: -pool.cosines[key])
     ranks = {key: rank for rank, key in enumerate(nearest, 1)}
     has_several = len({topic for topic, _ in pool.chunks}) > 1
     return [
@@ -108,9 +109,9 @@ def make_candidates(pool: Pool, keys: Sequence[Key], *, is_hybrid: bool) -> list
     ]
 
 
-def _rank(pool: Pool, keys: Sequence[Key], *, is_hybrid: bool) -> list[Key]:
+def _rank(pool: Pool, keys: Sequence[Key]) -> list[Key]:
     """Return chunks of a pool, best first."""
-    candidates = make_candidates(pool, keys, is_hybrid=is_hybrid)
+    candidates = make_candidates(pool, keys)
     scores = rerank(candidates, pool.words, pool.frequencies, pool.total)
     ranked = sorted(zip(scores, keys, strict=True), key=lambda pair: -pair[0])
     return [key for _, key in ranked]

@@ -241,14 +241,11 @@ class Store:
         if any(map(os.path.lexists, self._places(topic_id))):
             return
         # Imported where there is something to delete: sqlite3 takes its time.
-        from llm_kb.references.index import discard_index, index_path  # noqa: PLC0415
-        from llm_kb.references.packed_vectors import discard_packed  # noqa: PLC0415
+        from llm_kb.references.packed_vectors import discard_index  # noqa: PLC0415
 
         with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
             if not any(map(os.path.lexists, self._places(topic_id))):
-                directory = self.root / topic_id
-                discard_index(directory)
-                discard_packed(index_path(directory))
+                discard_index(self.root / topic_id)
 
     def _recover(self, topic_id: str) -> None:
         """Finish or undo a swap that was cut short, and drop what was in the making."""

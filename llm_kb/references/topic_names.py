@@ -53,6 +53,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return f"{word[:-3]}y"
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 

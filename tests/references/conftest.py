@@ -58,3 +58,13 @@ def remote(tmp_path: Path) -> Remote:
 def library(tmp_path: Path, clock: Clock) -> Library:
     """An empty library of a user who trusts this machine."""
     return Library(root=tmp_path / "references", settings=LOCAL, clock=clock)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A directory of this machine, with three files."""
+    notes = tmp_path / "notes"
+    for name in ("a.md", "b/c.md", "b/d.md"):
+        (notes / name).parent.mkdir(parents=True, exist_ok=True)
+        (notes / name).write_text(name)
+    return notes

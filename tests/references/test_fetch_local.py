@@ -16,16 +16,6 @@ from tests.references.sites import Site
 from tests.references.unreadable import unreadable
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    """A directory with three files."""
-    notes = tmp_path / "notes"
-    for name in ("a.md", "b/c.md", "b/d.md"):
-        (notes / name).parent.mkdir(parents=True, exist_ok=True)
-        (notes / name).write_text(name)
-    return notes
-
-
 def test_what_is_left_out_is_counted(notes: Path) -> None:
     (notes / "link").symlink_to("/etc/passwd")
     (notes / "linked").symlink_to("b")

@@ -19,13 +19,13 @@ from llm_kb.references import index_database, index_files, store
 from llm_kb.references.index import (
     Index,
     IndexReport,
-    discard_index,
     index_path,
     open_index,
     update_index,
 )
 from llm_kb.references.index_database import IndexUnusableError, TopicGoneError, connect
 from llm_kb.references.index_documents import DocumentTable, prepare
+from llm_kb.references.packed_vectors import discard_index
 from llm_kb.references.search import search
 
 OLD = time.time_ns() - 10**12

@@ -460,16 +460,6 @@ def test_a_list_of_pages_that_fails_drops_none_of_them(library: Library, site: S
     assert len(files_of(library)) == 3
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    """A directory of this machine, with three files."""
-    notes = tmp_path / "notes"
-    for name in ("a.md", "b/c.md", "b/d.md"):
-        (notes / name).parent.mkdir(parents=True, exist_ok=True)
-        (notes / name).write_text(name)
-    return notes
-
-
 def test_a_directory_that_is_empty_now_keeps_its_files(
     library: Library, site: Site, notes: Path
 ) -> None:

@@ -48,6 +48,7 @@ TOPICS = [
         ),
         pytest.param("docs", ["Django docs"], id="a kind alone"),
         pytest.param("widget 0.6", ["Widgets 0.6"], id="singular and version"),
+        pytest.param("dioxus libraries", ["Dioxus - Rust UI Framework"], id="plural of a kind"),
         pytest.param("widgets 0.7", [], id="another version"),
         pytest.param("c++", ["C++ (cppreference)"], id="symbols"),
         pytest.param("C#", [], id="other symbols"),
