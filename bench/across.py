@@ -18,10 +18,10 @@ from itertools import chain, zip_longest
 from known_items import CACHE, SETS, Query, build_set
 from retrieval import MODEL, load_embedder
 
-from llm_kb.references.index import open_index
-from llm_kb.references.pools import POOL, Pool, join_pools
-from llm_kb.references.search import Hit, find_pool, rank_hits
-from llm_kb.references.vectors import rank_by_vector, update_vectors
+from llm_kb.search.index.index import open_index
+from llm_kb.search.index.vectors import rank_by_vector, update_vectors
+from llm_kb.search.pools import POOL, Pool, join_pools
+from llm_kb.search.search import Hit, find_pool, rank_hits
 
 Search = Callable[[Query, dict[str, Pool]], Sequence[Hit]]
 

@@ -28,13 +28,12 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.filtering import filter_by_file
-from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF
+from llm_kb.capture.git.notes import EMPTY_TREES, KNOWLEDGE_REF
+from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.store import add_to_store, read_store
 from llm_kb.capture.store_format import dump_store, parse_store
-from llm_kb.commands.knowledge import list_
-from llm_kb.git import run_git
-from llm_kb.git_readers import ObjectReader
+from llm_kb.commands.knowledge.group import list_
+from llm_kb.git import ObjectReader, run_git
 
 ROUNDS = 40
 ENTRIES = 5000

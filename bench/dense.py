@@ -27,8 +27,8 @@ from pathlib import Path
 import llm
 import sqlite_utils
 
-from llm_kb.references.index import open_index
-from llm_kb.references.vectors import update_vectors
+from llm_kb.search.index.index import open_index
+from llm_kb.search.index.vectors import update_vectors
 
 LLM = """
 import json, sys, llm, sqlite_utils

@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from known_items import CACHE, Query, build_set
 
-from llm_kb.references.index import Index, open_index
-from llm_kb.references.pools import PER_FILE, POOL, make_candidates
-from llm_kb.references.ranking import spread
-from llm_kb.references.reranking import LEAST, WEIGHTS, Features, find_features
-from llm_kb.references.search import find_pool
+from llm_kb.search.index.index import Index, open_index
+from llm_kb.search.pools import PER_FILE, POOL, make_candidates
+from llm_kb.search.reranking import LEAST, WEIGHTS, Features, find_features, spread
+from llm_kb.search.search import find_pool
 
 IMPORTANCE = {"headings-tune": 2.0, "links-tune": 1.0, "code-tune": 1.0}
 STEPS = 400

@@ -20,11 +20,10 @@ from fit_reranking import IMPORTANCE, Case, find_ranks, read_case
 from known_items import CACHE, build_set
 from retrieval import MODEL, load_embedder
 
-from llm_kb.references.index import open_index
-from llm_kb.references.pools import POOL
-from llm_kb.references.ranking import LEGS_K
-from llm_kb.references.reranking import LEAST, WEIGHTS
-from llm_kb.references.vectors import rank_by_vector, update_vectors
+from llm_kb.search.index.index import open_index
+from llm_kb.search.index.vectors import rank_by_vector, update_vectors
+from llm_kb.search.pools import POOL
+from llm_kb.search.reranking import LEAST, LEGS_K, WEIGHTS
 
 SCORE = (1.0, 0.7, 0.5, 0.4)
 DENSE = (0.2, 0.35, 0.5, 0.7)

@@ -36,12 +36,12 @@ from unittest.mock import patch
 
 from known_items import CACHE, Query, build_set, fetch
 
-from llm_kb.references.chunking_syntax import find_parser
-from llm_kb.references.index import index_path, open_index
-from llm_kb.references.index_files import walk_files
-from llm_kb.references.packed_vectors import discard_index
-from llm_kb.references.query import STOP_WORDS, parse_question
-from llm_kb.references.search import find_pool, rank_hits
+from llm_kb.search.chunking.outline_syntax import find_parser
+from llm_kb.search.index.files import walk_files
+from llm_kb.search.index.index import index_path, open_index
+from llm_kb.search.index.packed_vectors import discard_index
+from llm_kb.search.query import STOP_WORDS, parse_question
+from llm_kb.search.search import find_pool, rank_hits
 
 FILLER = ["sqlalchemy==2.1.9", "celery==5.7.0", "scrapy==2.19.0"]
 TEXTS = (".py", ".rst", ".md", ".txt", ".c", ".h", ".js", ".toml", ".cfg", ".html", ".css")
@@ -207,7 +207,7 @@ def collect(target: list[Any], work: Callable[..., list[Any]], *arguments: objec
 
 def measure_memory(tree: Path, question: str) -> None:
     code = (
-        "import sys; from pathlib import Path; from llm_kb.references.search import search;"
+        "import sys; from pathlib import Path; from llm_kb.search.search import search;"
         "search([Path(sys.argv[1])], sys.argv[2]);"
         # Not `getrusage`, whose peak is at least that of the process that started this one.
         "print(Path('/proc/self/status').read_text())"

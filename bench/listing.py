@@ -17,8 +17,8 @@ from pathlib import Path
 import llm.cli
 from click.testing import CliRunner
 
-from llm_kb.directory import DirectoryCatalog
-from llm_kb.topics import Topic
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.subjects.topics import Topic
 
 FILES = 10_000
 ROUNDS = 9

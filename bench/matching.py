@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 
-from llm_kb.patterns import LONGEST_GLOB, compile_any, parse_pattern
+from llm_kb.subjects.patterns import LONGEST_GLOB, compile_any, parse_pattern
 
 ROUNDS = 9
 WORDS = (

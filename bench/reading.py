@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from llm_kb.directory import DirectoryCatalog
-from llm_kb.presentation import SNIFFED_BYTES, Presented, present
-from llm_kb.searching import SEARCHED_BYTES
-from llm_kb.topics import Topic
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.rendering.presentation import SNIFFED_BYTES, Presented, present
+from llm_kb.subjects.topics import Topic
+from llm_kb.upkeep.content_search import SEARCHED_BYTES
 
 FILES = 10_000
 ROUNDS = 7

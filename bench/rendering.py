@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from llm_kb.presentation import present
-from llm_kb.section import PreloadedTopic, render_section
-from llm_kb.topics import Content, Subject, Topic, slugify
+from llm_kb.rendering.presentation import present
+from llm_kb.rendering.section import PreloadedTopic, render_section
+from llm_kb.subjects.topics import Content, Subject, Topic, slugify
 
 SUBJECTS = 10_000
 ROUNDS = 15

@@ -30,11 +30,11 @@ from typing import Any
 
 from known_items import CACHE, SETS, Query, build_set
 
-from llm_kb.references.index import Index, open_index
-from llm_kb.references.pools import POOL
-from llm_kb.references.query import STOP_WORDS
-from llm_kb.references.search import Embedder, find_pool, rank_hits
-from llm_kb.references.vectors import rank_by_vector, update_vectors
+from llm_kb.search.index.index import Index, open_index
+from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
+from llm_kb.search.pools import POOL
+from llm_kb.search.query import STOP_WORDS
+from llm_kb.search.search import find_pool, rank_hits
 
 Place = tuple[str, int, int]
 Ranker = Callable[[str], Sequence[Place]]

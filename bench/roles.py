@@ -15,10 +15,10 @@ from unittest.mock import patch
 
 from known_items import CACHE, Query, build_set
 
-from llm_kb.references import roles
-from llm_kb.references.asking import LIMIT, SPARE
-from llm_kb.references.index import open_index
-from llm_kb.references.search import Hit, find_pool, rank_hits
+from llm_kb.references import ask as roles
+from llm_kb.references.ask import LIMIT, SPARE
+from llm_kb.search.index.index import open_index
+from llm_kb.search.search import Hit, find_pool, rank_hits
 
 TREES = {
     "tune": ("headings-small-tune", "code-small-tune"),

@@ -13,9 +13,8 @@ import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import distributions
 
-from llm_kb.references.topic_file import TopicFile, make_topic_id
-from llm_kb.references.topic_names import find_named
-from llm_kb.references.topic_search import search_topics
+from llm_kb.references.topic.topic_file import TopicFile, make_topic_id
+from llm_kb.references.topic.topic_search import find_named, search_topics
 
 Choose = Callable[[Sequence[TopicFile], str], Sequence[TopicFile]]
 

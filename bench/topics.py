@@ -14,7 +14,7 @@ from importlib.metadata import distributions
 
 from retrieval import load_embedder
 
-from llm_kb.references.asking import MOST_NEAR, NEAR, measure_cosine
+from llm_kb.references.ask import MOST_NEAR, NEAR, measure_cosine
 
 
 def main() -> None:

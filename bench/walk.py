@@ -22,10 +22,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from llm_kb.directory import DirectoryCatalog
-from llm_kb.naming import Subjects
-from llm_kb.patterns import parse_pattern
-from llm_kb.topics import Topic, Visibility, slugify
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.naming import Subjects
+from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.topics import Topic, Visibility, slugify
 
 ROUNDS = 9
 SUBTREES = 31

@@ -11,11 +11,11 @@ from pathlib import Path
 import llm
 
 from llm_kb import knowledge_base
-from llm_kb.assignments import split_knowledge
-from llm_kb.catalogs import SHIPPED, open_catalogs
-from llm_kb.config_files import load_config
+from llm_kb.config.fragments import split_knowledge
+from llm_kb.config.load import load_config
+from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
-from llm_kb.workspace import find_cwd
+from llm_kb.knowledge_base import SHIPPED, open_catalogs
 
 
 class KnowledgeBase(knowledge_base.KnowledgeBase):

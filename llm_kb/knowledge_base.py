@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
+from llm_kb.capture.catalog import repo_knowledge
 from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
-from llm_kb.learn_text import BYTES_A_CHARACTER, Answer, render_listing
-from llm_kb.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
-from llm_kb.presentation import Presented, present, present_unreadable, truncate
-from llm_kb.section import PreloadedTopic, render_section
-from llm_kb.selection import Selection, find_near, is_listed, join_selections, select
-from llm_kb.summaries import summarize
-from llm_kb.topics import Catalog, Config, Read, Subject, Topic
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.references.catalog import reference_catalogs
+from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, render_listing
+from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
+from llm_kb.rendering.presentation import Presented, present, present_unreadable, truncate
+from llm_kb.rendering.section import PreloadedTopic, render_section
+from llm_kb.rendering.summaries import summarize
+from llm_kb.subjects.selection import Selection, find_near, is_listed, join_selections, select
+from llm_kb.subjects.topics import Catalog, Config, Read, Subject, Topic
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""
@@ -254,3 +258,50 @@ class NoMatchesError(NoMatchError):
         super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)
         self.missing = tuple(missing)
         self.args = ("; ".join(str(error) for error in missing),)
+
+
+SHIPPED = Topic(
+    id="llm-kb",
+    title="Using llm-kb",
+    introduction="How to gather references and to capture what a repository teaches.",
+    root=Path(__file__).parent / "host" / "skills",
+)
+"""The subjects that come with the package, for models that gather or capture knowledge."""
+
+
+def open_catalogs(
+    config: Config, cwd: Path | None, user_dir: Path, *, shipped: Topic | None = None
+) -> list[tuple[Topic, Catalog]]:
+    """Pair every topic with its catalog, in the order of the menu.
+
+    Configured topics come first, as written; an id they use is theirs. `shipped`
+    comes last.
+    """
+    pairs: list[tuple[Topic, Catalog]] = [
+        (topic, DirectoryCatalog(topic)) for topic in config.topics
+    ]
+    captured = repo_knowledge(cwd) if cwd else None
+    if captured:
+        pairs.append(captured)
+    pairs += reference_catalogs(config, user_dir)
+    if shipped:
+        pairs.append((shipped, DirectoryCatalog(shipped)))
+    adjustments = {topic.id: topic for topic in config.adjustments}
+    first: dict[str, tuple[Topic, Catalog]] = {}
+    for topic, catalog in pairs:
+        first.setdefault(topic.id, (_adjust(topic, adjustments.get(topic.id)), catalog))
+    return list(first.values())
+
+
+def _adjust(topic: Topic, adjustment: Topic | None) -> Topic:
+    """Return a topic with what the configuration says of it, where it says something."""
+    if adjustment is None:
+        return topic
+    return replace(
+        topic,
+        title=adjustment.title or topic.title,
+        introduction=adjustment.introduction or topic.introduction,
+        description=adjustment.description or topic.description,
+        enable=adjustment.enable,
+        learned=adjustment.learned,
+    )

@@ -19,23 +19,23 @@ COMMANDS = {
     "add": "llm_kb.commands.add:add",
     "check": "llm_kb.commands.check:check",
     "config": "llm_kb.commands.config:config",
-    "disable": "llm_kb.commands.disable:disable",
-    "edit": "llm_kb.commands.edit:edit",
+    "disable": "llm_kb.commands.learned:disable",
+    "edit": "llm_kb.commands.new:edit",
     "init": "llm_kb.commands.init:init",
-    "knowledge": "llm_kb.commands.knowledge:knowledge",
+    "knowledge": "llm_kb.commands.knowledge.group:knowledge",
     "learn": "llm_kb.commands.learn:learn",
     "learned": "llm_kb.commands.learned:learned",
     "list": "llm_kb.commands.list_:list_",
     "mcp": "llm_kb.commands.mcp:mcp",
     "new": "llm_kb.commands.new:new",
-    "path": "llm_kb.commands.path:path",
+    "path": "llm_kb.commands.config:path",
     "prompt": "llm_kb.commands.prompt:prompt",
-    "references": "llm_kb.commands.references:references",
+    "references": "llm_kb.commands.references.group:references",
     "remove": "llm_kb.commands.remove:remove",
     "search": "llm_kb.commands.search:search",
     "show": "llm_kb.commands.show:show",
     "trust": "llm_kb.commands.trust:trust",
-    "untrust": "llm_kb.commands.untrust:untrust",
+    "untrust": "llm_kb.commands.trust:untrust",
 }
 """Every subcommand of `llm kb` and where it is defined."""
 
@@ -65,7 +65,7 @@ def register_commands(cli: click.Group) -> None:
 @hookimpl
 def register_tools(register: Callable[..., None]) -> None:
     """Offer `learn`, `References` and `emit_knowledge`, where there is use for them."""
-    from llm_kb.tools import make_tools
+    from llm_kb.host.tools import make_tools
 
     for tool in make_tools():
         register(tool)
@@ -85,14 +85,14 @@ def register_template_loaders(register: Callable[..., None]) -> None:
 
 def load_fragments(reference: str) -> Any:
     """Load kb:topic/pattern as fragments, one for each subject."""
-    from llm_kb.loaders import load_fragments
+    from llm_kb.host.loaders import load_fragments
 
     return load_fragments(reference)
 
 
 def load_template(reference: str) -> Any:
     """Load kb:topic as a template: the learn tool, and that topic's section."""
-    from llm_kb.loaders import load_template
+    from llm_kb.host.loaders import load_template
 
     return load_template(reference)
 
@@ -183,7 +183,7 @@ def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., A
     @wraps(callback)
     def run(*args: Any, **kwargs: Any) -> Any:
         # Imported here: only a prompt or chat that really runs pays for it.
-        from llm_kb.prompt_options import open_request
+        from llm_kb.host.prompt_options import open_request
 
         with open_request(
             command,

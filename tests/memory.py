@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
-from llm_kb.patterns import Pattern
-from llm_kb.topics import Content, Listing, Read, Subject, Topic, Visibility, slugify
+from llm_kb.subjects.patterns import Pattern
+from llm_kb.subjects.topics import Content, Listing, Read, Subject, Topic, Visibility, slugify
 
 
 class MemoryCatalog:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llm_kb.presentation import Presented, present
-from llm_kb.topics import Content, Subject, Topic, slugify
+from llm_kb.rendering.presentation import Presented, present
+from llm_kb.subjects.topics import Content, Subject, Topic, slugify
 
 PROJECT = Topic(
     id="project",

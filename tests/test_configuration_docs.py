@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config_keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker
-from llm_kb.config_layers import default_layer, parse_layer
-from llm_kb.toml_text import decode_toml
-from llm_kb.topics import Layer, Origin
+from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker
+from llm_kb.config.layers import default_layer, parse_layer
+from llm_kb.rendering.front_matter import decode_toml
+from llm_kb.subjects.topics import Layer, Origin
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
 

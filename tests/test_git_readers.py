@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git import GitError
-from llm_kb.git_readers import FieldReader, GitObject, ObjectReader, read_git
+from llm_kb.git import FieldReader, GitError, GitObject, ObjectReader, read_git
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.directory import DirectoryCatalog
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
+from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base import KnowledgeBase
-from llm_kb.topics import Catalog, Config, Topic
+from llm_kb.subjects.topics import Catalog, Config, Topic
 from tests.memory import MemoryCatalog, make_topic
 
 

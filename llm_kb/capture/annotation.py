@@ -5,11 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from difflib import get_close_matches
+from pathlib import Path
 
-from llm_kb.capture.emission import clean, parse_emission
-from llm_kb.capture.entries import Entry, describe
+from llm_kb.capture.emission import (
+    MAX_FIELD_CHARS,
+    add_entry,
+    clean,
+    parse_emission,
+    with_provenance,
+)
+from llm_kb.capture.entries import KINDS, STABILITIES, Entry, Kind, KnowledgeStore, describe
+from llm_kb.capture.entries import SCHEMA as STORE_SCHEMA
 from llm_kb.capture.errors import InvalidAnnotationError, InvalidEntryError
+from llm_kb.capture.git.notes import ANNOTATIONS_REF, commit_note, read_note
+from llm_kb.capture.git.repository import read_config
+from llm_kb.capture.store import Change, Snapshot, change_store
+from llm_kb.capture.store_format import dump_json
+from llm_kb.git import ObjectReader, run_git
 
 SCHEMA = "chronicle/v3"
 CATEGORIES = ("dead_end", "gotcha", "insight", "unfinished_thread")
@@ -223,3 +237,176 @@ def find_warnings(
     if len(files) > _MANY_FILES and not live.wisdom:
         warnings.append(f"{len(files)} files changed and nothing was learned; is there no wisdom?")
     return tuple(warnings)
+
+
+_LOG = ("log", "-1", "--no-show-signature")
+
+
+def annotate(directory: Path, live: LiveInput) -> LiveResult:
+    """Write an annotation on its commit and its entries to the store, all at once.
+
+    Raises UnknownCommitError, or DamagedStoreError when the entries could not be
+    added; then nothing is written.
+    """
+    author = read_config(directory, "chronicle.author", "user.name")
+    done: list[LiveResult] = []
+
+    def decide(snapshot: Snapshot) -> Change:
+        store, written = _add_all(snapshot, live)
+        with ObjectReader(directory) as reader:
+            note = read_note(reader, ANNOTATIONS_REF, snapshot.commit)
+        assert note is not None  # noqa: S101 - an object was named
+        now = datetime.now(timezone.utc).isoformat()
+        raw = annotation_json(live, commit=snapshot.commit, timestamp=now, author=author)
+        message = f"Annotate {snapshot.commit[:12]}"
+        new = commit_note(directory, note, dump_json(raw), message)
+        done.append(_report(directory, live, snapshot.commit, written, note.data is not None))
+        return Change(
+            store=store if written else None,
+            message=message,
+            moves=((ANNOTATIONS_REF, new, note.commit),),
+        )
+
+    change_store(directory, decide, live.commit)
+    return done[-1]
+
+
+def _add_all(snapshot: Snapshot, live: LiveInput) -> tuple[KnowledgeStore, int]:
+    store, written = snapshot.store, 0
+    for entry in live.knowledge:
+        addition = add_entry(store, with_provenance(entry, snapshot.commit))
+        store = addition.store
+        written += addition.is_new
+    return store, written
+
+
+def _report(
+    directory: Path, live: LiveInput, commit: str, written: int, overwrites: bool
+) -> LiveResult:
+    message = run_git(*_LOG, "--format=%B", commit, cwd=directory).decode(errors="replace")
+    changed = run_git(
+        "diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", commit, cwd=directory
+    )
+    files = [path.decode(errors="replace") for path in changed.split(b"\0") if path]
+    warnings = find_warnings(
+        live, commit=commit, message=message, files=files, overwrites=overwrites
+    )
+    return LiveResult(
+        commit=commit,
+        wisdom_written=len(live.wisdom),
+        knowledge_written=written,
+        knowledge_duplicates=len(live.knowledge) - written,
+        warnings=warnings,
+    )
+
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_DESCRIPTIONS = {
+    "id": "Unique in the store, and not used again after removal",
+    "scope": "Directory or file the rule holds for, or * for everything",
+    "rule": "The rule",
+    "stability": "How firm the rule is",
+    "module": "Directory of the module",
+    "owns": "What the module is responsible for",
+    "boundary": "What the module must not do",
+    "pattern": "What to avoid",
+    "instead": "What to do instead",
+    "decided_in": "Commit that decided it, or another reference",
+    "learned_from": "Commit that taught it, or another reference",
+}
+
+
+def _text(description: str, **more: object) -> dict[str, object]:
+    return {"type": "string", "description": description, **more}
+
+
+def _field(name: str, **more: object) -> dict[str, object]:
+    choice = {"enum": list(STABILITIES)} if name == "stability" else {}
+    return _text(_DESCRIPTIONS[name], **choice, **more)
+
+
+def _object(properties: dict[str, object], required: list[str]) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _closed(properties: dict[str, object], required: list[str]) -> dict[str, object]:
+    return {**_object(properties, required), "additionalProperties": False}
+
+
+def _stored(kind: Kind) -> dict[str, object]:
+    required = ["id", *kind.settable]
+    return _object({name: _field(name) for name in kind.order}, required)
+
+
+def _handed_over(kind: Kind) -> dict[str, object]:
+    fields = {name: _field(name, maxLength=MAX_FIELD_CHARS) for name in kind.required}
+    if "stability" in kind.settable:
+        fields["stability"] = _field("stability", default="provisional")
+    return _closed({"type": {"const": kind.name}, **fields}, ["type", *kind.required])
+
+
+_LINE = {"type": "integer", "minimum": 0, "maximum": MAX_LINE}
+
+_WISDOM = _closed(
+    {
+        "category": _text("What kind of lesson it is", enum=list(CATEGORIES)),
+        "content": _text("What was learned, not what the code does", minLength=1),
+        "file": _text("File it is about; without one, the whole repository"),
+        "lines": _closed({"start": _LINE, "end": _LINE}, ["start", "end"]),
+    },
+    ["category", "content"],
+)
+
+SCHEMAS: dict[str, dict[str, object]] = {
+    "live-input": {
+        "$schema": _DIALECT,
+        "title": "LiveInput",
+        **_closed(
+            {
+                "commit": _text("The commit, in any notation of git's", minLength=1),
+                "summary": _text("What the commit does and why so", minLength=1),
+                "wisdom": {"type": "array", "items": _WISDOM, "default": []},
+                "knowledge": {
+                    "type": "array",
+                    "items": {"oneOf": [_handed_over(kind) for kind in KINDS]},
+                    "default": [],
+                },
+            },
+            ["commit", "summary"],
+        ),
+    },
+    "knowledge": {
+        "$schema": _DIALECT,
+        "title": "KnowledgeStore",
+        **_object(
+            {
+                "schema": {"const": STORE_SCHEMA},
+                **{kind.key: {"type": "array", "items": _stored(kind)} for kind in KINDS},
+            },
+            ["schema"],
+        ),
+    },
+    "annotation": {
+        "$schema": _DIALECT,
+        "title": "Annotation",
+        **_object(
+            {
+                "schema": {"const": SCHEMA},
+                "commit": _text("Full id of the commit"),
+                "timestamp": _text("When it was written", format="date-time"),
+                "summary": _text("What the commit does and why so"),
+                "wisdom": {"type": "array", "items": _WISDOM},
+                "provenance": _object(
+                    {
+                        "source": _text("How it came about; this program writes live"),
+                        "author": _text("Who wrote it"),
+                    },
+                    ["source"],
+                ),
+            },
+            ["schema", "commit", "timestamp", "summary", "provenance"],
+        ),
+    },
+}
+"""By the names that `llm kb knowledge schema` takes."""

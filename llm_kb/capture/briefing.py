@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from llm_kb.plain_text import one_line
+from llm_kb.rendering.plain_text import one_line
 
 MAX_FILES = 200
 """Files of one commit that are shown; a commit of more is a move or an import."""

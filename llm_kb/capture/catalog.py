@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 from llm_kb.capture.entries import KINDS, KnowledgeStore
-from llm_kb.capture.notes import KNOWLEDGE_REF
+from llm_kb.capture.git.notes import KNOWLEDGE_REF
+from llm_kb.capture.git.repository import find_repository, has_ref
 from llm_kb.capture.rendering import SLUGS, render_kind
-from llm_kb.capture.repository import find_repository, has_ref
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError, UnreadableError
-from llm_kb.patterns import Pattern
-from llm_kb.topics import Catalog, Content, Listing, Read, Skipped, Subject, Topic, slugify
+from llm_kb.subjects.patterns import Pattern
+from llm_kb.subjects.topics import Catalog, Content, Listing, Read, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from llm_kb.capture.briefing import Briefing, Excerpt, FileChange, choose_files, render_briefing
 from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
-from llm_kb.git import GitError, run_git
-from llm_kb.git_readers import read_git
+from llm_kb.git import GitError, read_git, run_git
 
 MAX_MESSAGE_BYTES = 10_000
 MAX_DIFF_BYTES = 60_000

@@ -19,7 +19,7 @@ from llm_kb.capture.entries import (
 )
 from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
 from llm_kb.capture.likeness import find_duplicate, find_nearest, plain_place
-from llm_kb.plain_text import one_line, shorten
+from llm_kb.rendering.plain_text import one_line, shorten
 
 MAX_FIELD_CHARS = 2000
 """An entry is read by everyone who works here: a sentence or two, not a document."""

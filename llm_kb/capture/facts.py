@@ -10,12 +10,11 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
+from llm_kb.capture.git.trees import TREE, parse_tree
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
-from llm_kb.capture.listing import MAX_COMMITS, Facts
-from llm_kb.capture.tables import Anchor
-from llm_kb.capture.trees import TREE, parse_tree
-from llm_kb.git import GitError, run_git
-from llm_kb.git_readers import FieldReader, GitObject, ObjectReader
+from llm_kb.capture.rendering import MAX_COMMITS, Facts
+from llm_kb.capture.store_format import Anchor
+from llm_kb.git import FieldReader, GitError, GitObject, ObjectReader, run_git
 
 _COMMITTED = re.compile(rb"^committer .* ([0-9]{1,12}) [+-][0-9]{4}$", re.MULTILINE)
 _TIME = re.compile(rb"[0-9]{1,12}")

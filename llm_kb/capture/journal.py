@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from llm_kb.capture.repository import Repository
+from llm_kb.capture.git.repository import Repository
 from llm_kb.errors import KbError
 
 

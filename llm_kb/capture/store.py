@@ -20,7 +20,9 @@ from llm_kb.capture.errors import (
     NotARepositoryError,
     UnknownCommitError,
 )
-from llm_kb.capture.notes import (
+from llm_kb.capture.git.notes import (
+    ANNOTATIONS_REF,
+    CHRONICLE_TARGET,
     EMPTY_TREES,
     KNOWLEDGE_REF,
     Note,
@@ -30,10 +32,16 @@ from llm_kb.capture.notes import (
     move_refs,
     read_note,
 )
-from llm_kb.capture.repository import Repository, find_repository
-from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_tables
-from llm_kb.capture.tables import StoreTables, make_tables
-from llm_kb.git_readers import ObjectReader
+from llm_kb.capture.git.repository import Repository, find_repository
+from llm_kb.capture.rendering import render_count
+from llm_kb.capture.store_format import (
+    StoreFormatError,
+    StoreTables,
+    dump_store,
+    make_tables,
+    parse_tables,
+)
+from llm_kb.git import ObjectReader
 
 PATIENCE = 30.0
 """Seconds to go on trying while others change the store."""
@@ -234,3 +242,53 @@ def _queue_of_writers(common_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+OLDER_PLACES = (
+    (ANNOTATIONS_REF, CHRONICLE_TARGET),
+    (ANNOTATIONS_REF, None),
+    (KNOWLEDGE_REF, CHRONICLE_TARGET),
+)
+"""Where its releases keep the store, and where they may yet: beside the annotations, and
+on an id they take for the empty tree's. None stands for the empty tree itself."""
+
+
+def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return the stores that were found, each with the note it is in."""
+    require_repository(directory)
+    with ObjectReader(directory) as reader:
+        return read_older_stores(reader)
+
+
+def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return those stores of a reader's repository."""
+    notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
+    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
+
+
+def import_older(directory: Path) -> tuple[Addition, ...]:
+    """Add the entries of those stores to ours, and say what became of each.
+
+    An entry keeps its id where that is free, and everything else it holds.
+    """
+    entries = [e for _, store in load_older_stores(directory) for e in store.entries]
+    done: list[tuple[Addition, ...]] = []
+
+    def decide(snapshot: Snapshot) -> Change | None:
+        store, additions = snapshot.store, []
+        for entry in entries:
+            additions.append(_add(store, entry))
+            store = additions[-1].store
+        done.append(tuple(additions))
+        count = sum(addition.is_new for addition in additions)
+        said = render_count(count, "entry", "entries")
+        return Change(store=store, message=f"Import {said}") if count else None
+
+    change_store(directory, decide)
+    return done[-1]
+
+
+def _add(store: KnowledgeStore, entry: Entry) -> Addition:
+    is_free = all(other.id != entry.id for other in store.entries)
+    fields = {name: value for name, value in entry.fields.items() if name != "id"}
+    return add_entry(store, entry._replace(fields=fields), entry.id if is_free else None)

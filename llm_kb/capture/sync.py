@@ -12,12 +12,11 @@ from pathlib import Path
 
 from llm_kb.capture.entries import KnowledgeStore
 from llm_kb.capture.errors import BusyStoreError
+from llm_kb.capture.git.notes import KNOWLEDGE_REF, Note, commit_note, flatten_notes, read_note
 from llm_kb.capture.merging import Merge, merge
-from llm_kb.capture.notes import KNOWLEDGE_REF, Note, commit_note, flatten_notes, read_note
 from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
 from llm_kb.capture.store_format import dump_store
-from llm_kb.git import GitError, run_git
-from llm_kb.git_readers import ObjectReader
+from llm_kb.git import GitError, ObjectReader, run_git
 
 TRACKING_REFS = "refs/llm-kb"
 """Outside `refs/notes`, where a mirroring refspec would push or prune it."""

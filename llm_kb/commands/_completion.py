@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from llm_kb.topics import Catalog, Config, Topic
+    from llm_kb.subjects.topics import Catalog, Config, Topic
 
 Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -106,7 +106,7 @@ def complete_fragment(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the config fragments that have a name."""
-    from llm_kb.config_fragments import list_fragments  # noqa: PLC0415
+    from llm_kb.config.fragments import list_fragments  # noqa: PLC0415
 
     names = list_fragments(_load().config_load_paths)
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -119,9 +119,9 @@ def _load(fragments: tuple[str, ...] = ()) -> Config:
 
 
 def _open(ctx: click.Context) -> Iterator[tuple[Topic, Catalog]]:
-    from llm_kb.catalogs import open_catalogs  # noqa: PLC0415
     from llm_kb.commands._config import user_dir  # noqa: PLC0415
-    from llm_kb.workspace import find_cwd  # noqa: PLC0415
+    from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
+    from llm_kb.knowledge_base import open_catalogs  # noqa: PLC0415
 
     config = _load(tuple(ctx.params.get("kb_cfg") or ()))
     pairs = open_catalogs(config, find_cwd(), user_dir())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
 import llm
 
-from llm_kb.config_files import Layers, load_config, read_layers
-from llm_kb.plain_text import visible_text
-from llm_kb.topics import Config
-from llm_kb.trust_report import render_withheld
-from llm_kb.workspace import find_cwd
+from llm_kb.config.load import Layers, load_config, read_layers
+from llm_kb.config.trust_report import render_withheld
+from llm_kb.config.workspace import find_cwd
+from llm_kb.host.terminal import is_terminal
+from llm_kb.rendering.plain_text import visible_line, visible_text
+from llm_kb.subjects.topics import Config
 
 
 def user_dir() -> Path:
@@ -58,3 +60,14 @@ def say_withheld(config: Config) -> None:
 def say(text: str) -> None:
     """Talk to the person, on standard error; what could repaint a terminal stands as its code."""
     click.echo(visible_text(text), err=True)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal and abort on no; without a terminal require `-y`."""
+    if yes:
+        return
+    if not is_terminal(sys.stdin):
+        raise click.ClickException(
+            f"{visible_line(question)} There is no terminal to ask on: use -y to say yes"
+        )
+    click.confirm(visible_line(question), abort=True, err=True)

@@ -12,14 +12,13 @@ from typing import Any
 import click
 
 from llm_kb.commands._config import current_layers, require_cwd, say, user_dir
-from llm_kb.config_changes import Change
-from llm_kb.config_editing import edit_config
-from llm_kb.config_files import Layers, read_layer, user_speaker, workspace_speaker
-from llm_kb.config_keys import Speaker
-from llm_kb.config_layers import LayerConfig
+from llm_kb.config.changes import Change, edit_config
+from llm_kb.config.keys import Speaker
+from llm_kb.config.layers import LayerConfig
+from llm_kb.config.load import Layers, read_layer, user_speaker, workspace_speaker
+from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import ConfigError, UnknownTopicError
-from llm_kb.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
-from llm_kb.workspace import find_cwd, find_workspace, user_config_path
+from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 import click
 
 from llm_kb.errors import KbError
-from llm_kb.plain_text import visible_text
+from llm_kb.rendering.plain_text import visible_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,3 +51,14 @@ def _drop_unwritable() -> None:
 def _describe(error: OSError) -> str:
     what = error.strerror or str(error)
     return what if error.filename is None else f"{what}: {str(error.filename)!r}"
+
+
+class ListGroup(click.Group):
+    """Runs `list` without a subcommand, and where the first argument names none."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert the default subcommand where none is named, but not to complete one."""
+        known = {*self.commands, *ctx.help_option_names}
+        if not ctx.resilient_parsing and (not args or args[0] not in known):
+            args.insert(0, "list")
+        return super().parse_args(ctx, args)

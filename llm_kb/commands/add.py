@@ -10,10 +10,10 @@ import click
 from llm_kb.commands._config import say
 from llm_kb.commands._editing import edit_file, nearest_file
 from llm_kb.commands._errors import kb_errors
-from llm_kb.config_changes import define_topic
+from llm_kb.config.changes import define_topic
+from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import show_place
-from llm_kb.topics import Layout
-from llm_kb.workspace import find_cwd
+from llm_kb.subjects.topics import Layout
 
 
 @click.command()

@@ -13,18 +13,12 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say, show
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
+from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
-from llm_kb.findings import (
-    Finding,
-    has_errors,
-    render_findings,
-    render_summary,
-    sort_findings,
-)
-from llm_kb.inspection import Inspection, inspect_config_error, iter_subjects
-from llm_kb.terminal import is_terminal
-from llm_kb.topics import Subject
-from llm_kb.workspace import find_cwd
+from llm_kb.host.terminal import is_terminal
+from llm_kb.subjects.topics import Subject
+from llm_kb.upkeep.check import Inspection, inspect_config_error, iter_subjects
+from llm_kb.upkeep.rules import Finding, has_errors, render_findings, render_summary, sort_findings
 
 MANY = 500
 """Subjects that are checked before anyone wonders what is going on."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 
 import click
 
-from llm_kb.commands._config import current_config, say
+from llm_kb.commands._config import current_config, say, user_dir
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
-from llm_kb.config_report import list_values, render_values
+from llm_kb.config.report import list_values, render_values
+from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import show_place
 
 
@@ -37,3 +39,22 @@ def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> 
         click.echo(render_values(values, effective.workspace))
     for key in effective.withheld:
         say(f"llm-kb: {key} in {show_place(effective.workspace_file)} waits for 'llm kb trust'")
+
+
+@click.command()
+@click.option("--user", is_flag=True, help="The user's file, whether it exists or not")
+@kb_errors
+def path(user: bool) -> None:
+    """
+    Print the path of the configuration file in effect
+
+    This is the workspace's file, which the other commands edit. Without a workspace
+    it is the user's file.
+
+    \b
+        llm kb path
+        $EDITOR "$(llm kb path)"
+    """
+    file = None if user else find_workspace(find_cwd(), os.environ, user_dir=user_dir())
+    # As bytes: a name need not be text.
+    click.echo(os.fsencode(file.path if file else user_config_path(user_dir())))

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from llm_kb.atomic import create_file
 from llm_kb.commands._config import require_cwd, say, user_dir
 from llm_kb.commands._errors import kb_errors
+from llm_kb.config.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
 from llm_kb.errors import show_place
-from llm_kb.proposal_text import render_user, render_workspace
-from llm_kb.proposals import find_passed_over, propose_topics
-from llm_kb.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
+from llm_kb.files.atomic import create_file
+from llm_kb.upkeep.proposals import find_passed_over, propose_topics, render_user, render_workspace
 
 
 @click.command()

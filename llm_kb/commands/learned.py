@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 import click
 
 from llm_kb.commands._completion import complete_slug, complete_topic
+from llm_kb.commands._config import current_config, say, user_dir
+from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands._patterns import edit_patterns
+from llm_kb.config.changes import extend_patterns, reduce_patterns
+from llm_kb.config.workspace import find_cwd
+from llm_kb.errors import ConfigError, show_place
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.knowledge_base import SHIPPED, open_catalogs
+from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.selection import find_near, select
+from llm_kb.subjects.topics import Catalog
+from llm_kb.upkeep.check import disables_any
 
 
 @click.command()
@@ -28,3 +41,61 @@ def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
         llm kb learned project code-quality --remove
     """
     edit_patterns(topic, "learned", patterns, remove=remove)
+
+
+def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
+    """Add patterns to a list of a topic, or take them out. Raises KbError."""
+    wanted = [parse_pattern(pattern).text for pattern in patterns]
+    file = file_of_topic(topic)
+    decide = reduce_patterns if remove else extend_patterns
+    edit_file(file, lambda document: decide(document, topic, name, wanted))
+    key = f"kb.topic.{topic}.{name}"
+    now = file.layer.settings[key].value
+    held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"
+    say(f"{key} in {show_place(file.path)} now holds: {held}")
+    for pattern, near in [] if remove else _find_unmatched(topic, name, wanted):
+        hint = f"; did you mean: {', '.join(near)}" if near else ""
+        say(f"llm-kb: {pattern!r} matches nothing in topic {topic!r} yet{hint}")
+
+
+def _find_unmatched(
+    id_: str, name: str, patterns: Sequence[str]
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the patterns that name no subject of a topic, each with what is near it.
+
+    None for a topic that is not there, as references and captured knowledge need not be.
+    """
+    try:
+        catalogs = open_catalogs(current_config(), find_cwd(), user_dir(), shipped=SHIPPED)
+    except ConfigError:
+        return  # which was said when the file was edited
+    for topic, catalog in catalogs:
+        for pattern in patterns if topic.id == id_ else ():
+            if name == "disabled":
+                whole: Catalog = DirectoryCatalog(replace(topic, disabled=()))
+                is_matched = disables_any(topic, pattern)
+            else:
+                whole, is_matched = catalog, not select(catalog, [pattern]).missing
+            if not is_matched:
+                yield pattern, find_near(pattern, whole)
+
+
+@click.command()
+@click.argument("topic", shell_complete=complete_topic)
+@click.argument(
+    "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
+)
+@click.option("--remove", is_flag=True, help="Take the patterns out instead")
+@kb_errors
+def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
+    """
+    Exclude the subjects of TOPIC that match PATTERN
+
+    A disabled subject is never listed, loaded, suggested or found. --remove takes a
+    PATTERN back as it was written.
+
+    \b
+        llm kb disable project drafts 'old/**'
+        llm kb disable project drafts --remove
+    """
+    edit_patterns(topic, "disabled", patterns, remove=remove)

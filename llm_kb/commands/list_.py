@@ -11,9 +11,9 @@ from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._config import say, show
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
-from llm_kb.inventory import stock_topic, take_stock
-from llm_kb.stock_text import render_subjects, render_topic, render_tree
-from llm_kb.terminal import style
+from llm_kb.host.terminal import style
+from llm_kb.upkeep.subject_list import stock_topic, take_stock
+from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
 
 
 @click.command("list")

@@ -13,7 +13,7 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
-from llm_kb.terminal import is_terminal
+from llm_kb.host.terminal import is_terminal
 
 
 @click.command()
@@ -48,7 +48,7 @@ def mcp(directory: Path | None, knowledge: tuple[str, ...], kb_cfg: tuple[str, .
 def _import_server() -> ModuleType:
     """Import the server. Raises ClickException when the extra is missing."""
     try:
-        from llm_kb import mcp_server  # noqa: PLC0415 - an extra, and slow to import
+        from llm_kb.host import mcp_server  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("jsonschema", "mcp", "mcp_types"):
             raise

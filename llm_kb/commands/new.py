@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+from pathlib import Path
 
 import click
 
-from llm_kb.commands._completion import complete_topic_slash
-from llm_kb.commands._config import say
+from llm_kb.commands._completion import complete_topic_slash, complete_topic_slash_slug
+from llm_kb.commands._config import current_config, say
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands._subjects import find_topic, open_editor, split_name
-from llm_kb.directory import DirectoryCatalog
-from llm_kb.subject_files import SubjectExistsError, create_subject
-from llm_kb.terminal import has_terminal
+from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.host.terminal import has_terminal
+from llm_kb.subjects.selection import find_near
+from llm_kb.subjects.topics import Topic
+from llm_kb.upkeep.new_subject import SubjectExistsError, create_subject
 
 
 @click.command()
@@ -43,3 +48,84 @@ def new(name: str, no_edit: bool) -> None:
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if not no_edit and has_terminal():
         open_editor(path)
+
+
+class AmbiguousSlugError(KbError):
+    """A slug that several files share, where one is needed."""
+
+    def __init__(self, topic: str, slug: str, names: list[str]) -> None:
+        self.topic = topic
+        self.slug = slug
+        self.names = tuple(names)
+        shown = ", ".join(f"{topic}/{name}" for name in names)
+        super().__init__(f"{slug!r} of topic {topic!r} names several subjects: {shown}")
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Return topic and slug of `TOPIC/SLUG`."""
+    topic, slash, slug = name.partition("/")
+    if not (topic and slash and slug):
+        raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
+    return topic, slug
+
+
+def find_topic(name: str) -> Topic:
+    """Return the configured topic of this id. Raises UnknownTopicError."""
+    topics = {topic.id: topic for topic in current_config().topics}
+    if name not in topics:
+        raise UnknownTopicError(name, sorted(topics))
+    return topics[name]
+
+
+def find_file(topic: Topic, slug: str) -> Path:
+    """Return the file of one subject, a hidden one too.
+
+    Raises NoMatchError, AmbiguousSlugError.
+    """
+    catalog = DirectoryCatalog(topic)
+    subjects = catalog.find(slug)
+    if not subjects:
+        raise NoMatchError(topic.id, slug, find_near(slug, catalog))
+    if len(subjects) > 1:
+        raise AmbiguousSlugError(topic.id, slug, [subject.name for subject in subjects])
+    return topic.root / subjects[0].path
+
+
+def open_editor(path: Path) -> None:
+    """Open a file in $VISUAL, $EDITOR or what the system has, and wait for it."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and not has_terminal():
+        raise click.ClickException(
+            f"there is no terminal to edit on; the file is {show_place(path)}"
+        )
+    # Not `click.edit`: some of its versions pass the name through a shell.
+    try:
+        command = shlex.split(editor or ("notepad" if os.name == "nt" else "vi"))
+    except ValueError as error:
+        raise click.ClickException(f"$VISUAL or $EDITOR cannot be read: {editor!r}") from error
+    try:
+        code = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot run the editor {command[0]!r}: {error.strerror}"
+        ) from error
+    if code:
+        raise click.ClickException(f"the editor {command[0]!r} failed with exit code {code}")
+
+
+@click.command()
+@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
+@kb_errors
+def edit(name: str) -> None:
+    """
+    Open a subject in $VISUAL or $EDITOR
+
+    SLUG is exact, with or without its extension and dots, so that a hidden
+    subject can be edited as well.
+
+    \b
+        llm kb edit project/code-quality
+        llm kb edit project/internal-notes
+    """
+    topic_id, slug = split_name(name)
+    open_editor(find_file(find_topic(topic_id), slug))

@@ -10,7 +10,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say_withheld
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
-from llm_kb.costs import count_costs, render_costs
+from llm_kb.upkeep.costs import count_costs, render_costs
 
 
 @click.command()

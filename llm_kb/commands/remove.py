@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 
 from llm_kb.commands._completion import complete_topic
-from llm_kb.commands._config import say
-from llm_kb.commands._confirm import confirm
+from llm_kb.commands._config import confirm, say
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
-from llm_kb.config_changes import drop_topic
+from llm_kb.config.changes import drop_topic
 from llm_kb.errors import show_place
 
 

@@ -11,10 +11,9 @@ from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._config import say
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
-from llm_kb.content_search import EmptyQueryError, Query
-from llm_kb.plain_text import one_line, shorten, visible_line
-from llm_kb.searching import Hit, search_subjects
-from llm_kb.terminal import style
+from llm_kb.host.terminal import style
+from llm_kb.rendering.plain_text import one_line, shorten, visible_line
+from llm_kb.upkeep.content_search import EmptyQueryError, Hit, Query, search_subjects
 
 LONGEST_LINE = 160
 """Characters of a line that people are shown; JSON has all of it."""

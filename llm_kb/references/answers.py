@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from llm_kb.references.outcomes import Created, Refreshed
-from llm_kb.references.pending import PendingPlan
-from llm_kb.references.plan import plan_table
-from llm_kb.references.provenance import Provenance
-from llm_kb.references.recent import render_origin
-from llm_kb.references.search import Hit, SearchResult
-from llm_kb.references.sources import source_table
-from llm_kb.references.topic_file import TopicFile, format_time
-from llm_kb.references.topic_search import TopicHit
+from llm_kb.references.fetch.outcomes import Created, Refreshed
+from llm_kb.references.plan.pending import PendingPlan
+from llm_kb.references.plan.plan import plan_table
+from llm_kb.references.sources.records import source_table
+from llm_kb.references.topic.provenance import Provenance
+from llm_kb.references.topic.topic_file import TopicFile, format_time, render_origin
+from llm_kb.references.topic.topic_search import TopicHit
+from llm_kb.search.search import Hit, SearchResult
 
 
 def topic_entry(topic: TopicFile, now: datetime) -> dict[str, Any]:

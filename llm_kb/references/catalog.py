@@ -5,9 +5,34 @@ Only here, and not in what it opens, does a look at the disk come before the imp
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 
-from llm_kb.topics import Catalog, Config, References, Topic
+from llm_kb.errors import KbError
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.references.topic.provenance import FILE_NAME, FileRecord, Provenance
+from llm_kb.references.topic.store import TOPIC_FILE, Store
+from llm_kb.references.topic.topic_file import (
+    Status,
+    TopicFile,
+    make_snippet,
+    render_origin,
+    render_recent_topics,
+)
+from llm_kb.references.topic.topic_text import without_heading
+from llm_kb.subjects.patterns import Pattern
+from llm_kb.subjects.topics import (
+    Catalog,
+    Config,
+    Content,
+    Listing,
+    Read,
+    References,
+    Subject,
+    Topic,
+)
 
 DIRECTORY = Path("kb", "references")
 """Where topics are kept below the host's user directory."""
@@ -29,7 +54,7 @@ def reference_catalogs(config: Config, user_dir: Path) -> list[tuple[Topic, Cata
     root = references_root(config.references, user_dir)
     if not _is_directory(root):
         return []
-    from llm_kb.references.reading import read_catalogs  # noqa: PLC0415 - most users have none
+    # FIXME-EMPTY
 
     return read_catalogs(root)
 
@@ -39,7 +64,7 @@ def recent_references(config: Config, user_dir: Path) -> str | None:
     root = references_root(config.references, user_dir)
     if not _is_directory(root):
         return None
-    from llm_kb.references.reading import read_recent  # noqa: PLC0415 - as above
+    # FIXME-EMPTY
 
     return read_recent(root)
 
@@ -49,3 +74,97 @@ def _is_directory(path: Path) -> bool:
         return path.is_dir()
     except OSError:  # one above it that nobody may look into
         return False
+
+
+def read_catalogs(root: Path) -> list[tuple[Topic, Catalog]]:
+    """Pair every topic below a directory with its catalog; one that is broken is left out."""
+    store = Store(root)
+    pairs: list[tuple[Topic, Catalog]] = []
+    for described in _read_topics(store):
+        topic = reference_topic(described, store.directory(described.id))
+        pairs.append((topic, ReferenceCatalog(topic, described, store)))
+    return pairs
+
+
+def read_recent(root: Path) -> str | None:
+    """Return the prompt's list of recently fetched topics; None without any."""
+    topics = _read_topics(Store(root))
+    return render_recent_topics([t for t in topics if t.status is not Status.OBSOLETE])
+
+
+def reference_topic(described: TopicFile, directory: Path) -> Topic:
+    """Return the topic that a `topic.md` describes."""
+    return Topic(
+        id=described.id,
+        root=directory,
+        title=described.title,
+        introduction=make_snippet(described.body) or None,
+        description=without_heading(described.title, described.body) or None,
+        # Anchored: only ours, at the topic's root, and not what was fetched.
+        ignore=(f"/{TOPIC_FILE}", f"/{FILE_NAME}"),
+    )
+
+
+def _read_topics(store: Store) -> list[TopicFile]:
+    topics = []
+    for topic_id in store.ids():
+        try:
+            topics.append(store.read(topic_id))
+        except KbError:
+            continue  # `llm kb references list` says what is wrong with it
+    return topics
+
+
+class ReferenceCatalog:
+    """A directory of fetched files, each read with a line on where it came from."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        described: TopicFile,
+        store: Store,
+        clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+    ) -> None:
+        self._catalog: Catalog = DirectoryCatalog(topic)
+        self._described = described
+        self._store = store
+        self._clock = clock
+        self._provenance: Provenance | None = None
+
+    def list_subjects(self) -> Listing:
+        """Return every subject, hidden ones included, sorted by slug."""
+        return self._catalog.list_subjects()
+
+    def iter_listed(self) -> Iterator[Subject]:
+        """Yield the listed subjects in no order, as they are found."""
+        return self._catalog.iter_listed()
+
+    def match(self, pattern: Pattern) -> Sequence[Subject]:
+        """Return the listed subjects whose slug the pattern matches, sorted."""
+        return self._catalog.match(pattern)
+
+    def find(self, reference: str) -> Sequence[Subject]:
+        """Return the subjects a slug, with or without extension and dots, names."""
+        return self._catalog.find(reference)
+
+    def read(self, subject: Subject, limit: int | None = None) -> Content:
+        """Read a subject with its origin; raise UnreadableError like any catalog."""
+        return self._with_origin(subject, self._catalog.read(subject, limit))
+
+    @contextmanager
+    def reading(self) -> Iterator[Read]:
+        """Give what reads many subjects with their origins."""
+        with self._catalog.reading() as read:
+            yield lambda subject, limit=None: self._with_origin(subject, read(subject, limit))
+
+    def _with_origin(self, subject: Subject, content: Content) -> Content:
+        origin = render_origin(self._described, self._record(subject.path), self._clock())
+        return content._replace(origin=origin)
+
+    def _record(self, path: str) -> FileRecord | None:
+        if self._provenance is None:
+            try:
+                self._provenance = self._store.read_provenance(self._described.id)
+            except KbError:  # `verify` tells of it; the file can still be read
+                self._provenance = Provenance()
+        return self._provenance.files.get(path)

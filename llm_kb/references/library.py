@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
-from llm_kb.references.addresses import Resolver, system_resolver
 from llm_kb.references.catalog import references_root
 from llm_kb.references.errors import (
     DeniedError,
@@ -21,23 +20,23 @@ from llm_kb.references.errors import (
     PlanChangedError,
     TopicExistsError,
 )
-from llm_kb.references.fetch_git import Repositories
-from llm_kb.references.index import open_index, update_index
-from llm_kb.references.index_database import IndexUnusableError
-from llm_kb.references.outcomes import SILENT, Created, Progress, Refreshed
-from llm_kb.references.packed_vectors import discard_index
-from llm_kb.references.pending import PendingPlans
-from llm_kb.references.plan import Plan, TopicRequest
-from llm_kb.references.planning import make_plan
-from llm_kb.references.provenance import Differences, compare
-from llm_kb.references.publishing import ApproveGrowth, Publisher
-from llm_kb.references.remotes import Remotes, git_policy
-from llm_kb.references.search import Embedder
-from llm_kb.references.store import Store
-from llm_kb.references.topic_file import TopicFile, format_time
-from llm_kb.references.topic_text import change_topic_file, with_heading
-from llm_kb.references.vectors import EmbeddingError, update_vectors
-from llm_kb.topics import Config, References
+from llm_kb.references.fetch.outcomes import SILENT, Created, Progress, Refreshed
+from llm_kb.references.fetch.publish import ApproveGrowth, Publisher
+from llm_kb.references.plan.make import make_plan
+from llm_kb.references.plan.pending import PendingPlans
+from llm_kb.references.plan.plan import Plan, TopicRequest
+from llm_kb.references.plan.remotes import Remotes, git_policy
+from llm_kb.references.sources.addresses import Resolver, system_resolver
+from llm_kb.references.sources.git import Repositories
+from llm_kb.references.topic.provenance import Differences, compare
+from llm_kb.references.topic.store import Store
+from llm_kb.references.topic.topic_file import TopicFile, format_time
+from llm_kb.references.topic.topic_text import change_topic_file, with_heading
+from llm_kb.search.index.database import IndexUnusableError
+from llm_kb.search.index.index import open_index, update_index
+from llm_kb.search.index.packed_vectors import discard_index
+from llm_kb.search.index.vectors import Embedder, EmbeddingError, update_vectors
+from llm_kb.subjects.topics import Config, References
 
 Approve = Callable[[Plan], bool]
 """Asks the operator about a plan; False denies it. It may raise to answer later."""

@@ -9,7 +9,7 @@ import click
 import llm
 
 from llm_kb.commands._errors import kb_errors
-from llm_kb.config_files import load_config
+from llm_kb.config.load import load_config
 
 
 @click.command()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.topics import slugify
+from llm_kb.subjects.topics import slugify
 from tests.conftest import RunLlm
 from tests.scripted import Script
 

@@ -11,8 +11,8 @@ from llm_kb.capture.catalog import repo_knowledge
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
 from llm_kb.errors import UnreadableError
-from llm_kb.patterns import parse_pattern
-from llm_kb.topics import Catalog, Content, Listing, Slug, Subject
+from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.topics import Catalog, Content, Listing, Slug, Subject
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo, make_repo
 
 

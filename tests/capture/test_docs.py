@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
-from llm_kb.capture.annotation import CATEGORIES, parse_live_input
+from llm_kb.capture.annotation import CATEGORIES, SCHEMAS, parse_live_input
 from llm_kb.capture.emission import EMIT_SCHEMA
 from llm_kb.capture.entries import KINDS, STABILITIES, Kind
-from llm_kb.capture.schemas import SCHEMAS
-from llm_kb.commands.knowledge import knowledge
+from llm_kb.commands.knowledge.group import knowledge
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8")

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.facts import gather_facts, open_log
-from llm_kb.capture.listing import Facts
-from llm_kb.capture.tables import Anchor
-from llm_kb.git import GitError
-from llm_kb.git_readers import ObjectReader
+from llm_kb.capture.rendering import Facts
+from llm_kb.capture.store_format import Anchor
+from llm_kb.git import GitError, ObjectReader
 from tests.capture.repositories import Repo, make_empty_repo
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, KnowledgeStore
-from llm_kb.capture.filtering import filter_by_file, scope_matches
-from llm_kb.capture.tables import make_tables
+from llm_kb.capture.likeness import filter_by_file, scope_matches
+from llm_kb.capture.store_format import make_tables
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION
-from llm_kb.capture.listing import MAX_COMMITS, Facts, render_age, render_tables
-from llm_kb.capture.tables import Anchor, make_table
-from llm_kb.plain_text import one_line
+from llm_kb.capture.rendering import MAX_COMMITS, Facts, render_age, render_tables
+from llm_kb.capture.store_format import Anchor, make_table
+from llm_kb.rendering.plain_text import one_line
 
 DAY = 86400
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.errors import IdentityError
-from llm_kb.capture.notes import (
+from llm_kb.capture.git.notes import (
     ANNOTATIONS_REF,
     EMPTY_TREES,
     KNOWLEDGE_REF,
@@ -21,8 +21,7 @@ from llm_kb.capture.notes import (
     move_refs,
     read_note,
 )
-from llm_kb.git import GitError
-from llm_kb.git_readers import ObjectReader
+from llm_kb.git import GitError, ObjectReader
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 

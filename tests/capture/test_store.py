@@ -25,7 +25,7 @@ from llm_kb.capture.errors import (
     UnknownCommitError,
     UnknownEntryError,
 )
-from llm_kb.capture.notes import DamagedNotesError
+from llm_kb.capture.git.notes import DamagedNotesError
 from llm_kb.capture.store import (
     Change,
     Snapshot,

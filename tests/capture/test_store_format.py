@@ -25,10 +25,10 @@ from llm_kb.capture.store_format import (
     dump_store,
     dump_tables,
     is_as_written,
+    make_tables,
     order_fields,
     parse_store,
 )
-from llm_kb.capture.tables import make_tables
 
 # As git-chronicle writes it: optional fields are absent, not null.
 CHRONICLE: dict[str, Any] = {

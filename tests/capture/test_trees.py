@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.capture.trees import BLOB, TREE, TreeEntry, format_tree, parse_tree
-from llm_kb.git_readers import ObjectReader
+from llm_kb.capture.git.trees import BLOB, TREE, TreeEntry, format_tree, parse_tree
+from llm_kb.git import ObjectReader
 from tests.capture.repositories import Repo
 
 

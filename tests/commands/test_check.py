@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.commands.check import MANY
-from llm_kb.findings import Rule
+from llm_kb.upkeep.rules import Rule
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.terminal import run_on_terminal

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config_files import load_config
-from llm_kb.proposals import Proposal, find_passed_over, propose_topics
-from llm_kb.topics import Config, Layout
+from llm_kb.config.load import load_config
+from llm_kb.subjects.topics import Config, Layout
+from llm_kb.upkeep.proposals import Proposal, find_passed_over, propose_topics
 from tests.conftest import RunLlm
 
 

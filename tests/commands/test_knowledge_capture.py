@@ -11,7 +11,7 @@ import pytest
 from llm.cli import logs_db_path
 
 from llm_kb.capture.briefing import SYSTEM_PROMPT
-from llm_kb.capture_agent import MAX_ENTRIES
+from llm_kb.host.capture_agent import MAX_ENTRIES
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.scripted import Script

@@ -16,7 +16,7 @@ from mcp.client import Client
 
 from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.mcp_server import answer
+from llm_kb.host.mcp_server import answer
 from tests.conftest import RunLlm
 
 CONFIG = """
@@ -203,8 +203,8 @@ def test_a_change_on_disk_is_seen_without_a_restart(workspace: Path) -> None:
 def test_without_the_extra_the_error_names_it(
     run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "llm_kb.mcp_server", raising=False)
-    monkeypatch.delattr("llm_kb.mcp_server", raising=False)
+    monkeypatch.delitem(sys.modules, "llm_kb.host.mcp_server", raising=False)
+    monkeypatch.delattr("llm_kb.host.mcp_server", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
     result = run_llm(["kb", "mcp"])

@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 import pytest
 
-from llm_kb.commands.references import references
-from llm_kb.references.file_names import page_name
+from llm_kb.commands.references.group import references
+from llm_kb.references.sources.file_names import page_name
 from tests.conftest import RunLlm, RunLlmProcess
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site

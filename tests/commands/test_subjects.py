@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.subject_files import BadSlugError, place_subject
-from llm_kb.topics import Layout
+from llm_kb.subjects.topics import Layout
+from llm_kb.upkeep.new_subject import BadSlugError, place_subject
 from tests.conftest import RunLlm
 from tests.terminal import run_on_terminal
 

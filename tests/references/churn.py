@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from llm_kb.references.library import Library
-from llm_kb.references.plan import TopicRequest
-from llm_kb.references.sources import LocalSource
-from llm_kb.topics import References
+from llm_kb.references.plan.plan import TopicRequest
+from llm_kb.references.sources.records import LocalSource
+from llm_kb.subjects.topics import References
 
 FILES = 25
 TOPIC = "topic-churn"

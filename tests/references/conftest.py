@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.library import Library
-from llm_kb.topics import References
+from llm_kb.subjects.topics import References
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 

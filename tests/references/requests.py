@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from llm_kb.references.library import Library
-from llm_kb.references.plan import TopicRequest
-from llm_kb.references.sources import Source
+from llm_kb.references.plan.plan import TopicRequest
+from llm_kb.references.sources.records import Source
 
 PAGE = "<title>Hooks</title><main><h1>Hooks</h1><p>Call them <b>first</b>.</p></main>"
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from llm_kb.references.crawl import find_pages
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.http import HttpPolicy
 from llm_kb.references.library import Library
-from llm_kb.references.sources import CrawlSource
+from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.sources.http import HttpPolicy
+from llm_kb.references.sources.records import CrawlSource
 from tests.references.requests import never, request
 from tests.references.sites import Answer, Site
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.references.errors import BlockedAddressError, FetchError
-from llm_kb.references.git_transport import GitPolicy, ask_server, run_offline
-from llm_kb.references.sources import GitSource
+from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
+from llm_kb.references.sources.records import GitSource
 from tests.references.remotes import Remote
 
 

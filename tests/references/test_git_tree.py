@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.references.git_tree import GitFile, select_files
-from llm_kb.references.sources import GitSource
+from llm_kb.references.sources.git import GitFile, select_files
+from llm_kb.references.sources.records import GitSource
 
 
 @pytest.mark.parametrize(

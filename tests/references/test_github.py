@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.library import Library
-from llm_kb.references.plan import TopicRequest
-from llm_kb.references.sources import GitSource
+from llm_kb.references.plan.plan import TopicRequest
+from llm_kb.references.sources.records import GitSource
 from tests.references.remotes import Remote
 
 

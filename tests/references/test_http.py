@@ -22,7 +22,7 @@ from llm_kb.references.errors import (
     PlanChangedError,
     TooLargeError,
 )
-from llm_kb.references.http import HttpPolicy, Response, request
+from llm_kb.references.sources.http import HttpPolicy, Response, request
 from tests.references.sites import Answer, Site, serve_site
 
 TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5, max_bytes=100_000)

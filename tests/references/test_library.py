@@ -18,11 +18,11 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
+from llm_kb.references.fetch.outcomes import Created, Progress
 from llm_kb.references.library import Library
-from llm_kb.references.outcomes import Created, Progress
-from llm_kb.references.plan import Plan
-from llm_kb.references.provenance import Differences
-from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, WebSource
+from llm_kb.references.plan.plan import Plan
+from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
+from llm_kb.references.topic.provenance import Differences
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes
 from tests.references.sites import Answer, Site

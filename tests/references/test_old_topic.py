@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.old_topic import OldTopic, asks_the_same, match_sources
-from llm_kb.references.provenance import FileRecord, Provenance
-from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Role, Source, WebSource
+from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same, match_sources
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    Role,
+    Source,
+    WebSource,
+)
+from llm_kb.references.topic.provenance import FileRecord, Provenance
 
 V1 = GitSource(url="https://e.org/x", ref="v1", commit="a" * 40)
 V2 = GitSource(url="https://e.org/x", ref="v2", paths=("docs/",))

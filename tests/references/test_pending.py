@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import UnknownPlanError
-from llm_kb.references.pending import PendingPlan, PendingPlans
-from llm_kb.references.plan import Plan, PlannedPage, PlannedSource
-from llm_kb.references.sources import GitSource, WebSource
+from llm_kb.references.plan.pending import PendingPlan, PendingPlans
+from llm_kb.references.plan.plan import Plan, PlannedSource
+from llm_kb.references.sources.records import GitSource, PlannedPage, WebSource
 from tests.references.requests import request
 
 GIT, WEB = GitSource(url="https://e.org/x", commit="1" * 40), WebSource(url="https://e.org/")

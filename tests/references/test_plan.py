@@ -8,11 +8,10 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from llm_kb.references.ask import find_role, infer_role, rank_by_role
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.file_names import is_safe_path, page_name, page_path, unused_name
-from llm_kb.references.plan import (
+from llm_kb.references.plan.plan import (
     Plan,
-    PlannedPage,
     PlannedSource,
     TopicRequest,
     format_size,
@@ -20,7 +19,16 @@ from llm_kb.references.plan import (
     parse_plan,
     plan_table,
 )
-from llm_kb.references.provenance import (
+from llm_kb.references.sources.file_names import is_safe_path, page_name, page_path, unused_name
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    PlannedPage,
+    Role,
+    WebSource,
+)
+from llm_kb.references.topic.provenance import (
     Differences,
     FileRecord,
     Provenance,
@@ -28,12 +36,14 @@ from llm_kb.references.provenance import (
     parse_provenance,
     render_provenance,
 )
-from llm_kb.references.recent import render_origin, render_recent_topics
-from llm_kb.references.roles import find_role, infer_role, rank_by_role
-from llm_kb.references.search import Hit
-from llm_kb.references.sources import CrawlSource, GitSource, LocalSource, Role, WebSource
-from llm_kb.references.topic_file import TopicFile
-from llm_kb.references.topic_search import make_snippet, search_topics
+from llm_kb.references.topic.topic_file import (
+    TopicFile,
+    make_snippet,
+    render_origin,
+    render_recent_topics,
+)
+from llm_kb.references.topic.topic_search import search_topics
+from llm_kb.search.search import Hit
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.provenance import (
+from llm_kb.references.sources.records import WebSource
+from llm_kb.references.topic.provenance import (
     Differences,
     FileRecord,
     Provenance,
@@ -18,7 +19,6 @@ from llm_kb.references.provenance import (
     parse_provenance,
     render_provenance,
 )
-from llm_kb.references.sources import WebSource
 
 RECORD: dict[str, Any] = {"source": 0, "url": "https://e.org/a", "hash": "sha256:1", "size": 3}
 

@@ -15,9 +15,9 @@ import pytest
 
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.library import Library
-from llm_kb.references.provenance import Differences
-from llm_kb.references.store import Store
-from llm_kb.topics import References
+from llm_kb.references.topic.provenance import Differences
+from llm_kb.references.topic.store import Store
+from llm_kb.subjects.topics import References
 from tests.references.churn import FILES, TOPIC, request, write_version
 
 Shut = Callable[[Path], None]

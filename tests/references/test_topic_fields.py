@@ -8,9 +8,9 @@ from datetime import date, datetime, time, timedelta, timezone
 import pytest
 
 from llm_kb.references.errors import SourceError, TopicFileError
-from llm_kb.references.sources import GitSource
-from llm_kb.references.topic_fields import Fields
-from llm_kb.references.topic_file import Status
+from llm_kb.references.sources.records import GitSource
+from llm_kb.references.topic.topic_file import Status
+from llm_kb.references.topic.topic_text import Fields
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 

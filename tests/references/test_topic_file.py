@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.provenance import FileRecord
-from llm_kb.references.recent import render_origin
-from llm_kb.references.topic_file import Status, TopicFile, check_title, format_time, make_topic_id
+from llm_kb.references.topic.provenance import FileRecord
+from llm_kb.references.topic.topic_file import (
+    Status,
+    TopicFile,
+    check_title,
+    format_time,
+    make_topic_id,
+    render_origin,
+)
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 

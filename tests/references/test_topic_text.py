@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import SourceError, TopicFileError
-from llm_kb.references.sources import GitSource, WebSource
-from llm_kb.references.topic_file import Status, TopicFile, format_time
-from llm_kb.references.topic_text import change_topic_file, parse_topic_file, render_topic_file
+from llm_kb.references.sources.records import GitSource, WebSource
+from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
+from llm_kb.references.topic.topic_text import (
+    change_topic_file,
+    parse_topic_file,
+    render_topic_file,
+)
 
 SEED = """\
 +++

@@ -1,0 +1,1 @@
+"""git plumbing for the store: notes, trees and the repository's refs."""

@@ -1,0 +1,211 @@
+"""Git notes: reading one, and replacing it without losing what others wrote meanwhile.
+
+`git notes add` overwrites whatever was written since it read. Here a note is read
+together with the commit of its ref, and a new commit takes the ref over only while
+the ref still is at that commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.capture.errors import IdentityError
+from llm_kb.capture.git.trees import BLOB, TREE, TreeEntry, format_tree, parse_tree
+from llm_kb.errors import KbError
+from llm_kb.git import GitError, GitObject, ObjectReader, run_git
+
+KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
+ANNOTATIONS_REF = "refs/notes/chronicle"
+
+EMPTY_TREES = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+"""The empty tree by the length of a repository's ids. git knows it in every repository,
+whether or not it is stored, so a note on it belongs to the repository as a whole."""
+
+CHRONICLE_TARGET = "4b825dc642cb6eb9a060e54bf899d15f13160d28"
+"""What git-chronicle takes for the empty tree: an id that no object has. git accepts a
+note on it all the same, until `git notes prune` drops it."""
+
+_MOST_TREES = 70_000  # more than two levels of 256 directories
+
+
+class DamagedNotesError(KbError):
+    """A ref or an object of git's that notes cannot be kept in."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name} holds no git notes that can be read; run `git fsck`")
+
+
+class RefMovedError(KbError):
+    """A ref that was no longer where it was read, or that another process held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a notes ref says of one object, at the commit the ref was read at."""
+
+    ref: str
+    target: str
+    commit: str | None
+    """None when the ref does not exist."""
+    data: bytes | None
+    """None when the object has no note."""
+    levels: tuple[tuple[TreeEntry, ...], ...] = ((),)
+    """The trees from the root down to the one that holds, or would hold, the note."""
+
+
+def empty_tree_of(id_: str) -> str:
+    """Return the empty tree's id in a repository whose ids look like this one."""
+    return EMPTY_TREES[len(id_)]
+
+
+def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note | None:
+    """Return the note of an object, of the empty tree unless one is named.
+
+    None when the ref does not exist and no object is named: the empty tree's id
+    depends on the repository's hash, which nothing else has told us.
+    """
+    commit = reader.read(ref)
+    if commit is None:
+        return Note(ref=ref, target=target, commit=None, data=None) if target else None
+    if commit.type != "commit":
+        raise DamagedNotesError(ref)
+    target = target or empty_tree_of(commit.id)
+    tree = _tree_of(commit)
+    levels: list[tuple[TreeEntry, ...]] = []
+    data: bytes | None = None
+    rest = target.encode()
+    while tree:
+        entries = _read_tree(reader, tree, len(commit.id) // 2)
+        levels.append(entries)
+        found = {entry.name: entry for entry in entries}
+        tree = ""
+        if rest in found and found[rest].mode != TREE:
+            blob = reader.read(found[rest].id.hex())
+            if blob is None:
+                # There is a note: taken for none, it would be overwritten.
+                raise DamagedNotesError(ref)
+            data = blob.data
+        elif rest[:2] in found and found[rest[:2]].mode == TREE:
+            tree, rest = found[rest[:2]].id.hex(), rest[2:]
+    if data is None and _is_fanned_out(levels[-1]):
+        levels.append(())
+    return Note(ref=ref, target=target, commit=commit.id, data=data, levels=tuple(levels))
+
+
+def flatten_notes(reader: ObjectReader, commit: str) -> dict[bytes, TreeEntry]:
+    """Return every note of a commit as it would stand in a tree that is not split."""
+    found = reader.read(commit)
+    if found is None or found.type != "commit":
+        raise DamagedNotesError(commit)
+    flat: dict[bytes, TreeEntry] = {}
+    trees, looked_at = [(b"", _tree_of(found))], 0
+    while trees:
+        prefix, tree = trees.pop()
+        looked_at += 1
+        if looked_at > _MOST_TREES:
+            # Trees can share subtrees, so that a few objects unfold without end.
+            raise DamagedNotesError(commit)
+        for entry in _read_tree(reader, tree, len(found.id) // 2):
+            name = prefix + entry.name
+            if entry.mode == TREE:
+                trees.append((name, entry.id.hex()))
+            else:
+                flat[name] = TreeEntry(mode=entry.mode, name=name, id=entry.id)
+    return flat
+
+
+def _tree_of(commit: GitObject) -> str:
+    tree = commit.data.split(b"\n", 1)[0].removeprefix(b"tree ").decode(errors="replace")
+    if len(tree) != len(commit.id):
+        raise DamagedNotesError(commit.id)
+    return tree
+
+
+def _read_tree(reader: ObjectReader, id_: str, width: int) -> tuple[TreeEntry, ...]:
+    tree = reader.read(id_)
+    if tree is None or tree.type != "tree":
+        raise DamagedNotesError(id_)
+    try:
+        return parse_tree(tree.data, width)
+    except ValueError as error:
+        raise DamagedNotesError(id_) from error
+
+
+def _is_fanned_out(entries: Sequence[TreeEntry]) -> bool:
+    # git splits large notes trees by the first two digits of the id.
+    return any(entry.mode == TREE and len(entry.name) == 2 for entry in entries)
+
+
+def commit_note(
+    directory: Path, note: Note, data: bytes, message: str, merged: Sequence[str] = ()
+) -> str:
+    """Write a commit in which the note holds `data`, and return its id.
+
+    Its parents are the commit the note was read at and those in `merged`. The ref
+    stays where it is.
+    """
+    blob = run_git("hash-object", "-w", "--stdin", cwd=directory, stdin=data).decode().strip()
+    tree = write_trees(directory, note, blob)
+    parents = [*([note.commit] if note.commit else []), *merged]
+    options = [option for parent in parents for option in ("-p", parent)]
+    try:
+        done = run_git("commit-tree", *options, "-m", message, tree, cwd=directory)
+    except GitError as error:
+        if "ident" in error.stderr or "tell me who you are" in error.stderr:
+            raise IdentityError from error
+        raise
+    return done.decode().strip()
+
+
+def write_trees(directory: Path, note: Note, blob: str) -> str:
+    """Write the note's trees with `blob` in its place and return the root's id.
+
+    Everything else in them stays, and so does the depth they are split to.
+    """
+    child = TreeEntry(
+        mode=BLOB, name=note.target[2 * (len(note.levels) - 1) :].encode(), id=bytes.fromhex(blob)
+    )
+    tree = ""
+    for depth in range(len(note.levels) - 1, -1, -1):
+        kept = [entry for entry in note.levels[depth] if entry.name != child.name]
+        raw = format_tree([*kept, child])
+        tree = (
+            run_git("hash-object", "-t", "tree", "-w", "--stdin", cwd=directory, stdin=raw)
+            .decode()
+            .strip()
+        )
+        if depth:
+            name = note.target[2 * (depth - 1) : 2 * depth].encode()
+            child = TreeEntry(mode=TREE, name=name, id=bytes.fromhex(tree))
+    return tree
+
+
+def move_refs(directory: Path, moves: Sequence[tuple[str, str, str | None]], reason: str) -> None:
+    """Move refs, given as (ref, new commit, commit it was read at), all of them or none.
+
+    Raises RefMovedError when one is no longer there, or is locked.
+    """
+    lines = []
+    for ref, new, old in moves:
+        lines.append(f"update {ref} {new} {old or '0' * len(new)}\n")
+    try:
+        run_git("update-ref", "-m", reason, "--stdin", cwd=directory, stdin="".join(lines).encode())
+    except GitError as error:
+        said = error.stderr
+        if any(
+            sign in said
+            for sign in (
+                "but expected",
+                "already exists",
+                "File exists",
+                "unable to resolve reference",
+            )
+        ):
+            raise RefMovedError(said.strip()) from error
+        raise

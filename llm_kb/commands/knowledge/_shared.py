@@ -1,0 +1,105 @@
+"""What the `llm kb knowledge` commands share: paths, ids and provenance as people type them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from llm_kb.capture.emission import clean
+from llm_kb.capture.entries import ANTI_PATTERN, Kind
+from llm_kb.capture.likeness import EVERYWHERE, dedup_key, without_stars
+from llm_kb.capture.store import load_store, read_older_stores, read_snapshot, require_repository
+from llm_kb.capture.store_format import StoreTables
+from llm_kb.config.workspace import find_cwd
+from llm_kb.errors import KbError
+from llm_kb.git import ObjectReader
+
+
+def find_here() -> Path:
+    """Return the current directory, or say that it was deleted."""
+    here = find_cwd()
+    if here is None:
+        raise click.ClickException("the current directory does not exist any more")
+    return here
+
+
+def find_place(typed: str) -> str:
+    """Return a path, given relative to the current directory, below the repository's root.
+
+    `*`, and the root itself, is everything.
+    """
+    here = find_here()
+    root = require_repository(here).root
+    path = without_stars(typed.strip())
+    if path == EVERYWHERE:
+        return path
+    place = os.path.relpath(here / path, root).replace(os.sep, "/")
+    if place == ".":
+        return EVERYWHERE
+    if place.split("/")[0] == "..":
+        raise click.UsageError(f"{typed!r} lies outside the repository, {str(root)!r}")
+    if set(path) & set("*?") and not os.path.lexists(here / path):
+        raise click.UsageError(
+            f"{typed!r} is a pattern; give a directory such as 'src/', a file, "
+            "or '*' for everything"
+        )
+    # `dir/` covers only what is beneath, so the slash is part of the place.
+    return place + "/" if path.endswith("/") else place
+
+
+def parse_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Accept an id that can be typed, listed and removed again."""
+    if value is not None and (not value or not value.isprintable() or len(value.split()) != 1):
+        raise click.BadParameter("an id is one word")
+    return value
+
+
+def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | None) -> str | None:
+    """Return what an entry comes from; a name of the current commit becomes its id."""
+    right, wrong, name, other = (
+        (learned_from, decided_in, "--learned-from", "--decided-in")
+        if kind is ANTI_PATTERN
+        else (decided_in, learned_from, "--decided-in", "--learned-from")
+    )
+    if wrong is not None:
+        raise click.UsageError(f"{other}: an entry of this type takes {name}")
+    if right is not None and right.startswith(("HEAD", "@")):
+        # It would name another commit tomorrow.
+        return read_snapshot(find_here(), right).commit
+    return None if right is None else clean(right)
+
+
+def remind_of_older(reader: ObjectReader, stored: StoreTables) -> None:
+    """Say on stderr what git-chronicle keeps elsewhere and this store lacks."""
+    try:
+        older = read_older_stores(reader)
+    except KbError as error:
+        click.echo(f"Warning: {error}", err=True)
+        return
+    known = {dedup_key(entry) for entry in stored.to_store().entries} if older else set()
+    for note, found in older:
+        count = len({dedup_key(entry) for entry in found.entries} - known)
+        if count:
+            click.echo(
+                f"git-chronicle keeps {count} more under {note.ref}; "
+                "`llm kb knowledge import` adds them",
+                err=True,
+            )
+
+
+def complete_id(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the ids of this repository's entries, with what they say as help."""
+    try:
+        entries = load_store(find_here()).entries
+    except (KbError, click.ClickException):
+        return []
+    return [
+        CompletionItem(entry.id, help=entry.rule)
+        for entry in entries
+        if entry.id.startswith(incomplete)
+    ]

@@ -1,0 +1,35 @@
+"""`llm kb knowledge annotate`: the live path."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import click
+
+from llm_kb.capture.annotation import annotate as write_annotation
+from llm_kb.capture.annotation import parse_live_input
+from llm_kb.capture.store_format import dump_json
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands.knowledge._shared import find_here
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), default="-")
+@kb_errors
+def annotate(file: BinaryIO) -> None:
+    """
+    Annotate a commit with what an agent learned while making it
+
+    Reads a LiveInput as JSON from FILE or standard input, writes a chronicle/v3
+    annotation on its commit and its knowledge to the store, and prints a
+    LiveResult. When anything in it is invalid, nothing at all is written.
+
+    \b
+        llm kb knowledge annotate <<'EOF'
+        {"commit": "HEAD", "summary": "Why it was done this way",
+         "wisdom": [{"category": "gotcha", "content": "…", "file": "src/x.py"}],
+         "knowledge": [{"type": "convention", "scope": "src/", "rule": "…"}]}
+        EOF
+    """
+    live = parse_live_input(file.read())
+    click.echo(dump_json(write_annotation(find_here(), live).to_json()), nl=False)

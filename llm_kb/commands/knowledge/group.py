@@ -1,0 +1,209 @@
+"""`llm kb knowledge`: list, add and remove what was captured in a repository."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from llm_kb.capture.annotation import SCHEMAS
+from llm_kb.capture.emission import parse_emission, render_short, with_provenance
+from llm_kb.capture.entries import CONVENTION, STABILITIES
+from llm_kb.capture.errors import InvalidEntryError
+from llm_kb.capture.facts import gather_facts, open_log
+from llm_kb.capture.likeness import filter_by_file
+from llm_kb.capture.rendering import render_tables
+from llm_kb.capture.store import (
+    KeptStore,
+    add_to_store,
+    read_store,
+    remove_from_store,
+    require_repository,
+)
+from llm_kb.capture.store_format import StoreTables, dump_json, dump_tables, is_as_written
+from llm_kb.commands._errors import ListGroup, kb_errors
+from llm_kb.commands.knowledge._shared import (
+    complete_id,
+    find_here,
+    find_place,
+    parse_id,
+    parse_provenance,
+    remind_of_older,
+)
+from llm_kb.commands.knowledge.annotate import annotate
+from llm_kb.commands.knowledge.capture import capture
+from llm_kb.commands.knowledge.sync import import_, pull, push
+from llm_kb.git import ObjectReader
+
+
+@click.group(cls=ListGroup)
+def knowledge() -> None:
+    """Keep what was learned about this repository in the repository"""
+
+
+@knowledge.command("list")
+@click.option("--scope", "file", metavar="FILE", help="Only what holds for this file or directory")
+@click.option("json_", "--json", is_flag=True, help="Output the store as it is kept, as JSON")
+@kb_errors
+def list_(file: str | None, json_: bool) -> None:
+    """
+    List conventions, module boundaries and anti-patterns
+
+    With each goes where it holds, the commit it comes from and its age, how many
+    commits touched that place since, and whether it still exists.
+
+    \b
+        llm kb knowledge list
+        llm kb knowledge list --scope src/git/ops.py
+        llm kb knowledge list --json
+    """
+    place = None if file is None else find_place(file)
+    here = find_here()
+    require_repository(here)
+    if json_:
+        _echo_json(here, place)
+    else:
+        _echo_text(here, place)
+
+
+def _echo_json(here: Path, place: str | None) -> None:
+    with ObjectReader(here) as reader:
+        kept = _read_kept(reader)
+    if place is None and kept.data is not None and is_as_written(kept.data):
+        click.echo(kept.data, nl=False)
+    else:
+        click.echo(dump_tables(_filter(kept.tables, place)), nl=False)
+
+
+def _echo_text(here: Path, place: str | None) -> None:
+    # The log is begun first: git goes through the history while the store is read.
+    with open_log(here) as log, ObjectReader(here) as reader:
+        stored = _filter(_read_kept(reader).tables, place)
+        facts = gather_facts(reader, log, stored.anchors)
+    text = render_tables(stored.tables, facts, int(time.time()))
+    # With `color` click does not search the text for control sequences, of which it has none.
+    click.echo(text or "No entries.", err=not text, color=True)
+
+
+def _read_kept(reader: ObjectReader) -> KeptStore:
+    kept = read_store(reader)
+    remind_of_older(reader, kept.tables)
+    return kept
+
+
+def _filter(stored: StoreTables, place: str | None) -> StoreTables:
+    return stored if place is None else filter_by_file(stored, place)
+
+
+@knowledge.command()
+@click.option(
+    "type_",
+    "--type",
+    type=click.Choice(["convention", "boundary", "anti-pattern"]),
+    required=True,
+    help="What kind of entry to add",
+)
+@click.option(
+    "id_", "--id", metavar="ID", callback=parse_id, help="Its id  [default: the next one]"
+)
+@click.option(
+    "--scope", metavar="PATH", help="Convention: the directory or file it holds for, or *"
+)
+@click.option("--rule", metavar="TEXT", help="Convention: the rule")
+@click.option(
+    "--stability",
+    type=click.Choice(STABILITIES),
+    help="Convention: how firm it is  [default: permanent]",
+)
+@click.option("--module", metavar="PATH", help="Boundary: the module's directory")
+@click.option("--owns", metavar="TEXT", help="Boundary: what the module is responsible for")
+@click.option("--boundary", metavar="TEXT", help="Boundary: what the module must not do")
+@click.option("--pattern", metavar="TEXT", help="Anti-pattern: what to avoid")
+@click.option("--instead", metavar="TEXT", help="Anti-pattern: what to do instead")
+@click.option(
+    "--decided-in", metavar="COMMIT", help="Convention, boundary: the commit that decided it"
+)
+@click.option(
+    "--learned-from", metavar="COMMIT", help="Anti-pattern: the commit or issue that taught it"
+)
+@kb_errors
+def add(
+    type_: str,
+    id_: str | None,
+    decided_in: str | None,
+    learned_from: str | None,
+    **fields: str | None,
+) -> None:
+    """
+    Add an entry
+
+    Nothing is added when an entry already says the same of the same place. A PATH
+    is relative to the current directory.
+
+    \b
+        llm kb knowledge add --type convention --scope src/ \\
+          --rule 'Every error is a child of KbError'
+        llm kb knowledge add --type boundary --module src/git/ \\
+          --owns 'running git' --boundary 'imports no command'
+        llm kb knowledge add --type anti-pattern \\
+          --pattern 'shell=True' --instead 'a list of arguments'
+    """
+    for name in ("scope", "module"):
+        path = fields[name]
+        if path and path.strip():
+            fields[name] = find_place(path)
+    try:
+        entry = parse_emission(
+            {"--type": type_.replace("-", "_"), **fields}, tag="--type", where="--"
+        )
+    except InvalidEntryError as error:
+        raise click.UsageError(str(error)) from error
+    if entry.kind is CONVENTION and not fields["stability"]:
+        # A person who writes a rule down means it; a model that infers one may be wrong.
+        entry = entry._replace(fields={**entry.fields, "stability": "permanent"})
+    provenance = parse_provenance(entry.kind, decided_in=decided_in, learned_from=learned_from)
+    if provenance:
+        entry = with_provenance(entry, provenance)
+    addition = add_to_store(find_here(), entry, id_=id_, provenance=False)
+    if addition.is_new:
+        click.echo(f"Added {type_}: {addition.entry.id}")
+    else:
+        click.echo(f"Already exists: {render_short(addition.entry)}", err=True)
+    for near in addition.near:
+        click.echo(f"Near: {render_short(near)}", err=True)
+
+
+@knowledge.command()
+@click.argument("id_", metavar="ID", shell_complete=complete_id)
+@kb_errors
+def remove(id_: str) -> None:
+    """
+    Remove an entry by its ID
+
+    The ID is not given to another entry later.
+
+    \b
+        llm kb knowledge remove conv-3
+    """
+    for entry in remove_from_store(find_here(), id_):
+        click.echo(f"Removed: {render_short(entry)}")
+
+
+@knowledge.command()
+@click.argument("name", type=click.Choice(list(SCHEMAS)), default="knowledge")
+def schema(name: str) -> None:
+    """
+    Print the JSON Schema of what is read or written
+
+    live-input is what annotate reads, annotation what it writes on the commit,
+    and knowledge is the store.
+
+    \b
+        llm kb knowledge schema live-input
+    """
+    click.echo(dump_json(SCHEMAS[name]), nl=False)
+
+
+for command in (annotate, capture, import_, pull, push):
+    knowledge.add_command(command)

@@ -1,0 +1,100 @@
+"""`llm kb knowledge pull`, `push` and `import`: stores elsewhere."""
+
+from __future__ import annotations
+
+import click
+
+from llm_kb.capture.emission import render_short
+from llm_kb.capture.rendering import render_count
+from llm_kb.capture.store import import_older
+from llm_kb.capture.sync import Outcome, Pull, has_store
+from llm_kb.capture.sync import pull as pull_store
+from llm_kb.capture.sync import push as push_store
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands.knowledge._shared import find_here
+
+
+def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    """Refuse what git would take for an option."""
+    if not value or value.startswith("-"):
+        raise click.BadParameter(f"{value!r} is no remote")
+    return value
+
+
+remote_argument = click.argument("remote", default="origin", callback=check_remote)
+
+
+@click.command()
+@remote_argument
+@kb_errors
+def pull(remote: str) -> None:
+    """
+    Fetch the entries of REMOTE and merge them with those here
+
+    REMOTE is a name or a URL, by default origin. What either side added stays; what
+    one side removed and the other left alone goes; what cannot be brought together
+    is kept twice and shown.
+
+    \b
+        llm kb knowledge pull
+        llm kb knowledge pull upstream
+    """
+    echo_pull(pull_store(find_here(), remote), remote)
+
+
+@click.command()
+@remote_argument
+@kb_errors
+def push(remote: str) -> None:
+    """
+    Push the entries here to REMOTE
+
+    When REMOTE has entries that are not here they are pulled first, and nothing is
+    ever overwritten there.
+
+    \b
+        llm kb knowledge push
+    """
+    if not has_store(find_here()):
+        raise click.ClickException("there is nothing to push: no entry was ever captured here")
+    for pulled in push_store(find_here(), remote):
+        echo_pull(pulled, remote)
+    click.echo(f"Pushed to {remote}.")
+
+
+@click.command("import")
+@kb_errors
+def import_() -> None:
+    """
+    Add the entries that git-chronicle keeps in a place of its own
+
+    They are read from refs/notes/chronicle and left there as they are.
+
+    \b
+        llm kb knowledge import
+    """
+    additions = import_older(find_here())
+    for addition in additions:
+        if addition.is_new:
+            click.echo(f"Added {addition.entry.kind.name}: {render_short(addition.entry)}")
+    known = sum(not addition.is_new for addition in additions)
+    click.echo(f"{len(additions) - known} added, {known} already here.", err=True)
+
+
+def echo_pull(pulled: Pull, remote: str) -> None:
+    """Show what a pull brought, and every entry that did not simply come together."""
+    if pulled.outcome in {Outcome.NOTHING_THERE, Outcome.UP_TO_DATE}:
+        click.echo(f"{remote}: {pulled.outcome.value}.", err=True)
+        return
+    merge = pulled.merge
+    for entry in merge.received:
+        click.echo(f"Received: {render_short(entry)}")
+    for entry in merge.dropped:
+        click.echo(f"Removed there: {render_short(entry)}")
+    for ours, theirs in merge.duplicates:
+        click.echo(f"Duplicate: {render_short(ours)} is {render_short(theirs)} there")
+    for ours, theirs in merge.conflicts:
+        click.echo(f"Conflict: ours {render_short(ours)}; theirs {render_short(theirs)}")
+    for old, new in merge.renumbered:
+        click.echo(f"Renumbered: {render_short(old)} is now {new.id}")
+    click.echo(f"{render_count(len(merge.store.entries), 'entry', 'entries')}.", err=True)

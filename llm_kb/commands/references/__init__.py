@@ -1,0 +1,1 @@
+"""The `llm kb references` commands."""

@@ -1,0 +1,154 @@
+"""What the commands of `llm kb references` share: the library, progress, approval."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from llm_kb.commands._config import current_config, say, user_dir
+from llm_kb.errors import KbError
+from llm_kb.host import reference_tools
+from llm_kb.host.terminal import is_terminal
+from llm_kb.references.errors import ApprovalNeededError, DeniedError
+from llm_kb.references.fetch.outcomes import Progress
+from llm_kb.references.library import Library, open_library
+from llm_kb.references.plan.plan import Plan
+from llm_kb.references.topic.topic_file import format_time
+from llm_kb.rendering.plain_text import HIDDEN, one_line, visible_line
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
+
+class DeclinedError(KbError):
+    """A plan to which the operator has just said no."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        super().__init__(f"you said no, so nothing was fetched for {title!r}")
+
+
+def current_library() -> Library:
+    """Return the reference topics, after putting right what a killed process left."""
+    library = reference_tools.current_library()
+    library.store.clean()
+    return library
+
+
+def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
+    """Show a plan and ask; without a terminal keep it, and say how to approve it."""
+    say(render_plan(plan))
+    if yes:
+        return True
+    if is_terminal(sys.stdin):
+        return click.confirm("Fetch this?", default=False, err=True)
+    library.pending.add(plan, format_time(library.clock()))
+    raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
+
+
+@contextmanager
+def to_operator() -> Iterator[None]:
+    """Answer a plan that was denied in words for who denied it: the error's are for models."""
+    try:
+        yield
+    except DeniedError as error:
+        raise DeclinedError(error.title) from error
+
+
+def render_plan(plan: Plan) -> str:
+    """Return what a plan would fetch: a line on all of it, and those of its sources."""
+    return f"{visible_line(f'{plan.request.title}: {plan.summary}')}\n{plan.describe()}"
+
+
+def render_json(value: object) -> str:
+    """Return a value as JSON that is readable, and safe to show on a terminal."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(json.dumps(c)[1:-1] if _is_hidden(c) else c for c in text)
+
+
+def count(number: int, what: str) -> str:
+    """Return a number of things in words: `1 file`, `1,247 files`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def show_progress() -> Iterator[Progress]:
+    """Draw progress bars on a terminal; elsewhere say nothing."""
+    if not is_terminal(sys.stderr):
+        yield Progress()
+        return
+    bars = _Bars()
+    try:
+        yield Progress(
+            asking=bars.say,
+            fetching=lambda what, done, total: bars.show(f"fetching {what}", done, total),
+            indexing=lambda done, total: bars.show("indexing", done, total),
+            embedding=lambda done, total: bars.show("embedding", done, total),
+        )
+    finally:
+        bars.close()
+
+
+def complete_reference(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the ids of the reference topics."""
+    try:
+        topics, _ = open_library(current_config(), user_dir()).topics()
+    except KbError:
+        return []  # nobody reads an error while typing
+    return [
+        CompletionItem(t.id, help=one_line(t.title)) for t in topics if t.id.startswith(incomplete)
+    ]
+
+
+def _is_hidden(character: str) -> bool:
+    """Tell whether a character of JSON hides, moves others, or cannot be written."""
+    # The line feeds of the layout are the only ones: those of texts are written as codes.
+    return character != "\n" and unicodedata.category(character) in HIDDEN
+
+
+class _Bars:
+    """One progress bar after the other, on standard error."""
+
+    def __init__(self) -> None:
+        self._label = ""
+        self._done = 0
+        self._bar: ProgressBar[int] | None = None
+
+    def say(self, text: str) -> None:
+        """Tell what is going on where there is nothing to count."""
+        self.close()
+        say(text)
+
+    def show(self, label: str, done: int, total: int) -> None:
+        """Draw a bar; a new label begins a new one."""
+        if label != self._label or self._bar is None:
+            self.close()
+            self._label = label
+            self._done = 0
+            self._bar = click.progressbar(
+                length=total,
+                label=visible_line(label)[:60],
+                file=sys.stderr,
+                update_min_steps=max(1, total // 100),
+            )
+            self._bar.__enter__()
+        # Not from the bar's position: it keeps steps back until they are worth drawing.
+        self._bar.update(done - self._done)
+        self._done = done
+
+    def close(self) -> None:
+        """Finish the bar that is drawn."""
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None

@@ -1,0 +1,277 @@
+"""`llm kb references create`, `refresh`, `approve`, `pending`: what reaches the network."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from llm_kb.commands._config import say
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands.references._shared import (
+    approve_plan,
+    complete_reference,
+    count,
+    current_library,
+    render_json,
+    render_plan,
+    show_progress,
+    to_operator,
+)
+from llm_kb.errors import KbError
+from llm_kb.host.terminal import is_terminal, read_input
+from llm_kb.references.answers import created_answer, pending_entry, refreshed_answer
+from llm_kb.references.errors import GrowthError, UnknownPlanError
+from llm_kb.references.fetch.outcomes import Created
+from llm_kb.references.library import Library
+from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan.topic_request import MAX_AGE_DAYS, parse_request
+from llm_kb.references.topic.topic_file import Status
+from llm_kb.rendering.plain_text import visible_line
+
+json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
+
+
+@click.command()
+@click.option("--title", required=True, metavar="TITLE", help="What the topic is about")
+@click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
+@click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
+@click.option("--ref", metavar="REF", help="Its branch, tag or commit id")
+@click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
+@click.option("web", "--web", multiple=True, metavar="URL", help="A page")
+@click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
+@click.option("--depth", type=int, help="How many links deep to crawl  [default: 2]")
+@click.option("--max-pages", type=int, help="How many pages to crawl at most  [default: 50]")
+@click.option(
+    "local",
+    "--local",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A directory of this machine",
+)
+@click.option("sources", "--source", multiple=True, metavar="JSON", help="Any source, as an object")
+@click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
+@click.option(
+    "--max-age-days",
+    default=30,
+    show_default=True,
+    type=click.IntRange(0, MAX_AGE_DAYS),
+    help="After how many days it is stale; 0: never",
+)
+@click.option("--trust-score", type=click.IntRange(0, 10), help="How far the sources are trusted")
+@yes_option
+@json_option
+@kb_errors
+def create(title: str, body: str, yes: bool, json_: bool, **options: Any) -> None:
+    """
+    Fetch a new reference topic, after showing what would be fetched
+
+    Options for sources may be given more than once. --ref and --path belong to the
+    one --git; where there are several, write them as --source.
+
+    \b
+        llm kb references create --title "Dioxus - Rust UI Framework" \\
+          --git https://github.com/DioxusLabs/dioxus --path README.md --path docs/ \\
+          --web https://dioxuslabs.com/learn/0.6/ --tag rust
+        llm kb references create --title Guides --crawl https://example.com/guide/
+        llm kb references create --title Notes --local ~/notes
+    """
+    library = current_library()
+    fields = {
+        "title": title,
+        "body": read_input() if body == "-" else body,
+        "sources": _collect_sources(options),
+        "tags": list(options["tags"]),
+        "max_age_days": options["max_age_days"],
+        "trust_score": options["trust_score"],
+    }
+    request = parse_request(
+        fields,
+        created_by={"ghost": "operator"},
+        protocols=library.settings.allow_protocols,
+        allow_local=True,
+    )
+    with show_progress() as progress, to_operator():
+        created = library.create(request, lambda p: approve_plan(library, p, yes=yes), progress)
+    _tell_created(created, json_=json_)
+
+
+@click.command()
+@click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
+@click.option("all_", "--all", is_flag=True, help="All topics that are not obsolete")
+@click.option("--stale", is_flag=True, help="Only those that are stale; alone: all of these")
+@yes_option
+@json_option
+@kb_errors
+def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: bool) -> None:
+    """
+    Fetch what has changed since a topic was fetched
+
+    A source that has not changed costs one request. You are asked only where a
+    topic now leads to another host, or has grown far beyond what it was.
+
+    \b
+        llm kb references refresh topic-dioxus-ui
+        llm kb references refresh --all --stale
+    """
+    if topics and all_:
+        raise click.UsageError("name topics, or give --all, but not both")
+    if not (topics or all_ or stale):
+        raise click.UsageError("name topics, or give --all or --stale")
+    library = current_library()
+    answers = []
+    chosen, problems = _choose(library, topics, stale=stale)
+    failed = bool(problems)
+    for problem in problems:
+        say(f"left out: {problem}")
+    if not chosen and not failed:
+        say("Nothing to refresh: no topic is stale." if stale else "No topics to refresh.")
+    for topic_id in chosen:
+        try:
+            answers.append(_refresh(library, topic_id, yes=yes))
+        except KbError as error:
+            failed = True
+            say(f"{topic_id}: {error}")
+    if json_:
+        click.echo(render_json(answers))
+    for answer in [] if json_ else answers:
+        click.echo(f"{answer['topic_id']}: {_render_counts(answer)}")
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("plan_id", metavar="ID")
+@json_option
+@kb_errors
+def approve(plan_id: str, json_: bool) -> None:
+    """
+    Approve a plan that a model has made, and carry it out
+
+    \b
+        llm kb references pending
+        llm kb references approve 3f2a9c01d4be
+    """
+    library = current_library()
+    plan = library.pending.read(plan_id).plan
+    say(visible_line(f"{plan.request.title}: {plan.summary}"))
+    with show_progress() as progress:
+        created = library.carry_out(plan_id, progress)
+    _tell_created(created, json_=json_)
+
+
+@click.command()
+@click.option("--drop", metavar="ID", help="Forget this plan instead")
+@json_option
+@kb_errors
+def pending(drop: str | None, json_: bool) -> None:
+    """
+    List the plans that wait for your approval
+
+    \b
+        llm kb references pending
+        llm kb references pending --drop 3f2a9c01d4be
+    """
+    library = current_library()
+    if drop:
+        if not library.pending.drop(drop):
+            raise UnknownPlanError(drop, "it was used or dropped already")
+        say(f"Dropped {drop}")
+        return
+    plans, problems = library.pending.read_all()
+    if json_:
+        click.echo(render_json([pending_entry(plan) for plan in plans]))
+    for waiting in [] if json_ else plans:
+        click.echo(f"{waiting.plan.id}: {render_plan(waiting.plan)}")
+    for problem in problems:
+        say(f"left out: {problem}; --drop forgets it")
+    if not plans and not problems and not json_:
+        say("No plans wait.")
+
+
+def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Turn the options into tables as models write them."""
+    git = [{"type": "git", "url": url} for url in options["git"]]
+    if options["ref"] or options["paths"]:
+        if len(git) != 1:
+            raise click.UsageError("--ref and --path belong to one --git; else use --source")
+        git[0] |= {"ref": options["ref"], "paths": list(options["paths"]) or None}
+    crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
+    if crawl_limits and not options["crawl"]:
+        raise click.UsageError("--depth and --max-pages belong to --crawl")
+    tables = [
+        *git,
+        *({"type": "web", "url": url} for url in options["web"]),
+        *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
+        *({"type": "local", "url": path.resolve().as_posix()} for path in options["local"]),
+        *(_parse_source(text) for text in options["sources"]),
+    ]
+    if not tables:
+        raise click.UsageError("give at least one of --git, --web, --crawl, --local, --source")
+    return tables
+
+
+def _parse_source(text: str) -> dict[str, Any]:
+    try:
+        table = json_module.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--source is no JSON: {error}") from error
+    if not isinstance(table, dict):
+        raise click.UsageError('--source must be an object such as {"type": "web", "url": "…"}')
+    return table
+
+
+def _choose(
+    library: Library, topics: tuple[str, ...], *, stale: bool
+) -> tuple[list[str], list[str]]:
+    """Return the ids to refresh, and what is wrong with topics that cannot be read."""
+    problems: list[str] = []
+    if topics:
+        found = []
+        for topic_id in dict.fromkeys(topics):
+            try:
+                found.append(library.store.read(topic_id))
+            except KbError as error:
+                problems.append(str(error))
+    else:
+        readable, problems = library.topics()
+        found = [topic for topic in readable if topic.status is not Status.OBSOLETE]
+    now = library.clock()
+    return [topic.id for topic in found if not stale or topic.is_stale(now)], problems
+
+
+def _render_counts(answer: dict[str, Any]) -> str:
+    if not answer["changed"]:
+        return "unchanged"
+    counts = "{added} added, {modified} modified, {removed} removed".format_map(answer)
+    return counts + (f", {answer['restored']} restored" if answer["restored"] else "")
+
+
+def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
+    def ask(_plan: Plan, reason: str) -> bool:
+        if yes:
+            return True
+        if not is_terminal(sys.stdin):
+            raise GrowthError(topic_id, reason)
+        question = visible_line(f"{topic_id}: {reason}. Fetch it?")
+        return click.confirm(question, default=False, err=True)
+
+    with show_progress() as progress, to_operator():
+        refreshed = library.refresh(topic_id, ask, progress)
+    for warning in refreshed.warnings:
+        say(f"warning: {warning}")
+    return refreshed_answer(refreshed)
+
+
+def _tell_created(created: Created, *, json_: bool) -> None:
+    for warning in created.warnings:
+        say(f"warning: {warning}")
+    if json_:
+        click.echo(render_json(created_answer(created)))
+    else:
+        files, chunks = count(created.file_count, "file"), count(created.chunk_count, "chunk")
+        click.echo(f"{created.topic_id}: {files}, {chunks}")

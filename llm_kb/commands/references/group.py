@@ -1,0 +1,248 @@
+"""`llm kb references`: see, search, describe, verify and delete reference topics."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from textwrap import indent
+from typing import Any
+
+import click
+
+from llm_kb.commands._config import confirm, say
+from llm_kb.commands._errors import ListGroup, kb_errors
+from llm_kb.commands.references._shared import (
+    complete_reference,
+    count,
+    current_library,
+    render_json,
+)
+from llm_kb.commands.references.fetch import approve, create, pending, refresh
+from llm_kb.host.terminal import is_terminal, read_input
+from llm_kb.references.answers import topic_details, topic_entry
+from llm_kb.references.ask import ask
+from llm_kb.references.plan.topic_request import MAX_AGE_DAYS, parse_changes
+from llm_kb.references.topic.topic_file import Status
+from llm_kb.rendering.plain_text import visible_line, visible_text
+
+
+@click.group(cls=ListGroup)
+def references() -> None:
+    """Fetch, keep and search what models were not trained on"""
+
+
+references.add_command(approve)
+references.add_command(create)
+references.add_command(pending)
+references.add_command(refresh)
+
+_TOLD_ELSEWHERE = frozenset({"files", "body", "sources", "is_stale", "created_by_ghost"})
+"""What `show` leaves out, or tells in other words: `status` says whether a topic is stale."""
+
+json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
+topic_argument = click.argument("topic", shell_complete=complete_reference)
+
+
+@references.command("list")
+@click.option("--include-obsolete", is_flag=True, help="Also those marked obsolete")
+@json_option
+@kb_errors
+def list_(include_obsolete: bool, json_: bool) -> None:
+    """
+    List reference topics, with their age
+
+    \b
+        llm kb references list
+        llm kb references list --include-obsolete --json
+    """
+    library = current_library()
+    topics, problems = library.topics()
+    now = library.clock()
+    entries = [
+        topic_entry(topic, now)
+        for topic in topics
+        if include_obsolete or topic.status is not Status.OBSOLETE
+    ]
+    if json_:
+        click.echo(render_json(entries))
+    for entry in [] if json_ else entries:
+        fetched = (entry["fetched_at"] or "never")[:10]
+        click.echo(
+            f"{entry['topic_id']}: {visible_line(entry['title'])}\n"
+            f"  {entry['status']}, {count(entry['file_count'], 'file')}, fetched {fetched}"
+        )
+    for problem in problems:
+        say(f"left out: {problem}")
+    if not entries and not problems and not json_:
+        say("No reference topics. 'llm kb references create' makes one.")
+
+
+@references.command()
+@topic_argument
+@json_option
+@kb_errors
+def show(topic: str, json_: bool) -> None:
+    """
+    Show what a reference topic is and where it came from
+
+    \b
+        llm kb references show topic-dioxus-ui
+    """
+    library = current_library()
+    directory = library.store.directory(topic)
+    details = topic_details(library.store.read(topic), library.clock(), str(directory))
+    if json_:
+        click.echo(render_json(details))
+        return
+    for key, value in details.items():
+        if key not in _TOLD_ELSEWHERE and value not in (None, [], {}):
+            click.echo(f"{key}: {visible_line(_render_value(value))}")
+    for source in details["sources"]:
+        click.echo(f"source: {visible_line(_render_value(source))}")
+    body = details["body"].strip()
+    # Whatever reads a pipe gets what was written; without `color` click drops parts of it.
+    click.echo(f"\n{visible_text(body) if is_terminal(sys.stdout) else body}", color=True)
+
+
+@references.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "-t",
+    "--topic",
+    metavar="TOPIC",
+    help="Search this topic only: its id, its title, or words that name it",
+    shell_complete=complete_reference,
+)
+@click.option(
+    "limit",
+    "-n",
+    "--count",
+    default=8,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most results",
+)
+@json_option
+@kb_errors
+def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -> None:
+    """
+    Search the files of reference topics
+
+    \b
+        llm kb references search "component lifecycle hooks" -t dioxus
+    """
+    answer = ask(current_library(), " ".join(query), topic, limit)
+    if json_:
+        click.echo(render_json(answer))
+        return
+    for hit in answer["results"]:
+        click.echo(_render_hit(hit))
+    found = count(len(answer["results"]), "result")
+    where = f" of {answer['topic_id']}" if topic else ""
+    say(f"{found} ({' and '.join(answer['legs'])} search{where})")
+    for warning in answer.get("warnings", ()):
+        say(f"warning: {warning}")
+
+
+@references.command()
+@topic_argument
+@click.option("--status", type=click.Choice([s.value for s in Status]), help="What it is now")
+@click.option(
+    "--max-age-days",
+    type=click.IntRange(0, MAX_AGE_DAYS),
+    help="After how many days it is stale; 0: never",
+)
+@click.option("--body", metavar="TEXT", help="New description; '-' reads it from standard input")
+@click.option("tags", "--tag", multiple=True, metavar="TAG", help="Tags, in place of all old ones")
+@json_option
+@kb_errors
+def update(
+    topic: str,
+    status: str | None,
+    max_age_days: int | None,
+    body: str | None,
+    tags: tuple[str, ...],
+    json_: bool,
+) -> None:
+    """
+    Change what is said of a topic; its files stay as they are
+
+    \b
+        llm kb references update topic-dioxus-ui --max-age-days 90
+        llm kb references update topic-old-thing --status obsolete
+    """
+    changes: dict[str, Any] = {
+        "status": status,
+        "max_age_days": max_age_days,
+        "body": read_input() if body == "-" else body,
+        "tags": list(tags) or None,
+    }
+    if all(value is None for value in changes.values()):
+        raise click.UsageError("give --status, --max-age-days, --body or --tag")
+    library = current_library()
+    entry = topic_entry(library.update(topic, *parse_changes(changes)), library.clock())
+    click.echo(render_json(entry) if json_ else f"Updated {topic}")
+
+
+@references.command()
+@click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
+@json_option
+@kb_errors
+def verify(topics: tuple[str, ...], json_: bool) -> None:
+    """
+    Compare the files of topics with what was fetched
+
+    Without TOPIC all of them. The exit code is 1 when something differs, or
+    cannot be read.
+
+    \b
+        llm kb references verify
+        llm kb references verify topic-dioxus-ui --json
+    """
+    library = current_library()
+    found = {topic: library.verify(topic) for topic in topics or library.store.ids()}
+    tables = {
+        topic: {kind: list(texts) for kind, texts in asdict(differences).items()}
+        for topic, differences in found.items()
+    }
+    if json_:
+        click.echo(render_json(tables))
+    for topic, table in {} if json_ else tables.items():
+        click.echo(f"{topic}: {'differs' if any(table.values()) else 'as fetched'}")
+        for kind, texts in table.items():
+            for text in texts:
+                click.echo(f"  {kind.removesuffix('s')}: {visible_line(text)}")
+    if any(found.values()):
+        raise click.exceptions.Exit(1)
+
+
+@references.command()
+@topic_argument
+@click.option("-y", "--yes", is_flag=True, help="Do not ask")
+@kb_errors
+def delete(topic: str, yes: bool) -> None:
+    """
+    Delete a topic, its files and its index
+
+    \b
+        llm kb references delete topic-old-thing
+    """
+    library = current_library()
+    library.store.require(topic)
+    confirm(f"Delete {topic}?", yes=yes)
+    library.delete(topic)
+    say(f"Deleted {topic}")
+
+
+def _render_hit(hit: dict[str, Any]) -> str:
+    text = indent(visible_text(hit["text"].rstrip()), "    ")
+    return (
+        f"{hit['topic_id']}/{visible_line(hit['file'])}:{hit['lines']}"
+        f"  {visible_line(hit['title'])}\n  {visible_line(hit['origin'])}\n{text}\n"
+    )
+
+
+def _render_value(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_render_value(item)}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

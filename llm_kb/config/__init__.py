@@ -1,0 +1,1 @@
+"""The configuration: its keys, its layers, where its files are, and which are trusted."""

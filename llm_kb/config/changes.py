@@ -1,0 +1,276 @@
+"""Changes of a configuration's text, each in the ways a person might write it.
+
+Pure: a change says what it makes of the document and offers texts that may show
+it; `config_editing` takes the first that reads back as exactly that.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from llm_kb.config.keys import Speaker
+from llm_kb.config.layers import LayerConfig, parse_layer
+from llm_kb.config.workspace import decode_bytes, read_bytes
+from llm_kb.errors import ConfigError, KbError, UnknownTopicError
+from llm_kb.files.atomic import locked, replace_file
+from llm_kb.rendering.front_matter import TomlError, decode_toml
+from llm_kb.subjects.topics import Layer
+
+_HEADER = re.compile(r"\s*\[")
+_BLANK_OR_COMMENT = re.compile(r"\s*(#.*)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change of one dotted key: what it makes of a document, and how texts may show it."""
+
+    key: tuple[str, ...]
+    apply: Callable[[dict[str, Any]], None]
+    write: Callable[[str], Iterator[str]]
+
+
+class TopicExistsError(KbError):
+    """A topic that is to be added and is there already."""
+
+    def __init__(self, id_: str) -> None:
+        self.id = id_
+        super().__init__(f"topic {id_!r} exists already; see 'llm kb config'")
+
+
+class PatternNotSetError(KbError):
+    """A pattern that is to be taken from a list and is not in it."""
+
+    def __init__(self, pattern: str, key: str, patterns: Sequence[str]) -> None:
+        self.pattern = pattern
+        self.key = key
+        self.patterns = tuple(patterns)
+        there = ", ".join(patterns) or "nothing"
+        super().__init__(f"{pattern!r} is not in {key}; it holds: {there}")
+
+
+def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str]) -> Change:
+    """Return the change that defines a new topic. Raises TopicExistsError."""
+    if id_ in _topics(document):
+        raise TopicExistsError(id_)
+    return add_topic(id_, fields)
+
+
+def drop_topic(document: Mapping[str, Any], id_: str) -> Change:
+    """Return the change that takes a topic out. Raises UnknownTopicError."""
+    if id_ not in _topics(document):
+        raise UnknownTopicError(id_, sorted(_topics(document)))
+    return remove_topic(id_)
+
+
+def extend_patterns(
+    document: Mapping[str, Any], id_: str, name: str, patterns: Sequence[str]
+) -> Change:
+    """Return the change that adds patterns to a topic's list; those that are there stay once."""
+    there = _topics(document).get(id_, {}).get(name, [])
+    return set_patterns(id_, name, list(dict.fromkeys((*there, *patterns))))
+
+
+def reduce_patterns(
+    document: Mapping[str, Any], id_: str, name: str, patterns: Sequence[str]
+) -> Change:
+    """Return the change that takes patterns out of a topic's list. Raises PatternNotSetError."""
+    there = _topics(document).get(id_, {}).get(name, [])
+    for pattern in patterns:
+        if pattern not in there:
+            raise PatternNotSetError(pattern, f"kb.topic.{id_}.{name}", there)
+    return set_patterns(id_, name, [pattern for pattern in there if pattern not in patterns])
+
+
+def _topics(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    topics: Mapping[str, Any] = document.get("kb", {}).get("topic", {})
+    return topics
+
+
+def add_topic(id_: str, fields: Mapping[str, str]) -> Change:
+    """Return the change that defines a topic."""
+
+    def apply(document: dict[str, Any]) -> None:
+        document.setdefault("kb", {}).setdefault("topic", {})[id_] = dict(fields)
+
+    def write(text: str) -> Iterator[str]:
+        lines = "".join(f"{name} = {_quote(value)}\n" for name, value in fields.items())
+        start = text.rstrip("\n") + "\n\n" if text.strip() else ""
+        yield f"{start}[kb.topic.{_quote_id(id_)}]\n{lines}"
+        yield _with_tomlkit(text, apply)
+
+    return Change(key=("kb", "topic", id_), apply=apply, write=write)
+
+
+def remove_topic(id_: str) -> Change:
+    """Return the change that takes a topic out; comments outside its table stay."""
+
+    def apply(document: dict[str, Any]) -> None:
+        del document["kb"]["topic"][id_]
+
+    def write(text: str) -> Iterator[str]:
+        yield from _without_table(text, id_)
+        yield _with_tomlkit(text, lambda document: document["kb"]["topic"].pop(id_))
+
+    return Change(key=("kb", "topic", id_), apply=apply, write=write)
+
+
+def set_patterns(id_: str, name: str, patterns: Sequence[str]) -> Change:
+    """Return the change that makes a topic's `learned` or `disabled` these patterns."""
+
+    def apply(document: dict[str, Any]) -> None:
+        topics = document.setdefault("kb", {}).setdefault("topic", {})
+        topics.setdefault(id_, {})[name] = list(patterns)
+
+    def write(text: str) -> Iterator[str]:
+        yield _with_tomlkit(text, lambda document: _edit_array(document, id_, name, patterns))
+        yield from _with_line(text, id_, f"{name} = {json.dumps(list(patterns))}")
+        yield _with_tomlkit(text, apply)
+
+    return Change(key=("kb", "topic", id_, name), apply=apply, write=write)
+
+
+def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
+    """Return the text after a change of the document; the text itself where it cannot be made."""
+    try:
+        document = tomlkit.parse(text)
+        change(document)
+        return tomlkit.dumps(document)
+    except (TOMLKitError, LookupError, TypeError, ValueError, AttributeError):
+        return text
+
+
+def _edit_array(document: Any, id_: str, name: str, patterns: Sequence[str]) -> None:
+    """Bring an array to these patterns, keeping the comments of what stays."""
+    array = document["kb"]["topic"][id_][name]
+    for place in reversed(range(len(array))):
+        if array[place] not in patterns:
+            del array[place]
+    for pattern in patterns[len(array) :]:
+        array.append(pattern)
+
+
+def _without_table(text: str, id_: str) -> Iterator[str]:
+    """Yield the text without the topic's table, for each place where that may end."""
+    lines = text.splitlines(keepends=True)
+    for start in _find_headers(lines, id_):
+        for end in range(start + 1, len(lines) + 1):
+            if end < len(lines) and not _HEADER.match(lines[end]):
+                continue
+            # Comments right above the next header are about that one.
+            kept = end
+            while kept > start + 1 and _BLANK_OR_COMMENT.fullmatch(lines[kept - 1].rstrip("\n")):
+                kept -= 1
+            before, rest = "".join(lines[:start]), "".join(lines[kept:])
+            if not before.strip() or before.endswith("\n\n"):
+                rest = rest.lstrip("\n")
+            yield before + rest if rest.strip() else f"{before.rstrip()}\n".lstrip("\n")
+
+
+def _with_line(text: str, id_: str, line: str) -> Iterator[str]:
+    """Yield the text with a line added below the last one of the topic's table."""
+    lines = text.splitlines(keepends=True)
+    for start in _find_headers(lines, id_):
+        for place in range(len(lines), start, -1):
+            previous = lines[place - 1]
+            if _BLANK_OR_COMMENT.fullmatch(previous.rstrip("\n")):
+                continue
+            end = "" if previous.endswith("\n") else "\n"
+            yield "".join([*lines[:place], end, f"{line}\n", *lines[place:]])
+
+
+def _find_headers(lines: Sequence[str], id_: str) -> list[int]:
+    name = re.escape(id_)
+    header = re.compile(
+        rf"""\s*\[\s*kb\s*\.\s*topic\s*\.\s*("{name}"|'{name}'|{name})\s*\]\s*(\#.*)?\n?"""
+    )
+    return [number for number, line in enumerate(lines) if header.fullmatch(line)]
+
+
+def _quote_id(id_: str) -> str:
+    return id_ if re.fullmatch(r"[A-Za-z0-9_-]+", id_) else _quote(id_)
+
+
+def _quote(value: str) -> str:
+    # JSON's strings are TOML's, once DEL is escaped too and nothing else is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_MARK = b"\xef\xbb\xbf"
+
+
+class EditError(KbError):
+    """A file in which a change cannot be made without touching something else."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path = path
+        self.key = key
+        super().__init__(
+            f"cannot change {key} in {str(path)!r} without touching other parts; edit it by hand"
+        )
+
+
+def edit_config(
+    path: Path,
+    speaker: Speaker,
+    decide: Callable[[dict[str, Any]], Change],
+    check: Callable[[LayerConfig], None] = lambda _: None,
+) -> None:
+    """Make one change to a configuration file, or write the file where there is none.
+
+    `decide` is given the document as it is, while no other editor can change it,
+    and may raise. Nothing is written that is no valid layer, or for which `check`
+    raises ConfigError. Raises ConfigError, EditError, WriteError.
+    """
+    with locked(Path(os.path.realpath(path)).parent):
+        is_workspace = speaker.origin.layer is not Layer.USER
+        data = read_bytes(path, require_owner=is_workspace) if os.path.lexists(path) else b""
+        document = decode_bytes(data, path)
+        parse_layer(document, speaker)
+        change = decide(copy.deepcopy(document))
+        text = apply_change(change, data.decode("utf-8-sig"), path)
+        try:
+            check(parse_layer(decode_toml(text), speaker))
+        except ConfigError as error:
+            raise ConfigError(f"{path}, left as it is", error.problems) from error
+        replace_file(path, (_MARK if data.startswith(_MARK) else b"") + text.encode())
+
+
+def apply_change(change: Change, text: str, path: Path) -> str:
+    """Return the text after a change. Raises EditError."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    text = text.replace("\r\n", "\n")
+    expected = decode_toml(text)
+    change.apply(expected)
+    _prune(expected)
+    for candidate in change.write(text):
+        if _reads_as(candidate, expected):
+            return candidate.replace("\n", newline)
+    raise EditError(path, ".".join(change.key))
+
+
+def _reads_as(text: str, expected: dict[str, Any]) -> bool:
+    try:
+        document = decode_toml(text)
+    except TomlError:
+        return False
+    _prune(document)
+    return document == expected
+
+
+def _prune(document: dict[str, Any]) -> None:
+    """Drop the tables that say nothing: whether one is written out makes no difference."""
+    kb = document.get("kb")
+    if kb and kb.get("topic") == {}:
+        del kb["topic"]
+    if kb == {}:
+        del document["kb"]

@@ -1,0 +1,233 @@
+"""Config fragments: what a value of `--kb-cfg` names, and what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker, suggest
+from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
+from llm_kb.config.workspace import read_toml
+from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError, show_place
+from llm_kb.files.containment import resolve_links
+from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.topics import Layer, Origin
+
+SUFFIX = ".toml"
+
+
+class UnknownFragmentError(KbError):
+    """A name that no directory of `config_load_paths` has a file for."""
+
+    def __init__(self, name: str, known: Sequence[str], searched: Sequence[Path]) -> None:
+        self.name = name
+        self.known = tuple(known)
+        self.searched = tuple(searched)
+        places = ", ".join(map(show_place, searched)) or "no directory"
+        names = ", ".join(known) or "none"
+        super().__init__(
+            f"unknown config fragment {name!r}; there are: {names} (in {places})"
+            f"{suggest(name, known)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FragmentPlaces:
+    """Where fragments are looked for, and what the directories they name start from."""
+
+    cwd: Path | None
+    root: Path
+    """The workspace's root; without a workspace the current directory."""
+    has_workspace: bool
+    home: Path | None
+    load_paths: Sequence[Path]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """What a config fragment says, and whether it is the workspace that says it."""
+
+    layer: LayerConfig
+    is_workspace: bool
+
+
+def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
+    """Read what a value of `--kb-cfg` stands for.
+
+    A file inside the workspace may say what the workspace's own file may; an
+    assignment, or a file elsewhere, is the user's word. Raises
+    UnknownFragmentError, ConfigError.
+    """
+    if is_assignment(text):
+        speaker = _speaker(Origin(layer=Layer.COMMAND_LINE, place=f"--kb-cfg {text}"), places)
+        return Fragment(layer=parse_assignment(text, speaker), is_workspace=False)
+    path = find_fragment(text, places)
+    # The link and what it leads to: neither end may turn the other into the user's word.
+    is_workspace = places.has_workspace and (
+        path.is_relative_to(places.root)
+        or resolve_links(path).is_relative_to(resolve_links(places.root))
+    )
+    origin = Origin(layer=Layer.FRAGMENT, place=str(path))
+    speaker = _speaker(origin, places, bounds=places.root if is_workspace else None)
+    table = read_toml(path, require_owner=is_workspace)
+    return Fragment(layer=parse_layer(table, speaker), is_workspace=is_workspace)
+
+
+def find_fragment(text: str, places: FragmentPlaces) -> Path:
+    """Return the file that a name or a path stands for, absolute.
+
+    A name is looked up first, unless the text can only be a path or is one that
+    ends in `.toml` and exists. Raises UnknownFragmentError, ConfigError.
+    """
+    if not text.strip() or "\0" in text:
+        raise ConfigError("--kb-cfg", [f"found {text!r}; allowed: a name, a path or KEY=VALUE"])
+    path = _locate(text, places)
+    if text.startswith(("/", "./", "../", "~/")) or Path(text).is_absolute():
+        return path
+    is_file = os.path.isfile(path)  # noqa: PTH113 - it never raises, however long the name
+    if text.endswith(SUFFIX) and is_file:
+        return path
+    named = _find_named(text.removesuffix(SUFFIX), places.load_paths)
+    if named is not None:
+        return named
+    if is_file:
+        return path
+    raise UnknownFragmentError(text, list_fragments(places.load_paths), places.load_paths)
+
+
+def list_fragments(load_paths: Sequence[Path]) -> list[str]:
+    """Return the names that `--kb-cfg` would find, sorted."""
+    names: set[str] = set()
+    for directory in load_paths:
+        for parent, _, files in os.walk(directory):
+            below = Path(parent).relative_to(directory)
+            names.update(
+                (below / file).as_posix().removesuffix(SUFFIX)
+                for file in files
+                if file.endswith(SUFFIX)
+            )
+    return sorted(names)
+
+
+def _find_named(name: str, load_paths: Sequence[Path]) -> Path | None:
+    for directory in (Path(os.path.normpath(load_path)) for load_path in load_paths):
+        path = Path(os.path.normpath(directory / f"{name}{SUFFIX}"))
+        if not os.path.lexists(path):
+            continue
+        if not path.is_relative_to(directory) or not _leads_inside(path, directory):
+            problem = f"{name!r} leaves {str(directory)!r}; to use such a file, give its path"
+            raise ConfigError("--kb-cfg", [problem])
+        return path
+    return None
+
+
+def _locate(text: str, places: FragmentPlaces) -> Path:
+    path = Path(text)
+    if text.startswith("~/") and places.home is not None:
+        path = places.home / text[2:]
+    return Path(os.path.normpath((places.cwd or places.root) / path))
+
+
+def _speaker(origin: Origin, places: FragmentPlaces, *, bounds: Path | None = None) -> Speaker:
+    return Speaker(
+        origin=origin,
+        base=places.root,
+        home=places.home,
+        bounds=bounds,
+        resolve_links=resolve_links,
+    )
+
+
+def _leads_inside(path: Path, directory: Path) -> bool:
+    return resolve_links(path).is_relative_to(resolve_links(directory))
+
+
+# A key holds no slash, so that `conf/a=b.toml` stays a path.
+_ASSIGNMENT = re.compile(r"\s*(?P<key>[\w.\"'\s-]+?)\s*(?P<operator>\+?=)(?P<value>.*)", re.DOTALL)
+
+
+def is_assignment(text: str) -> bool:
+    """Tell whether a config fragment is an assignment, not a name or a path."""
+    return _ASSIGNMENT.fullmatch(text) is not None
+
+
+def parse_assignment(text: str, speaker: Speaker) -> LayerConfig:
+    """Read `KEY=VALUE` (a list replaces) or `KEY+=VALUE` (a list extends).
+
+    The value is TOML; a string may stand without its quotes, which shells eat,
+    and alone where a list is expected. Raises ConfigError.
+    """
+    found = _ASSIGNMENT.fullmatch(text)
+    if found is None:
+        raise ConfigError(text, ["not an assignment; write KEY=VALUE or KEY+=VALUE"])
+    parts = _split_key(found["key"])
+    key = _find_key(parts)
+    if found["operator"] == "+=" and key is not None and not key.is_list:
+        problem = f"{'.'.join(parts)}: only a list can be extended with '+='; use '='"
+        raise ConfigError(speaker.origin.place or text, [problem])
+    table = {parts[-1]: _parse_value(found["value"], key)}
+    for part in reversed(parts[:-1]):
+        table = {part: table}
+    return parse_layer(table, speaker, replaces=found["operator"] == "=")
+
+
+def split_knowledge(text: str) -> tuple[str, str]:
+    """Return topic id and pattern of a value of `-k`; a topic alone means all of it.
+
+    Raises PatternError.
+    """
+    topic, slash, pattern = text.partition("/")
+    if slash and not pattern:
+        raise PatternError(text, f"nothing follows the slash; {topic!r} alone means all of it")
+    return topic, parse_pattern(pattern).text if slash else "**"
+
+
+def parse_knowledge(text: str, topics: Sequence[str]) -> LayerConfig:
+    """Return what a value of `-k` says: one more pattern to pre-load.
+
+    Raises UnknownTopicError, PatternError.
+    """
+    topic, pattern = split_knowledge(text)
+    if topic not in topics:
+        raise UnknownTopicError(topic, sorted(topics))
+    origins = (Origin(layer=Layer.COMMAND_LINE, place=f"-k {text}"),)
+    learned = Setting(value=(pattern,), origins=origins)
+    return LayerConfig(settings={topic_key(topic, "learned"): learned}, topics={topic: origins})
+
+
+def _split_key(text: str) -> list[str]:
+    """Split a dotted key; a topic's id may hold dots without being quoted."""
+    parts = [part.strip().strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.]+", text)]
+    if parts[:2] == ["kb", "topic"] and len(parts) > 4:
+        return [*parts[:2], ".".join(parts[2:-1]), parts[-1]]
+    return parts
+
+
+def _find_key(parts: Sequence[str]) -> Key | None:
+    tables: dict[int, Mapping[str, Key]] = {
+        2: KB_KEYS,
+        3: REFERENCE_KEYS if parts[1:2] == ["references"] else {},
+        4: TOPIC_KEYS if parts[1:2] == ["topic"] else {},
+    }
+    return tables.get(len(parts), {}).get(parts[-1])
+
+
+def _parse_value(text: str, key: Key | None) -> object:
+    """Read a value as TOML, else take it as the string it is."""
+    # Imported here: splitting `-k` needs no TOML reader.
+    from llm_kb.rendering.front_matter import TomlError, decode_toml  # noqa: PLC0415
+
+    raw = text.strip()
+    try:
+        table = decode_toml(f"value = {raw}")
+    except TomlError:  # a bare string, as a shell leaves it
+        table = {}
+    value: object = table["value"] if table.keys() == {"value"} else raw
+    if key is not None and key.is_text and not isinstance(value, str | list | dict):
+        value = raw  # title=2026 is a title
+    if key is not None and key.is_list and not isinstance(value, list):
+        value = [value]
+    return value

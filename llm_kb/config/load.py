@@ -1,0 +1,172 @@
+"""Find the configuration files of a directory and load the layers they make.
+
+What a layer may say is `config`'s to decide; this module knows the disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from llm_kb.config.fragments import FragmentPlaces, parse_knowledge, read_fragment
+from llm_kb.config.keys import Speaker
+from llm_kb.config.layers import LayerConfig, default_layer, merge, parse_layer
+from llm_kb.config.resolve import find_withheld, load_path_values, resolve
+from llm_kb.config.trust import digest_workspace, is_trusted, was_trusted
+from llm_kb.config.workspace import (
+    WorkspaceFile,
+    exists,
+    find_workspace,
+    read_toml,
+    user_config_path,
+)
+from llm_kb.errors import ConfigError
+from llm_kb.files.containment import resolve_links
+from llm_kb.subjects.topics import Config, Layer, Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """What is configured before a command line adds to it."""
+
+    below: LayerConfig
+    """Defaults and user layer, merged."""
+    workspace: LayerConfig
+    file: WorkspaceFile | None
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The keys of the workspace layer that need trust."""
+        if self.file is None:
+            return ()
+        return find_withheld(self.workspace, self.below, resolve_links(self.file.root))
+
+    @property
+    def digest(self) -> str:
+        """What trust in the workspace layer is bound to."""
+        return digest_workspace(self.workspace, self.below)
+
+    def with_edited(self, layer: LayerConfig, speaker: Speaker) -> Layers:
+        """Return these layers with the one of this speaker's file replaced."""
+        if speaker.origin.layer is Layer.USER:
+            return replace(self, below=merge([default_layer(), layer]))
+        return replace(self, workspace=layer)
+
+    def require_fit(self) -> None:
+        """Raise ConfigError unless the layers together make a configuration."""
+        resolve(merge([self.below, self.workspace]), root=self.file.root if self.file else Path())
+
+
+def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str]) -> Layers:
+    """Read the user's and the workspace's file; a missing one says nothing.
+
+    Raises ConfigError.
+    """
+    below = merge([default_layer(), read_user_layer(user_dir, environ)])
+    file = find_workspace(cwd, environ, user_dir=user_dir)
+    if file is None:
+        return Layers(below=below, workspace=LayerConfig(), file=None)
+    workspace = read_layer(file.path, workspace_speaker(file))
+    return Layers(below=below, workspace=workspace, file=file)
+
+
+def read_user_layer(user_dir: Path, environ: Mapping[str, str]) -> LayerConfig:
+    """Read the user layer's file, if there is one. Raises ConfigError."""
+    path = user_config_path(user_dir)
+    return read_layer(path, user_speaker(path, environ))
+
+
+def read_layer(path: Path, speaker: Speaker) -> LayerConfig:
+    """Read a configuration file; one that is not there says nothing. Raises ConfigError."""
+    if not exists(path):
+        return LayerConfig()
+    require_owner = speaker.origin.layer is not Layer.USER
+    return parse_layer(read_toml(path, require_owner=require_owner), speaker)
+
+
+def user_speaker(path: Path, environ: Mapping[str, str]) -> Speaker:
+    """Return who speaks in the user layer's file."""
+    return Speaker(
+        origin=Origin(layer=Layer.USER, place=str(path)),
+        base=path.parent,
+        home=find_home(environ),
+        resolve_links=resolve_links,
+    )
+
+
+def workspace_speaker(file: WorkspaceFile) -> Speaker:
+    """Return who speaks in a workspace layer's file."""
+    return Speaker(
+        origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
+        base=file.root,
+        bounds=file.root,
+        resolve_links=resolve_links,
+    )
+
+
+def find_home(environ: Mapping[str, str]) -> Path | None:
+    """Return what `~` stands for; None where nothing says so."""
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - it never raises
+    return home if home.is_absolute() else None
+
+
+def load_config(
+    cwd: Path | None,
+    *,
+    user_dir: Path,
+    environ: Mapping[str, str],
+    fragments: Sequence[str] = (),
+    knowledge: Sequence[str] = (),
+) -> Config:
+    """Load all layers and return the effective configuration.
+
+    `cwd` is None where the current directory is gone. `fragments` are the values
+    of `--kb-cfg`, `knowledge` those of `-k`, in order. Raises ConfigError,
+    UnknownFragmentError, UnknownTopicError, PatternError.
+    """
+    layers = read_layers(cwd, user_dir=user_dir, environ=environ)
+    withheld, file = layers.withheld, layers.file
+    if file and withheld and is_trusted(file.path, layers.digest, user_dir):
+        withheld = ()
+    merged = merge([layers.below, layers.workspace.without(withheld)])
+    root = file.root if file else (cwd or user_dir)
+    for text in fragments:
+        places = FragmentPlaces(
+            cwd=cwd,
+            root=root,
+            has_workspace=file is not None,
+            home=find_home(environ),
+            load_paths=[root / place for place in load_path_values(merged)],
+        )
+        merged = _add_fragment(merged, text, places)
+    for text in knowledge:
+        merged = merge([merged, parse_knowledge(text, list(merged.topics))])
+    config = resolve(
+        merged,
+        root=root,
+        workspace=file.root if file else None,
+        workspace_file=file.path if file else None,
+        withheld=withheld,
+    )
+    has_lost_trust = bool(file and withheld and was_trusted(file.path, user_dir))
+    return replace(config, has_lost_trust=has_lost_trust)
+
+
+def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> LayerConfig:
+    """Merge a config fragment. Raises ConfigError where it says what only the user may."""
+    fragment = read_fragment(text, places)
+    if fragment.is_workspace:
+        # `auto` counts here: whoever names a fragment asks for what it says.
+        withheld = find_withheld(fragment.layer, merged, resolve_links(places.root))
+        problems = [
+            f"{key}: the topic is your own, outside the workspace, and not this file's to change; "
+            "use -k or an assignment"
+            for key in withheld
+            if key != "kb.auto"
+        ]
+        if problems:
+            place = fragment.layer.settings[withheld[-1]].origins[0].place
+            raise ConfigError(place or text, problems)
+    return merge([merged, fragment.layer])

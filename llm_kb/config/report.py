@@ -1,0 +1,146 @@
+"""Show an effective configuration: each value with the layers that had a say in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+from pathlib import Path
+from typing import TypeAlias
+
+from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
+from llm_kb.config.layers import topic_key
+from llm_kb.errors import show_place
+from llm_kb.subjects.topics import Config, Layer, Origin, Topic
+
+Plain: TypeAlias = "bool | int | str | list[str] | None"
+
+WIDTH = 80
+
+_DIRECTORIES = frozenset({"subjects", "config_load_paths"})
+_TEXTS = frozenset({"title", "introduction", "description"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigValue:
+    """One effective value; for a list every origin added to it, else the last one won."""
+
+    table: str
+    name: str
+    value: Plain
+    origins: tuple[Origin, ...]
+
+    @property
+    def is_default(self) -> bool:
+        """Whether no layer above the defaults speaks of it."""
+        return all(origin.layer is Layer.DEFAULT for origin in self.origins)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        last = self.origins[-1]
+        return {
+            "key": f"{self.table}.{self.name}",
+            "value": self.value,
+            "layer": last.layer.value,
+            "place": last.place,
+            "origins": [{"layer": o.layer.value, "place": o.place} for o in self.origins],
+        }
+
+
+def list_values(config: Config) -> list[ConfigValue]:
+    """Return every effective value, defaults included, table by table."""
+    values = [_value(config, "kb", name, getattr(config, name)) for name in KB_KEYS]
+    values += [
+        _value(config, "kb.references", name, getattr(config.references, name))
+        for name in REFERENCE_KEYS
+    ]
+    for topic in config.topics:
+        values += _list_topic(config, topic, TOPIC_KEYS)
+    for topic in config.adjustments:
+        said = [name for name in TOPIC_KEYS if topic_key(topic.id, name) in config.origins]
+        values += _list_topic(config, topic, said)
+    return values
+
+
+def _list_topic(config: Config, topic: Topic, names: Iterable[str]) -> Iterator[ConfigValue]:
+    table = topic_key(topic.id, "").rstrip(".")
+    for name in names:
+        value = getattr(topic, "root" if name == "subjects" else name)
+        yield _value(config, table, name, value)
+
+
+def render_values(values: Sequence[ConfigValue], workspace: Path | None) -> str:
+    """Render values as TOML with comments, and below them where each layer was read.
+
+    Defaults are shown for `[kb]` alone, long texts are cut, and directories inside
+    the workspace are shown relative to it.
+    """
+    shown = [v for v in values if v.table == "kb" or not v.is_default]
+    lines: list[str] = []
+    for table, group in groupby(shown, key=lambda value: value.table):
+        rendered = [line for value in group for line in _render_value(value, workspace)]
+        lines += [f"[{_header(table)}]", *rendered, ""]
+    places = dict.fromkeys(
+        (origin.layer.value, origin.place)
+        for value in shown
+        for origin in value.origins
+        if origin.place
+    )
+    lines += [f"# {layer}: {show_place(place)}" for layer, place in places]
+    return "\n".join(lines).rstrip()
+
+
+def _value(config: Config, table: str, name: str, value: object) -> ConfigValue:
+    origins = config.origins.get(f"{table}.{name}", (Origin(layer=Layer.DEFAULT),))
+    return ConfigValue(table=table, name=name, value=_plain(value), origins=origins)
+
+
+def _header(table: str) -> str:
+    start, topic, id_ = table.partition("kb.topic.")
+    return f'{start}{topic}"{id_}"' if "." in id_ else table
+
+
+def _plain(value: object) -> Plain:
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple):
+        return [str(item) for item in value]
+    return value if isinstance(value, bool | int | str) else None
+
+
+def _render_value(value: ConfigValue, workspace: Path | None) -> Iterator[str]:
+    if value.value is None:
+        return
+    shown: Plain = value.value
+    if value.name in _DIRECTORIES and workspace is not None:
+        shown = _shorten(shown, workspace)
+    said_by = value.origins if isinstance(shown, list) else value.origins[-1:]
+    comment = "# " + ", ".join(dict.fromkeys(origin.layer.value for origin in said_by))
+    line = f"{value.name} = {render_plain(shown)}"
+    if len(line) > WIDTH and isinstance(shown, list):
+        yield f"{value.name} = [  {comment}"
+        yield from (f"    {render_plain(item)}," for item in shown)
+        yield "]"
+    elif len(line) + 2 + len(comment) <= WIDTH:
+        yield f"{line:<40}  {comment}"
+    else:
+        yield comment
+        yield line if len(line) <= WIDTH or value.name not in _TEXTS else f'{line[: WIDTH - 2]}…"'
+
+
+def _shorten(value: Plain, workspace: Path) -> Plain:
+    if isinstance(value, list):
+        return [str(_shorten(item, workspace)) for item in value]
+    path = Path(str(value))
+    return path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else value
+
+
+def render_plain(value: Plain) -> str:
+    """Render a value as TOML has it, on one line that a terminal can show."""
+    shown = json.dumps(value, ensure_ascii=False)
+    # What could move a cursor or turn a line around is shown as its code.
+    return shown if shown.isprintable() else json.dumps(value)

@@ -1,0 +1,99 @@
+"""Which workspace configurations the user trusts, and as what.
+
+Trust is bound to a digest of what a configuration says once resolved; a change
+of that asks again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from llm_kb.config.layers import LayerConfig
+from llm_kb.files.atomic import locked, replace_file
+
+TRUST_FILE = "kb-trust.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustRecords:
+    """The trusted digest of each workspace file, by its absolute path."""
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    is_corrupt: bool = False
+    """Whether the file is there but makes no sense; then nothing is trusted."""
+
+
+def trust_path(user_dir: Path) -> Path:
+    """Return where trust is recorded."""
+    return user_dir / TRUST_FILE
+
+
+def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
+    """Return a digest of what a workspace layer says, links resolved.
+
+    Where it speaks of a topic whose directory is set by a lower layer, what that
+    layer says of the topic is part of it. Comments and the order of keys are not.
+    """
+    borrowed = {
+        key: setting.value
+        for key, setting in below.settings.items()
+        if any(key.startswith(f"kb.topic.{id_}.") for id_ in workspace.topics)
+    }
+    said = {key: setting.value for key, setting in workspace.settings.items()}
+    canonical = json.dumps([said, borrowed], sort_keys=True, ensure_ascii=True)
+    return sha256(canonical.encode()).hexdigest()
+
+
+def read_trust(user_dir: Path) -> TrustRecords:
+    """Read the records; a missing or senseless file trusts nothing."""
+    try:
+        document = json.loads(trust_path(user_dir).read_bytes())
+        trusted = document["trusted"]
+        if all(isinstance(item, str) for pair in trusted.items() for item in pair):
+            return TrustRecords(digests=dict(trusted))
+    except FileNotFoundError:
+        return TrustRecords()
+    # Whatever is wrong with the file, it grants nothing; `trust` replaces it and says so.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        pass
+    return TrustRecords(is_corrupt=True)
+
+
+def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
+    """Tell whether a workspace file is trusted as what it says now."""
+    return read_trust(user_dir).digests.get(str(file)) == digest
+
+
+def was_trusted(file: Path, user_dir: Path) -> bool:
+    """Tell whether a workspace's file was ever trusted, as it is now or as it was."""
+    return str(file) in read_trust(user_dir).digests
+
+
+def trust(file: Path, digest: str, user_dir: Path) -> TrustRecords:
+    """Trust a workspace file as this digest; return what was recorded before.
+
+    A corrupt record is replaced. Raises WriteError.
+    """
+    with locked(user_dir):
+        before = read_trust(user_dir)
+        _write(user_dir, {**before.digests, str(file): digest})
+    return before
+
+
+def untrust(file: Path, user_dir: Path) -> bool:
+    """Withdraw trust; tell whether there was any. Raises WriteError."""
+    with locked(user_dir):
+        kept = dict(read_trust(user_dir).digests)
+        if kept.pop(str(file), None) is None:
+            return False
+        _write(user_dir, kept)
+    return True
+
+
+def _write(user_dir: Path, digests: Mapping[str, str]) -> None:
+    text = json.dumps({"trusted": dict(digests)}, indent=2, sort_keys=True)
+    replace_file(trust_path(user_dir), f"{text}\n".encode(), new_mode=0o600)

@@ -1,0 +1,55 @@
+"""Say what trusting a workspace would allow, before it is asked and where it is not given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from llm_kb.config.keys import Value
+from llm_kb.config.layers import LayerConfig, topic_key
+from llm_kb.config.report import render_plain
+from llm_kb.errors import show_place
+from llm_kb.subjects.topics import Config
+
+
+def render_request(
+    place: str, workspace: LayerConfig, below: LayerConfig, withheld: Sequence[str]
+) -> str:
+    """Render what a workspace layer asks for and gets only once it is trusted."""
+    lines = [f"{show_place(place)} asks for:", ""]
+    for key in withheld:
+        lines.append(f"  {key} = {_show(workspace.settings[key].value)}")
+        lines.append(f"      {_meaning(key, below)}")
+    topics = list(_iter_topics(workspace)) if "kb.auto" in withheld else []
+    if topics:
+        lines += ["", "Its topics:", "", *topics]
+    return "\n".join(lines)
+
+
+def render_withheld(config: Config) -> str:
+    """Render what an untrusted workspace asks for and does not get, and what to do."""
+    reason = "has changed since you trusted it" if config.has_lost_trust else "is not trusted"
+    return (
+        f"skipped from {show_place(config.workspace_file)}: {', '.join(config.withheld)}. This"
+        f" workspace {reason}: look at it with 'llm kb config', then run 'llm kb trust'."
+    )
+
+
+def _meaning(key: str, below: LayerConfig) -> str:
+    if key == "kb.auto":
+        return "send its section, and offer learn, on every prompt and chat here"
+    directory = below.settings[f"{key.rpartition('.')[0]}.subjects"].value
+    return f"change what a model sees of your own topic in {_show(directory)}"
+
+
+def _iter_topics(workspace: LayerConfig) -> Iterator[str]:
+    for id_ in workspace.topics:
+        directory = workspace.settings.get(topic_key(id_, "subjects"))
+        if directory is None:
+            continue
+        learned = workspace.settings.get(topic_key(id_, "learned"))
+        patterns = f" (pre-loads {_show(learned.value)})" if learned and learned.value else ""
+        yield f"  {id_}: {_show(directory.value)}{patterns}"
+
+
+def _show(value: Value) -> str:
+    return render_plain(list(value) if isinstance(value, tuple) else value)

@@ -1,0 +1,320 @@
+"""Opening files and directories of a topic without leaving it.
+
+What was opened is asked where it lies, after it was opened: a link swapped in
+between a look and the opening changes nothing, as nothing is read before.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+OPEN = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+)
+"""FIFOs must not block, terminals not become ours. Windows lacks all but O_BINARY."""
+
+DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd
+"""Whether the system opens what lies in an open directory, and never through a link."""
+
+_LARGEST_READ = 1 << 26
+_read_descriptor = os.readlink
+
+
+class OutsideError(OSError):
+    """Something that was opened lies outside the topic; nothing was read of it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EPERM, "it leads outside the topic", path)
+
+
+class Entries(NamedTuple):
+    """What a directory holds, by kind; `real` is where it lies once links are resolved."""
+
+    real: str
+    files: list[str]
+    directories: list[str]
+    links: list[str]
+    others: list[str]
+
+
+class Containment:
+    """A topic's directory and the others its links may lead to."""
+
+    def __init__(self, root: Path, allowed: Iterable[Path] = ()) -> None:
+        self.root = os.path.realpath(root)
+        self.prefix = _as_prefix(self.root)
+        self._allowed = (self.prefix, *(_as_prefix(os.path.realpath(path)) for path in allowed))
+
+    def holds(self, real: str) -> bool:
+        """Tell whether a path without links is inside the topic or where links may lead."""
+        return real.startswith(self._allowed) or _as_prefix(real).startswith(self._allowed)
+
+    def relative(self, real: str) -> str | None:
+        """Return a path without links relative to the topic; None outside of it."""
+        if not _as_prefix(real).startswith(self.prefix):
+            return None
+        return real[len(self.prefix) :].replace(os.sep, "/")
+
+    @cached_property
+    def ignores_case(self) -> bool:
+        """Whether the disk finds a name under another case too."""
+        try:
+            with os.scandir(self.root) as entries:
+                entry = next((each for each in entries if each.name.swapcase() != each.name), None)
+                if entry is None:
+                    return False
+                other = os.lstat(self.prefix + entry.name.swapcase())
+                return os.path.samestat(entry.stat(follow_symlinks=False), other)
+        except OSError:
+            return False
+
+    def list_directory(self, path: str) -> Entries:
+        """List a directory below the topic, `path` being relative, `""` the root.
+
+        Raises OSError, of which OutsideError when it lies elsewhere.
+        """
+        if os.scandir not in os.supports_fd:
+            full = self.prefix + path
+            return list_opened(full, self._require_inside(os.path.realpath(full)))
+        fd, real = self.open_directory(path)
+        try:
+            return list_opened(fd, real)
+        finally:
+            os.close(fd)
+
+    def open_directory(self, path: str) -> tuple[int, str]:
+        """Open a directory as `list_directory` does; return it, and where it really lies."""
+        full = self.prefix + path
+        fd = os.open(full, OPEN | DIRECTORY)
+        try:
+            return fd, self._require_inside(real_path(fd, full))
+        except OSError:
+            os.close(fd)
+            raise
+
+    def _require_inside(self, real: str) -> str:
+        if not self.holds(real):
+            raise OutsideError(real)
+        return real
+
+    def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
+        """Return a file's first `limit` bytes, its size, and its path once links are resolved.
+
+        The last is relative where it lies in the topic. Raises OSError when it cannot
+        be opened, is no regular file, or lies outside.
+        """
+        full = self.prefix + path
+        fd = os.open(full, OPEN)
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", full)
+            real = real_path(fd, full)
+            if real == full:
+                real = path
+            elif self.holds(real):
+                real = self.relative(real) or real
+            else:
+                raise OutsideError(full)
+            size = status.st_size
+            wanted = size + 1 if limit is None else limit
+            # Room is made for all that is asked for, and for a high limit that costs more than
+            # the rest of this: so ask for what the file has, and a byte to see whether it grew.
+            asked = min(wanted, size + 1, _LARGEST_READ)
+            data = os.read(fd, asked)
+            if len(data) == asked < wanted:
+                data = _read_on(fd, data, wanted)
+            # A file that grew while it was read has at least what was read of it.
+            return data, max(size, len(data)), real
+        finally:
+            os.close(fd)
+
+
+def list_opened(directory: int | str, real: str) -> Entries:
+    """List a directory that was found to be inside; `real` is where it lies."""
+    rest: list[os.DirEntry[str]] = []
+    with os.scandir(directory) as scan:
+        # Most entries are files, and the kind comes with the name: no call for each. Those
+        # that are none go to `rest`; `append` returns None, so one pass does both.
+        files = [
+            entry.name
+            for entry in scan
+            if entry.is_file(follow_symlinks=False) or rest.append(entry)  # type: ignore[func-returns-value]
+        ]
+    directories: list[str] = []
+    links: list[str] = []
+    others: list[str] = []
+    for entry in rest:
+        if entry.is_dir(follow_symlinks=False):
+            directories.append(entry.name)
+        elif entry.is_symlink():
+            links.append(entry.name)
+        else:
+            others.append(entry.name)
+    return Entries(real, files, directories, links, others)
+
+
+def real_path(fd: int, path: str) -> str:
+    """Return where an open file lies, links resolved; `path` is what it was opened by."""
+    try:
+        return _read_descriptor(f"/proc/self/fd/{fd}")
+    except OSError:
+        # No /proc, as on macOS: resolve the path, and see that it is still the same file.
+        real = os.path.realpath(path)
+        if not os.path.samestat(os.fstat(fd), os.stat(real, follow_symlinks=False)):
+            raise OutsideError(path) from None
+        return real
+
+
+def _read_on(fd: int, start: bytes, wanted: int) -> bytes:
+    chunks = [start]
+    left = wanted - len(start)
+    while left > 0 and (chunk := os.read(fd, min(left, _LARGEST_READ))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def _as_prefix(path: str) -> str:
+    return path if path.endswith(os.sep) else path + os.sep
+
+
+MOST_OPEN = 64
+"""Directories kept open at a time; a process may have few more than a thousand."""
+
+_LONGEST_PATH = 1000
+"""Characters of a path in the topic; of longer ones the system says whether it takes them."""
+
+_CAN_DESCEND = CAN_OPEN_BELOW and os.scandir in os.supports_fd
+
+
+class Descent:
+    """Lists what `Containment.list_directory` lists, for less where the parent came before.
+
+    The directories above the last one stay open. One that is opened by its name in a
+    directory of the topic, and not through a link, is in the topic too, so the system
+    need not be asked where it lies. Anything else, errors included, is left to
+    `list_directory`.
+    """
+
+    def __init__(self, containment: Containment) -> None:
+        self._containment = containment
+        self._open: list[tuple[str, int]] = []
+
+    def close(self) -> None:
+        """Let go of all directories."""
+        while self._open:
+            os.close(self._open.pop()[1])
+
+    def list(self, path: str) -> Entries:
+        """List a directory, and raise what `Containment.list_directory` raises.
+
+        `path` is relative to the topic, and empty or ends in `/`.
+        """
+        if not _CAN_DESCEND or len(path) > _LONGEST_PATH:
+            return self._containment.list_directory(path)
+        start = path.rfind("/", 0, -1) + 1
+        while self._open and self._open[-1][0] != path[:start]:
+            os.close(self._open.pop()[1])
+        try:
+            if self._open:
+                above = self._open[-1][1]
+                fd = os.open(path[start:-1], OPEN | DIRECTORY | NO_LINKS, dir_fd=above)
+                real = self._containment.prefix + path[:-1]
+                is_own = True
+            else:
+                fd, real = self._containment.open_directory(path)
+                is_own = f"{real}/" == self._containment.prefix + path
+            is_kept = False
+            try:
+                entries = list_opened(fd, real)
+                is_kept = is_own and bool(entries.directories) and len(self._open) < MOST_OPEN
+            finally:
+                if not is_kept:
+                    os.close(fd)
+        except OSError:
+            # It may be that too many are open.
+            self.close()
+            return self._containment.list_directory(path)
+        if is_kept:
+            self._open.append((path, fd))
+        return entries
+
+
+_AT_ONCE = 1 << 16
+"""Bytes asked for: most files have fewer, so that one read tells their size too."""
+
+_CAN_PIN = CAN_OPEN_BELOW and hasattr(os, "pread")
+
+
+class FileReader:
+    """Reads what `Containment.read_file` reads, asking once a directory where it lies.
+
+    The directory of the last file is kept open, and files are opened in it by name
+    and never through a link: so they lie where it does. A directory that is moved
+    out of the topic meanwhile is read on until one of another directory is read, or
+    the reader is closed; keep one for one piece of work. Whatever is not a file of
+    this kind, links, long files and all errors included, is left to `read_file`.
+    """
+
+    def __init__(self, containment: Containment) -> None:
+        self._containment = containment
+        self._directory: str | None = None
+        self._fd = -1
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        self._directory = None
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def read(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
+        """Return what `Containment.read_file` does, and raise what it raises."""
+        start = path.rfind("/") + 1
+        if path[:start] != self._directory:
+            self.close()
+            self._directory = path[:start]
+            self._fd = self._open_directory(path[:start])
+        if self._fd >= 0:
+            try:
+                fd = os.open(path[start:], OPEN | NO_LINKS, dir_fd=self._fd)
+                try:
+                    # At an offset, so that nothing is taken from a FIFO or a terminal: these have
+                    # none and refuse. A device has nothing or more than this.
+                    data = os.pread(fd, _AT_ONCE, 0)
+                finally:
+                    os.close(fd)
+            except OSError:
+                self.close()  # it may be that too many are open
+                data = b""
+            if 0 < len(data) < _AT_ONCE:
+                return data if limit is None else data[:limit], len(data), path
+        return self._containment.read_file(path, limit)
+
+    def _open_directory(self, path: str) -> int:
+        """Open a directory that is in the topic and that no link leads to; -1 for any other."""
+        if not _CAN_PIN:
+            return -1
+        try:
+            fd, real = self._containment.open_directory(path)
+        except OSError:
+            return -1
+        if f"{real}/" == self._containment.prefix + path:
+            return fd
+        os.close(fd)
+        return -1
+
+
+def resolve_links(path: Path) -> Path:
+    """Return a path with its links resolved; of a loop, as much as can be."""
+    # Not `Path.resolve`, which raises for a loop of links before Python 3.13.
+    return Path(os.path.realpath(path))

@@ -1,0 +1,120 @@
+"""How the files of a directory become subjects: one a file, or one a skill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from llm_kb.files.walk import Batch
+from llm_kb.subjects.patterns import Pattern
+from llm_kb.subjects.topics import slugify
+
+SKILL_FILE = "SKILL.md"
+"""What makes a directory a skill."""
+
+
+class Reader(Protocol):
+    """Turns the files of directories into subjects."""
+
+    has_slugs_in_place: bool
+    """Whether every slug starts with its directory's."""
+
+    def slugs(self, batch: Batch) -> list[str]:
+        """Return the slug of each file of a directory; empty for one that is no subject."""
+
+    def owner(self, batch: Batch) -> str | None:
+        """Return the slug of the subject that a directory's files are parts of, if any."""
+
+    def listed(self, batch: Batch) -> Batch:
+        """Leave out the files that are hidden subjects, if all that start with a dot are gone."""
+
+    def is_hidden(self, path: str) -> bool:
+        """Tell whether the subject at a path is hidden."""
+
+    def enters(self, pattern: Pattern) -> Callable[[str], bool]:
+        """Return what tells whether a directory can hold a match, by its slug."""
+
+
+class FilesReader:
+    """Every file is a subject."""
+
+    has_slugs_in_place = True
+
+    def slugs(self, batch: Batch) -> list[str]:
+        """Return the slug of each file."""
+        directory = batch.place.slug
+        names, bare = batch.names, batch.bare
+        # Nearly all slugs are made here, at a fraction of what `slugify` costs.
+        slugs = [directory + (name.rpartition(".")[0] or name) for name in names[:bare]]
+        if bare < len(names):
+            slugs += [directory + slugify(name) for name in names[bare:]]
+        return slugs
+
+    def owner(self, batch: Batch) -> str | None:
+        """Return nothing: files belong to themselves."""
+        return None
+
+    def listed(self, batch: Batch) -> Batch:
+        """Leave out nothing more."""
+        return batch
+
+    def is_hidden(self, path: str) -> bool:
+        """Tell whether any component starts with a dot."""
+        return path.startswith(".") or "/." in path
+
+    def enters(self, pattern: Pattern) -> Callable[[str], bool]:
+        """Enter what lies on the way to a match."""
+        return pattern.may_match_below
+
+
+class SkillsReader:
+    """Every directory with a SKILL.md is a subject, the other files in it hidden ones."""
+
+    has_slugs_in_place = False
+
+    def __init__(self, is_skill: Callable[[str], bool]) -> None:
+        """Take what tells whether the directory at a path, which ends in `/`, is a skill."""
+        self._is_skill = is_skill
+        self._owners: dict[str, str | None] = {}
+
+    def slugs(self, batch: Batch) -> list[str]:
+        """Return the directory's slug for a SKILL.md, and none outside of all skills."""
+        if self.owner(batch) is None:
+            return [""] * len(batch.names)
+        directory = batch.place.slug
+        return [
+            # A topic that is itself a skill has no directory to be named by.
+            (directory[:-1] if name == SKILL_FILE else "") or slugify(directory + name)
+            for name in batch.names
+        ]
+
+    def owner(self, batch: Batch) -> str | None:
+        """Return the slug of the innermost skill the directory is or lies in."""
+        return self._find_owner(batch.place.path, batch.place.slug)
+
+    def _find_owner(self, path: str, slug: str) -> str | None:
+        if path not in self._owners:
+            if self._is_skill(path):
+                self._owners[path] = slug[:-1] or slugify(SKILL_FILE)
+            else:
+                parent, upper = _parent(path), _parent(slug)
+                self._owners[path] = self._find_owner(parent, upper) if path else None
+        return self._owners[path]
+
+    def listed(self, batch: Batch) -> Batch:
+        """Leave out the parts of skills."""
+        return batch._replace(names=[name for name in batch.names if name == SKILL_FILE])
+
+    def is_hidden(self, path: str) -> bool:
+        """Tell whether it is a part of a skill, or any component starts with a dot."""
+        is_part = path.rpartition("/")[2] != SKILL_FILE
+        return is_part or path.startswith(".") or "/." in path
+
+    def enters(self, pattern: Pattern) -> Callable[[str], bool]:
+        """Enter what may be a match itself, or lies on the way to one."""
+        return lambda slug: bool(pattern.matches(slug)) or pattern.may_match_below(slug)
+
+
+def _parent(directory: str) -> str:
+    """Return the directory a directory lies in; both end in `/`, and the root is empty."""
+    return directory[: directory.rfind("/", 0, -1) + 1]

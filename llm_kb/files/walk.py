@@ -1,0 +1,278 @@
+"""Walking a topic's directory: what is a subject's file there, and what is skipped.
+
+Directories that are really there come before links to directories, and visible
+ones before hidden ones, so that whatever can be reached twice is always named
+the same: by its own, visible path.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from llm_kb.files.containment import Containment, Descent, Entries, OutsideError
+from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored, may_hold_ignored
+from llm_kb.subjects.topics import Skipped
+
+# Control characters, line and paragraph separators, format characters, which reorder or hide
+# text and are no part of a tag (joiners aside, see `plain_text`), and the surrogates that
+# stand for undecodable bytes.
+_UNUSABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e007f]"
+)
+_CONTROL = bytes((*range(0x20), 0x7F))
+_OUTSIDE = "the link leads outside the topic"
+_NEITHER = "it is neither a file nor a directory"
+_LINK_PROBLEMS = {
+    errno.ELOOP: "the link leads to itself",
+    errno.ENOENT: "the link leads nowhere",
+}
+
+
+class Place(NamedTuple):
+    """A directory of the topic; `path` and `slug` are empty or end in `/`.
+
+    Places sort in the order in which they are walked.
+    """
+
+    is_hidden: bool = False
+    is_linked: bool = False
+    path: str = ""
+    slug: str = ""
+
+
+class Batch(NamedTuple):
+    """The files of one directory that are subjects."""
+
+    place: Place
+    names: Sequence[str]
+    bare: int
+    """How many of them, from the first, become slugs by losing no more than an extension."""
+    real: str | None
+    """The path the directory really has in the topic, where it was reached through a link."""
+    targets: dict[str, str]
+    """The paths in the topic that links among the files lead to."""
+
+
+class Walk:
+    """One walk, or the single steps of one; `skipped` takes what is no subject, and why."""
+
+    def __init__(
+        self, containment: Containment, ignore: IgnoreRules, skipped: list[Skipped]
+    ) -> None:
+        self._containment = containment
+        self._ignore = ignore
+        self._has_rules = bool(ignore)
+        self._skipped = skipped
+
+    def batches(
+        self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
+    ) -> Iterator[Batch]:
+        """Yield the files of every directory that has some, each directory once.
+
+        Only directories whose slug `enters` accepts are entered, and hidden
+        files and directories only if `hidden`.
+        """
+        # What is in sight and reached by no link is reached once, so its order is no matter.
+        plain = [Place()]
+        pending: list[Place] = []
+        visited: set[str] = set()
+        with closing(Descent(self._containment)) as descent:
+            while plain or pending:
+                place = plain.pop() if plain else heappop(pending)
+                entries = self._list(place, descent.list)
+                if entries is None or entries.real in visited:
+                    continue
+                visited.add(entries.real)
+                batch, places = self.sort_entries(place, entries, hidden=hidden)
+                if batch.names:
+                    yield batch
+                for child in places:
+                    if enters is not None and not enters(child.slug[:-1]):
+                        continue
+                    if child.is_hidden or child.is_linked:
+                        heappush(pending, child)
+                    else:
+                        plain.append(child)
+
+    def list_place(self, place: Place) -> Entries | None:
+        """List one directory; None, with the reason when it cannot be."""
+        return self._list(place, self._containment.list_directory)
+
+    def _list(self, place: Place, list_directory: Callable[[str], Entries]) -> Entries | None:
+        try:
+            return list_directory(place.path)
+        except OutsideError:
+            self._skip(place.path, _OUTSIDE)
+        except FileNotFoundError:
+            # Below the root it has gone since its parent was listed, which is as good as never.
+            if not place.path:
+                self._skip(place.path, "no such directory")
+        except OSError as error:
+            self._skip(place.path, describe(error))
+        return None
+
+    def sort_entries(
+        self, place: Place, entries: Entries, *, hidden: bool = True
+    ) -> tuple[Batch, list[Place]]:
+        """Tell a directory's subjects and the directories in it from all the rest."""
+        names, odd = self._split_odd(entries.files)
+        bare = len(names)
+        for name in odd:
+            if self.admits(place, name, hidden=hidden):
+                names.append(name)
+        places = [
+            self.enter(place, name)
+            for name in entries.directories
+            if self.admits(place, name, "/", hidden=hidden)
+        ]
+        targets: dict[str, str] = {}
+        for name in entries.links:
+            real = self.resolve_link(place, name, hidden=hidden)
+            if real is None:
+                continue
+            if os.path.isdir(real):
+                places.append(self.enter(place, name, linked=True))
+            else:
+                names.append(name)
+                targets[name] = self._containment.relative(real) or ""
+        for name in entries.others:
+            if self.admits(place, name, hidden=hidden):
+                self._skip(place.path + name, _NEITHER)
+        real = entries.real
+        is_moved = real + "/" != self._containment.prefix + place.path
+        moved = self._containment.relative(real + "/") if is_moved else None
+        return Batch(place, names, bare, moved, targets), places
+
+    def _split_odd(self, names: list[str]) -> tuple[list[str], list[str]]:
+        """Part the names that need no closer look from the few that do.
+
+        A scan of all of them at once tells whether any does.
+        """
+        odd: list[str] = []
+        if not names:
+            return names, odd
+        joined = "/" + "/".join(names) + "/"
+        if self._has_rules or not _is_plain(joined):
+            return odd, names
+        if "/." in joined:
+            # `append` returns None, so that one pass does both.
+            names = [n for n in names if n[0] != "." or odd.append(n)]  # type: ignore[func-returns-value]
+        if may_hold_ignored(joined):
+            names = [name for name in names if not is_always_ignored(name)]
+        return names, odd
+
+    def admits(self, place: Place, name: str, suffix: str = "", *, hidden: bool = True) -> bool:
+        """Tell whether an entry may be of the topic; `suffix` is `/` for a directory."""
+        if (name[0] == "." and not hidden) or is_always_ignored(name):
+            return False
+        # Most are as plain as this, and it is fast.
+        is_plain = name[0] != "." and name.isascii() and name.isprintable() and "\\" not in name
+        if is_plain and not self._has_rules:
+            return True
+        path = place.path + name
+        if path == RULES_FILE or (self._has_rules and self._ignore.ignores(path + suffix)):
+            return False
+        flaw = None if is_plain else _find_flaw(name)
+        if flaw:
+            self._skip(path, flaw)
+        return not flaw
+
+    def enter(self, place: Place, name: str, *, linked: bool = False) -> Place:
+        """Return the place of a directory in another one."""
+        hidden, path, slug = place.is_hidden, f"{place.path}{name}/", place.slug
+        if name[0] == "." or not name.isascii():
+            hidden = hidden or name[0] == "."
+            slug += f"{slugify_component(name)}/"
+        else:
+            slug = path if slug == place.path else f"{slug}{name}/"
+        return Place(hidden, linked or place.is_linked, path, slug)
+
+    def resolve_link(self, place: Place, name: str, *, hidden: bool = True) -> str | None:
+        """Return the real path a link leads to; None where it may not lead there.
+
+        What a link leads to is judged like anything else in the topic, so that
+        no link makes a subject of what is ignored.
+        """
+        if not self.admits(place, name, hidden=hidden):
+            return None
+        path = place.path + name
+        try:
+            real = os.path.realpath(self._containment.prefix + path, strict=True)
+            mode = os.stat(real).st_mode
+        except OSError as error:
+            self._skip(path, _LINK_PROBLEMS.get(error.errno or 0) or describe(error))
+            return None
+        inside = self._containment.relative(real)
+        if not self._containment.holds(real):
+            self._skip(path, _OUTSIDE)
+        elif not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            self._skip(path, _NEITHER)
+        elif stat.S_ISDIR(mode) and not self.admits(place, name, "/"):
+            return None
+        elif not (inside and self.ignores_any(inside)):
+            return real
+        return None
+
+    def ignores_any(self, path: str) -> bool:
+        """Tell whether a path in the topic or a directory it lies in is ignored."""
+        names = path.split("/")
+        return any(map(is_always_ignored, names)) or any(
+            self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])
+            for count in range(len(names) if self._has_rules else 0)
+        )
+
+    def _skip(self, path: str, reason: str) -> None:
+        self._skipped.append(Skipped(path=printable(path.rstrip("/")), reason=reason))
+
+
+def _is_plain(joined: str) -> bool:
+    """Tell whether all names are printable, in NFC, and such that a pattern can name them."""
+    if "\\" in joined:
+        return False
+    if joined.isascii():
+        # Without what is to be deleted nothing changes; `isprintable` takes three times as long.
+        encoded = joined.encode()
+        return len(encoded.translate(None, _CONTROL)) == len(encoded)
+    return not _UNUSABLE.search(joined) and unicodedata.is_normalized("NFC", joined)
+
+
+def _find_flaw(name: str) -> str | None:
+    """Return why nothing of this name can be in a topic; None where it can."""
+    if _UNUSABLE.search(name):
+        return "its name holds control, invisible or undecodable characters"
+    if "\\" in name:
+        return "its name holds a backslash, which no pattern may hold"
+    return None if name.strip(".") else "its name is dots alone"
+
+
+def describe(error: OSError) -> str:
+    """Say what an error of the system is, without the path it names."""
+    return (error.strerror or str(error)).lower()
+
+
+def slugify_component(name: str) -> str:
+    """Return the part of a slug that a directory's name becomes."""
+    bare = name.lstrip(".")
+    return bare if bare.isascii() else unicodedata.normalize("NFC", bare)
+
+
+def printable(path: str) -> str:
+    """Escape what a terminal should not be sent, for reports."""
+    return _UNUSABLE.sub(_escape, path)
+
+
+def _escape(match: re.Match[str]) -> str:
+    # A byte that is no UTF-8 was decoded to a surrogate that holds it.
+    byte = ord(match[0]) - 0xDC00
+    return f"\\x{byte:02x}" if 0 < byte <= 0xFF else match[0].encode("unicode_escape").decode()

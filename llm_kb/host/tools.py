@@ -1,0 +1,62 @@
+"""`learn`, `References` and `emit_knowledge` as the tools of this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from llm_kb.errors import KbError
+from llm_kb.host.request import current_request
+
+if TYPE_CHECKING:
+    import llm
+
+    from llm_kb.api import KnowledgeBase
+
+
+def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
+    """Yield the tools to register.
+
+    The host gathers tools on every prompt, also on those without any: a request
+    that uses none of ours gets none, and reads nothing.
+    """
+    request = current_request()
+    if request is None or request.is_blind:
+        yield from _all_tools(request.kb if request else None)
+        return
+    if "learn" in request.tools and request.kb is not None:
+        yield request.kb.learn_tool()
+    if "References" in request.tools:
+        yield _references()
+        # A continued conversation asks for the tools of the toolbox one by one.
+        yield from _references()().tools()
+    if "emit_knowledge" in request.tools:
+        yield from _emit_knowledge()
+
+
+def _all_tools(kb: KnowledgeBase | None) -> Iterator[llm.Tool | type[llm.Toolbox]]:
+    """Yield what `llm tools` and the Python API see: every tool of use here."""
+    from llm_kb.api import KnowledgeBase  # noqa: PLC0415 - a request has opened it already
+
+    try:
+        kb = kb or KnowledgeBase.discover()
+        if kb.has_left():
+            yield kb.learn_tool()
+    except KbError:
+        pass  # a broken configuration must not break commands that do not use it
+    yield _references()
+    yield from _emit_knowledge()
+
+
+def _references() -> type[llm.Toolbox]:
+    from llm_kb.host.reference_tools import References  # noqa: PLC0415 - for those who ask for it
+
+    return References
+
+
+def _emit_knowledge() -> Iterator[llm.Tool]:
+    from llm_kb.host.capture_tools import make_emit_knowledge  # noqa: PLC0415 - as above
+
+    tool = make_emit_knowledge()
+    if tool is not None:
+        yield tool

@@ -1,0 +1,1 @@
+"""Carry out an approved plan, and refresh a topic."""

@@ -1,0 +1,230 @@
+"""Carry out a plan into a staging directory: write the files, record where each is from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from llm_kb.errors import KbError
+from llm_kb.files.atomic import WriteError
+from llm_kb.references.errors import FetchError, PlanChangedError
+from llm_kb.references.fetch.staging import Staged
+from llm_kb.references.plan.make import explain
+from llm_kb.references.plan.plan import Plan, PlannedSource
+from llm_kb.references.plan.remotes import Remotes
+from llm_kb.references.sources.file_names import page_name, page_path, unused_name
+from llm_kb.references.sources.git import GitFile
+from llm_kb.references.sources.local import list_local, read_local
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    PlannedPage,
+    WebSource,
+)
+from llm_kb.references.sources.web import Page, fetch_page
+from llm_kb.references.topic.provenance import FileRecord, hash_content
+from llm_kb.references.topic.store import RESERVED
+
+Progress = Callable[[str, int, int], None]
+"""Called with the source being fetched, its files fetched so far and in all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetcher:
+    """Fetches the sources of one plan into one staging directory."""
+
+    remotes: Remotes
+    staged: Staged
+    progress: Progress = lambda *_: None
+    pages: Mapping[str, Page | None] = field(default_factory=dict)
+    """Pages asked for already, by URL; None for those that have not changed."""
+    kept: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Old files to be taken over by source, since their pages cannot be had now."""
+    unchanged: Collection[int] = ()
+    """The sources that are as they were recorded, and so were not measured."""
+
+    def fetch(self, plan: Plan) -> None:
+        """Fetch every source of a plan; one that fails is a warning.
+
+        What a failing source gave the old topic is taken over. Raises
+        PlanChangedError when what is there is not what was approved.
+        """
+        folders = choose_folders(plan, self.staged.old.files if self.staged.old else {})
+        for index, planned in enumerate(plan.sources):
+            try:
+                self._fetch_source(index, planned, folders.get(index, ""))
+            except (PlanChangedError, WriteError):
+                raise
+            except KbError as error:
+                self.staged.warnings.append(str(error))
+                self.staged.fail_source(index)
+
+    def _fetch_source(self, index: int, planned: PlannedSource, folder: str) -> None:
+        source = planned.source
+        if planned.problem:
+            raise FetchError(source.url, planned.problem)
+        if isinstance(source, GitSource):
+            self._fetch_git(index, planned, source, folder)
+        elif isinstance(source, LocalSource):
+            self._fetch_local(index, source, folder)
+        else:
+            self._fetch_pages(index, planned)
+
+    def _fetch_git(
+        self, index: int, planned: PlannedSource, source: GitSource, folder: str
+    ) -> None:
+        repository = self.remotes.open(source)
+        files = repository.tree(source).files
+        is_measured = index not in self.unchanged
+        if is_measured and len(files) != planned.files:
+            raise PlanChangedError(
+                source.url, f"{planned.files:,} files planned, {len(files):,} found"
+            )
+        prefix = _prefix(source, folder, [file.path for file in files])
+        wanted = [file for file in files if not self._keep_blob(index, source, file, prefix)]
+        fetched = repository.fetch_blobs(wanted)
+        size = sum(file.size or 0 for file in fetched)
+        if is_measured and planned.size is not None and size > planned.size:
+            raise PlanChangedError(source.url, f"{planned.size:,} bytes planned, {size:,} found")
+        for done, (file, data) in enumerate(repository.read(fetched), 1):
+            record = FileRecord(
+                source=index,
+                url=source.url,
+                revision=source.ref,
+                commit=repository.commit,
+                blob=file.blob,
+            )
+            self.staged.write(prefix + file.path, data, record)
+            self.progress(source.url, done, len(fetched))
+
+    def _keep_blob(self, index: int, source: GitSource, file: GitFile, prefix: str) -> bool:
+        old = self._recorded(index, prefix + file.path)
+        if old is None or old.blob != file.blob:
+            return False
+        record = replace(old, commit=source.commit, revision=source.ref, fetched_at=self.staged.now)
+        return self.staged.keep(prefix + file.path, record)
+
+    def _fetch_local(self, index: int, source: LocalSource, folder: str) -> None:
+        files = [file.path for file in list_local(source).files]
+        prefix = _prefix(source, folder, files)
+        for done, path in enumerate(files, 1):
+            data = read_local(source, path)
+            old = self._recorded(index, prefix + path)
+            record = FileRecord(source=index, url=source.url, fetched_at=self.staged.now)
+            same = old is not None and old.hash == hash_content(data)
+            if not (same and old and self.staged.keep(prefix + path, old)):
+                self.staged.write(prefix + path, data, record)
+            self.progress(source.url, done, len(files))
+
+    def _fetch_pages(self, index: int, planned: PlannedSource) -> None:
+        source = planned.source
+        # First, so that no new page takes their names.
+        for path in self.kept.get(index, ()):
+            self._keep(index, path)
+        failed: list[FetchError] = []
+        for done, page in enumerate(planned.pages, 1):
+            try:
+                self._fetch_page(index, planned, page)
+            except PlanChangedError:
+                raise
+            except FetchError as error:
+                failed.append(error)
+                if found := self._find_page(index, page.url):
+                    self.staged.keep_as_it_is(*found)
+            self.progress(source.url, done, len(planned.pages))
+        if len(failed) == len(planned.pages):
+            reasons = dict.fromkeys(explain(error, source) for error in failed)
+            raise FetchError(source.url, "; ".join(reasons))
+        self.staged.warnings += map(str, failed)
+
+    def _fetch_page(self, index: int, planned: PlannedSource, page: PlannedPage) -> None:
+        """Write a page, or take it over from the old topic where it has not changed."""
+        old = self._find_page(index, page.url)
+        fetched = self._ask(planned, page, old)
+        if fetched is None and old and self.staged.keep(*old):
+            return
+        if fetched is None:
+            # Its file was changed or deleted here: without conditions it is sent again.
+            fetched = fetch_page(page, self.remotes.http, hosts=planned.hosts)
+        if fetched is None:
+            raise FetchError(page.url, "the server will not send it again")
+        data = fetched.text.encode()
+        record = FileRecord(
+            source=index,
+            # A crawl finds its pages by the addresses planned.
+            url=fetched.url if isinstance(planned.source, WebSource) else page.url,
+            hash=hash_content(data),
+            size=len(data),
+            fetched_at=self.staged.now,
+            etag=fetched.etag,
+            last_modified=fetched.last_modified,
+        )
+        if old and old[1].hash == record.hash and self.staged.keep(old[0], record):
+            return
+        self.staged.write(self._name_page(planned, record, old[0] if old else None), data, record)
+
+    def _name_page(self, planned: PlannedSource, record: FileRecord, old: str | None) -> str:
+        """Choose the path of a page: that which it had, or one that no page has or keeps."""
+        is_crawled = isinstance(planned.source, CrawlSource)
+        name = old or (page_path(record.url) if is_crawled else page_name(record.url))
+        stay = {page.url for page in planned.pages}
+        before = self.staged.old.of_source(record.source) if self.staged.old else {}
+        kept = [path for path, known in before.items() if known.url in stay and path != old]
+        return unused_name(name, [*self.staged.files, *RESERVED, *kept])
+
+    def _ask(
+        self, planned: PlannedSource, page: PlannedPage, old: tuple[str, FileRecord] | None
+    ) -> Page | None:
+        if page.url in self.pages:
+            return self.pages[page.url]
+        known = conditions(old[1]) if old else None
+        return fetch_page(page, self.remotes.http, hosts=planned.hosts, known=known)
+
+    def _keep(self, index: int, path: str) -> None:
+        if record := self._recorded(index, path):
+            self.staged.keep_as_it_is(path, record)
+
+    def _find_page(self, index: int, url: str) -> tuple[str, FileRecord] | None:
+        return self.staged.old.find_page(index, url) if self.staged.old else None
+
+    def _recorded(self, index: int, path: str) -> FileRecord | None:
+        """Return the record the old topic has of a source's file."""
+        record = self.staged.old.files.get(path) if self.staged.old else None
+        return record if record and record.source == index else None
+
+
+def conditions(record: FileRecord) -> dict[str, str | None]:
+    """Return what `fetch_page` may know of a page, so that it is not sent again."""
+    return {"url": record.url, "etag": record.etag, "last_modified": record.last_modified}
+
+
+def choose_folders(plan: Plan, old: Mapping[str, FileRecord]) -> Mapping[int, str]:
+    """Give each repository and directory its own folder where there are several of them.
+
+    One that holds `old` files of another source stays that one's, which may fail and keep them.
+    """
+    trees = [
+        (index, planned.source)
+        for index, planned in enumerate(plan.sources)
+        if isinstance(planned.source, GitSource | LocalSource)
+    ]
+    if len(trees) < 2:
+        return {}
+    folders: dict[int, str] = {}
+    for index, source in trees:
+        name = source.name.lstrip(".") or "files"
+        others = {path.split("/")[0] for path, record in old.items() if record.source != index}
+        folders[index] = unused_name(name, [*folders.values(), *others])
+    return folders
+
+
+def _prefix(source: GitSource | LocalSource, folder: str, paths: Sequence[str]) -> str:
+    """Return the folder of a source's files, with its `/`; empty for the topic itself.
+
+    Where one of them would take the place of a file of ours, it needs a folder.
+    """
+    reserved = {name.casefold() for name in RESERVED}
+    if not folder and any(path.split("/")[0].casefold() in reserved for path in paths):
+        folder = source.name.lstrip(".") or "files"
+    return f"{folder}/" if folder else ""

@@ -1,0 +1,129 @@
+"""The topic that a refresh replaces: which of its files each source of now gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from llm_kb.references.sources.local import read_regular
+from llm_kb.references.sources.records import GitSource, Source
+from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldTopic:
+    """The directory and the record of a topic, numbered as its `topic.md` lists the sources now.
+
+    `asked` has, for each of them, the source as it was when it was fetched; None for one
+    that is new, or of which an earlier version recorded too little.
+    """
+
+    directory: Path
+    files: Mapping[str, FileRecord]
+    asked: tuple[Source | None, ...]
+
+    @classmethod
+    def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
+        """Find what each source gave before; files of sources that are gone are left out."""
+        places = match_sources(recorded, sources)
+        numbers = {old: new for new, old in enumerate(places) if old is not None}
+        return cls(
+            directory=directory,
+            files={
+                path: _renumber(record, numbers[record.source])
+                for path, record in recorded.files.items()
+                if record.source in numbers
+            },
+            asked=tuple(
+                recorded.sources[old] if old is not None and recorded.sources else None
+                for old in places
+            ),
+        )
+
+    def of_source(self, index: int) -> dict[str, FileRecord]:
+        """Return the files that one source gave."""
+        return {path: record for path, record in self.files.items() if record.source == index}
+
+    def find_page(self, index: int, url: str) -> tuple[str, FileRecord] | None:
+        """Return path and record of a page."""
+        records = self.of_source(index).items()
+        return next(((path, record) for path, record in records if record.url == url), None)
+
+    def has(self, records: Mapping[str, FileRecord]) -> bool:
+        """Tell whether files are on disk as they were recorded."""
+        try:
+            return all(
+                hash_content(read_regular(self.directory / path)) == record.hash
+                for path, record in records.items()
+            )
+        except OSError:
+            return False
+
+
+def match_sources(recorded: Provenance, sources: Sequence[Source]) -> tuple[int | None, ...]:
+    """Return, for each source, the number it has in a record; None where it has none.
+
+    A source is known by what it asks for, else by its address alone. Where the record
+    does not tell (it is of an earlier version), by the address of a file it gave, else
+    by its number.
+    """
+    if recorded.sources:
+        old: Sequence[int] = range(len(recorded.sources))
+        tests: tuple[Callable[[int, int], bool], ...] = (
+            lambda new, old: asks_the_same(sources[new], recorded.sources[old]),
+            lambda new, old: _place(sources[new]) == _place(recorded.sources[old]),
+        )
+    else:
+        groups: dict[int, list[FileRecord]] = {}
+        for record in recorded.files.values():
+            groups.setdefault(record.source, []).append(record)
+        old = sorted(groups)
+        tests = (
+            lambda new, old: any(r.url == sources[new].url for r in groups[old]),
+            lambda new, old: new == old and _is_git(groups[old]) == _is_git_source(sources[new]),
+        )
+    return _assign(len(sources), old, tests)
+
+
+def asks_the_same(one: Source, other: Source | None) -> bool:
+    """Tell whether two sources ask for the same; what was found there is another matter."""
+    return other is not None and _wish(one) == _wish(other)
+
+
+def _assign(
+    count: int, old: Sequence[int], tests: Sequence[Callable[[int, int], bool]]
+) -> tuple[int | None, ...]:
+    """Give each new number an old one that passes a test, the first test first."""
+    found: list[int | None] = [None] * count
+    free = list(old)
+    for test in tests:
+        for new in range(count):
+            # Its own number before any other.
+            candidates = sorted(free, key=lambda number: (number != new, number))
+            if found[new] is None:
+                found[new] = next((number for number in candidates if test(new, number)), None)
+                free = [number for number in free if number != found[new]]
+    return tuple(found)
+
+
+def _wish(source: Source) -> Source:
+    if isinstance(source, GitSource):
+        return replace(source, commit=None, role=None)
+    return replace(source, role=None)
+
+
+def _place(source: Source) -> tuple[str, str]:
+    return source.type, source.url
+
+
+def _is_git(records: Sequence[FileRecord]) -> bool:
+    return any(record.commit for record in records)
+
+
+def _is_git_source(source: Source) -> bool:
+    return isinstance(source, GitSource)
+
+
+def _renumber(record: FileRecord, number: int) -> FileRecord:
+    return record if record.source == number else replace(record, source=number)

@@ -1,0 +1,1 @@
+"""What would be fetched, decided and shown before anything is kept."""

@@ -1,0 +1,126 @@
+"""Make plans: ask each source what it holds, without keeping anything of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from llm_kb.errors import KbError
+from llm_kb.references.errors import FetchError, NothingFetchedError, SourceError, TooLargeError
+from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.plan.plan import Plan, PlannedSource, TopicRequest, format_size
+from llm_kb.references.plan.remotes import Remotes, check_count
+from llm_kb.references.sources.git import Tree
+from llm_kb.references.sources.local import list_local
+from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, Source, WebSource
+from llm_kb.references.sources.web import measure_page
+from llm_kb.subjects.topics import References
+
+Progress = Callable[[str], None]
+"""Called with what is being asked or fetched now."""
+
+
+def make_plan(request: TopicRequest, remotes: Remotes, progress: Progress = lambda _: None) -> Plan:
+    """Plan every source of a request; one that cannot be fetched says why.
+
+    Raises NothingFetchedError when none can be, TooLargeError over the limits.
+    """
+    planned = []
+    for source in request.sources:
+        progress(f"asking {source.url}")
+        planned.append(plan_source(source, remotes))
+    problems = [f"{p.source.url}: {p.problem}" for p in planned if p.problem]
+    if not any(p.files for p in planned if not p.problem):
+        raise NothingFetchedError(request.title, problems)
+    plan = Plan(request=request, sources=tuple(planned))
+    check_limits(plan, remotes.settings)
+    return plan
+
+
+def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
+    """Ask one source what it holds; what goes wrong is told in the result."""
+    try:
+        if isinstance(source, GitSource):
+            planned = _plan_git(source, remotes)
+        elif isinstance(source, WebSource):
+            planned = _plan_page(source, remotes)
+        elif isinstance(source, CrawlSource):
+            planned = _plan_crawl(source, remotes)
+        else:
+            planned = plan_tree(source, list_local(source))
+        check_source(planned, remotes.settings)
+        return planned
+    except KbError as error:
+        return PlannedSource(source=source, problem=explain(error, source))
+
+
+def plan_tree(source: GitSource | LocalSource, tree: Tree) -> PlannedSource:
+    """Plan the files of a repository or a directory."""
+    return PlannedSource(
+        source=source,
+        files=len(tree.files),
+        size=sum(file.size or 0 for file in tree.files),
+        notes=tree.notes,
+    )
+
+
+def check_source(planned: PlannedSource, settings: References) -> None:
+    """Raise FetchError when a source has nothing to fetch, or more than the user's limit."""
+    check_count(planned.source.url, planned.files, settings)
+    if not planned.files:
+        reason = "; ".join(["it holds no file to fetch", *planned.notes])
+        raise FetchError(planned.source.url, reason)
+
+
+def explain(error: KbError, source: Source) -> str:
+    """Return why a source cannot be fetched, with the address where that is not its own."""
+    if isinstance(error, FetchError):
+        return error.reason if error.url == source.url else f"{error.url}: {error.reason}"
+    return error.reason if isinstance(error, SourceError) else str(error)
+
+
+def check_limits(plan: Plan, settings: References) -> None:
+    """Raise TooLargeError when a whole plan is over the user's limits."""
+    where = plan.request.title
+    if plan.files > settings.max_files:
+        raise TooLargeError(
+            where,
+            f"{plan.files:,} files are over max_files ({settings.max_files:,}); narrow it by paths",
+        )
+    if plan.size > settings.max_bytes:
+        raise TooLargeError(
+            where,
+            f"{format_size(plan.size)} are over max_bytes ({format_size(settings.max_bytes)}); "
+            "narrow it by paths",
+        )
+
+
+def _plan_git(source: GitSource, remotes: Remotes) -> PlannedSource:
+    pinned = replace(source, commit=remotes.find_commit(source))
+    return plan_tree(pinned, remotes.measure(pinned))
+
+
+def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
+    page = measure_page(source.url, remotes.http)
+    return PlannedSource(
+        source=source, files=1, size=page.size, pages=(page,), notes=_moved(source.url, page.url)
+    )
+
+
+def _plan_crawl(source: CrawlSource, remotes: Remotes) -> PlannedSource:
+    crawl = find_pages(source, remotes.http)
+    sizes = [page.size for page in crawl.pages if page.size is not None]
+    return PlannedSource(
+        source=source,
+        files=len(crawl.pages),
+        size=sum(sizes) if len(sizes) == len(crawl.pages) else None,
+        pages=crawl.pages,
+        notes=(*_moved(source.url, crawl.pages[0].url), *crawl.notes),
+    )
+
+
+def _moved(asked: str, found: str) -> tuple[str, ...]:
+    if urlsplit(asked).hostname == urlsplit(found).hostname:
+        return ()
+    return (f"redirects to another host: {found}",)

@@ -1,0 +1,232 @@
+"""What would be fetched, decided before anything is: figures, a digest, a summary. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from llm_kb.references.sources.records import (
+    SLACK_BYTES,
+    GitSource,
+    LocalSource,
+    PlannedPage,
+    Source,
+    WebSource,
+    describe_source,
+    parse_source,
+    source_table,
+)
+from llm_kb.rendering.plain_text import visible_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSource:
+    """One source with what it holds now; `size` is None when a server does not say.
+
+    `source.commit` is the commit a git source will be fetched at. `problem` says
+    why a source cannot be fetched; the others can be.
+    """
+
+    source: Source
+    files: int = 0
+    size: int | None = 0
+    pages: tuple[PlannedPage, ...] = ()
+    problem: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that may be asked for this source."""
+        urls = [self.source.url, *(page.url for page in self.pages)]
+        return frozenset(filter(None, (urlsplit(url).hostname for url in urls)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRequest:
+    """What somebody wants to have fetched, and how it is to be described."""
+
+    topic_id: str
+    title: str
+    body: str
+    sources: tuple[Source, ...]
+    tags: tuple[str, ...] = ()
+    max_age_days: int = 30
+    trust_score: int | None = None
+    created_by: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what is asked for, whatever it holds meanwhile."""
+        asked: Sequence[Any] = [
+            self.topic_id,
+            self.title,
+            self.body,
+            list(self.tags),
+            self.max_age_days,
+            self.trust_score,
+            [source_table(source) for source in self.sources],
+        ]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A request with exact figures: what is approved, by its digest, to be done once."""
+
+    request: TopicRequest
+    sources: tuple[PlannedSource, ...]
+
+    @property
+    def files(self) -> int:
+        """How many files would be fetched."""
+        return sum(planned.files for planned in self.sources)
+
+    @property
+    def size(self) -> int:
+        """How many bytes would be fetched, where that is known."""
+        return sum(planned.size or 0 for planned in self.sources)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of everything the operator approves."""
+        canonical = json.dumps(plan_table(self), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def id(self) -> str:
+        """The start of the digest: what people type."""
+        return self.digest[:12]
+
+    @property
+    def summary(self) -> str:
+        """One line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
+        repositories = [p for p in self.sources if isinstance(p.source, GitSource | LocalSource)]
+        pages = [p for p in self.sources if not isinstance(p.source, GitSource | LocalSource)]
+        parts = [f"{describe_source(p.source)} ({_figures(p)})" for p in repositories]
+        if count := sum(max(p.files, 1) for p in pages):
+            unknown = any(p.size is None for p in pages)
+            size = sum(p.size or 0 for p in pages)
+            about = f" ({'at least ' if unknown else ''}{format_size(size)})" if size else ""
+            parts.append(f"{count:,} web page{'s' if count > 1 else ''}{about}")
+        return " + ".join(parts)
+
+    def describe(self) -> str:
+        """Return the question's details: one line a source, with its figures and notes.
+
+        Models and servers wrote parts of it; none of them can add a line or repaint others.
+        """
+        lines = []
+        for planned in self.sources:
+            source = planned.source
+            found = planned.problem or _figures(planned)
+            lines.append(f"  {visible_line(f'{source.type} {source.url}: {found}')}")
+            if isinstance(source, GitSource):
+                at = f"{source.ref or 'default branch'} at {source.commit or 'unknown'}"
+                only = f", only {', '.join(source.paths)}" if source.paths else ""
+                lines.append(f"    {visible_line(at + only)}")
+            lines += [f"    {visible_line(note)}" for note in planned.notes]
+        return "\n".join(lines)
+
+
+def format_size(size: int) -> str:
+    """Return a size as people read it: `98 MB`, with `~` where it was rounded."""
+    if size < 1000:
+        return f"{size} B"
+    for unit, scale in (("kB", 1000), ("MB", 1000**2)):
+        if (scaled := size / scale) < 999.5:
+            return f"~{scaled:.0f} {unit}" if scaled >= 10 else f"~{scaled:.1f} {unit}"
+    return f"~{size / 1000**3:.1f} GB"
+
+
+def plan_table(plan: Plan) -> dict[str, Any]:
+    """Return the plan as JSON has it; `parse_plan` reads it back."""
+    request = plan.request
+    return {
+        "topic_id": request.topic_id,
+        "title": request.title,
+        "body": request.body,
+        "tags": list(request.tags),
+        "max_age_days": request.max_age_days,
+        "trust_score": request.trust_score,
+        "created_by": dict(request.created_by),
+        "requested": [source_table(source) for source in request.sources],
+        "sources": [
+            source_table(planned.source)
+            | {"files": planned.files, "size": planned.size}
+            | {"pages": [[page.url, page.size] for page in planned.pages]}
+            | {"problem": planned.problem, "notes": list(planned.notes)}
+            for planned in plan.sources
+        ],
+    }
+
+
+def parse_plan(table: Mapping[str, Any], protocols: Sequence[str]) -> Plan:
+    """Read a plan that `plan_table` made; raise SourceError, KeyError or TypeError."""
+    extra = ("files", "size", "pages", "problem", "notes")
+    return Plan(
+        request=TopicRequest(
+            topic_id=table["topic_id"],
+            title=table["title"],
+            body=table["body"],
+            tags=tuple(table["tags"]),
+            max_age_days=table["max_age_days"],
+            trust_score=table["trust_score"],
+            created_by=dict(table["created_by"]),
+            sources=_parse_sources(table["requested"], protocols),
+        ),
+        sources=tuple(
+            PlannedSource(
+                source=source,
+                files=item["files"],
+                size=item["size"],
+                pages=tuple(PlannedPage(url=url, size=size) for url, size in item["pages"]),
+                problem=item["problem"],
+                notes=tuple(item["notes"]),
+            )
+            for item, source in zip(
+                table["sources"],
+                _parse_sources(
+                    [
+                        {k: v for k, v in item.items() if k not in extra}
+                        for item in table["sources"]
+                    ],
+                    protocols,
+                ),
+                strict=True,
+            )
+        ),
+    )
+
+
+def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -> str | None:
+    """Say why a refresh needs the operator's word again; None when it does not.
+
+    It does when it would reach a host that was not approved, or fetch more than
+    twice what was fetched before.
+    """
+    hosts = frozenset().union(*(planned.hosts for planned in new.sources))
+    if fetched_hosts and (strange := sorted(hosts - fetched_hosts)):
+        return f"it now leads to {', '.join(strange)}"
+    if new.size > 2 * fetched_bytes + 10 * SLACK_BYTES:
+        return f"it grew from {format_size(fetched_bytes)} to {format_size(new.size)}"
+    return None
+
+
+def _parse_sources(
+    tables: Sequence[Mapping[str, Any]], protocols: Sequence[str]
+) -> tuple[Source, ...]:
+    return tuple(
+        parse_source(table, f"sources[{index}]", allow_local=True, protocols=protocols)
+        for index, table in enumerate(tables)
+    )
+
+
+def _figures(planned: PlannedSource) -> str:
+    if isinstance(planned.source, WebSource) and planned.size is None:
+        return "1 page, size unknown"
+    count = f"{planned.files:,} file{'' if planned.files == 1 else 's'}"
+    return count if planned.size is None else f"{count}, {format_size(planned.size)}"

@@ -1,0 +1,100 @@
+"""One run's access to the outside: the user's limits, and what is open meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from llm_kb.references.errors import FetchError
+from llm_kb.references.sources import github
+from llm_kb.references.sources.addresses import Resolver, system_resolver
+from llm_kb.references.sources.git import Repositories, Repository, Tree, find_commit
+from llm_kb.references.sources.git_transport import GitPolicy
+from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy
+from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.rules import check_git_url
+from llm_kb.subjects.topics import References
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remotes:
+    """Where sources are asked, under the settings of the user layer."""
+
+    settings: References
+    repositories: Repositories
+    resolver: Resolver = field(default=system_resolver)
+
+    @property
+    def http(self) -> HttpPolicy:
+        """How far a request for a page may go."""
+        return HttpPolicy(
+            allow_hosts=self.settings.allow_hosts,
+            timeout=self.settings.timeout,
+            max_bytes=min(self.settings.max_bytes, MAX_PAGE_BYTES),
+            resolver=self.resolver,
+        )
+
+    @property
+    def git(self) -> GitPolicy:
+        """How far git may go."""
+        return git_policy(self.settings, self.resolver)
+
+    def find_commit(self, source: GitSource) -> str:
+        """Return the commit a source's revision is now, in one request."""
+        check_git_url(source.url, source.url, self.settings.allow_protocols)
+        if uses_gh(source):
+            commit = github.find_commit(source, self.settings.timeout)
+            if commit:
+                return commit
+        return find_commit(source, self.git)
+
+    def measure(self, source: GitSource, known: Mapping[str, int] | None = None) -> Tree:
+        """Return the files of a source's commit with their sizes.
+
+        GitHub tells them. Other servers do not, so the files are fetched to be
+        weighed: into a temporary repository that lasts for this run, and from
+        which they are taken if the plan is approved.
+        """
+        if uses_gh(source):
+            tree = github.list_files(source, self.settings.timeout)
+            if tree is not None:
+                return tree
+        repository = self.open(source)
+        tree = repository.tree(source)
+        check_count(source.url, len(tree.files), self.settings)
+        sizes = known or {}
+        unknown = [file for file in tree.files if file.blob not in sizes]
+        weighed = {file.path: file for file in repository.fetch_blobs(unknown)}
+        files = (
+            weighed.get(file.path) or replace(file, size=sizes[file.blob]) for file in tree.files
+        )
+        return Tree(files=tuple(files), notes=tree.notes)
+
+    def open(self, source: GitSource) -> Repository:
+        """Return the repository of a source with the trees of its commit."""
+        return self.repositories.open(source, github.CREDENTIALS if uses_gh(source) else ())
+
+
+def git_policy(settings: References, resolver: Resolver) -> GitPolicy:
+    """Return what git may do under the user's settings."""
+    return GitPolicy(
+        allow_hosts=settings.allow_hosts,
+        allow_protocols=settings.allow_protocols,
+        timeout=settings.timeout,
+        max_bytes=settings.max_bytes,
+        resolver=resolver,
+    )
+
+
+def uses_gh(source: GitSource) -> bool:
+    """Tell whether a source is on GitHub, and gh there to ask about it."""
+    return github.repository_name(source) is not None and github.has_gh()
+
+
+def check_count(url: str, files: int, settings: References) -> None:
+    """Raise FetchError when a source has more files than the user's limit."""
+    if files > settings.max_files:
+        raise FetchError(
+            url,
+            f"it has {files:,} files, over max_files ({settings.max_files:,}); narrow it by paths",
+        )

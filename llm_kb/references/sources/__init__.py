@@ -1,0 +1,1 @@
+"""What can be fetched: git, web pages and local files, and the rules they must keep."""

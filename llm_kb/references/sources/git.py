@@ -1,0 +1,204 @@
+"""Read the files of a repository at one commit, without ever checking it out.
+
+Trees come first, then exactly the wanted blobs, into a bare repository that is
+thrown away. Since there is no work tree, no hook, filter, submodule, link or
+line-ending rule of the repository has anything to act on.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_kb.files.atomic import WriteError
+from llm_kb.references.errors import FetchError
+from llm_kb.references.sources.file_names import is_safe_path
+from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
+from llm_kb.references.sources.records import GitSource, LocalSource
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing itself from Python 3.11 on
+
+BATCH_BYTES = 16_000_000
+"""How much is read from git at once."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LIKE_COMMIT = re.compile(r"[0-9a-fA-F]{4,64}")
+
+
+def find_commit(source: GitSource, policy: GitPolicy) -> str:
+    """Return the commit a source's revision is now; one request, none for a commit id."""
+    wanted = source.ref or "HEAD"
+    if _COMMIT.fullmatch(wanted):
+        return wanted
+    names = [wanted, f"refs/heads/{wanted}", f"refs/tags/{wanted}", f"refs/tags/{wanted}^{{}}"]
+    printed = ask_server(source, policy, ["ls-remote", "--quiet", "--", source.url, *names])
+    found: dict[str, str] = {}
+    for line in printed.decode(errors="replace").splitlines():
+        commit, _, name = line.partition("\t")
+        found[name] = commit
+    # git's own order: a full name, then tags (peeled), then branches.
+    for name in (wanted, names[3], names[2], names[1]):
+        if name in found and _COMMIT.fullmatch(found[name]):
+            return found[name]
+    reason = f"it has no branch or tag {wanted!r}"
+    if _LIKE_COMMIT.fullmatch(wanted):
+        reason += "; a commit id must be given in full (40 digits), in lower case"
+    raise FetchError(source.url, reason)
+
+
+class Repositories:
+    """The repositories open during one run: what a plan fetched is not fetched again."""
+
+    def __init__(self, policy: GitPolicy) -> None:
+        self._policy = policy
+        self._stack = ExitStack()
+        self._open: dict[tuple[str, str | None], Repository] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def open(self, source: GitSource, config: Sequence[tuple[str, str]] = ()) -> Repository:
+        """Return the repository of a source with the trees of its commit."""
+        key = (source.url, source.commit)
+        if key not in self._open:
+            directory = _make_directory()
+            policy = replace(self._policy, config=(*self._policy.config, *config))
+            repository = Repository(source, policy, Path(self._stack.enter_context(directory)))
+            repository.fetch_trees()
+            self._open[key] = repository
+        return self._open[key]
+
+
+class Repository:
+    """A bare, shallow, partial copy of a source; made by `Repositories`."""
+
+    def __init__(self, source: GitSource, policy: GitPolicy, directory: Path) -> None:
+        self._source = source
+        self._policy = policy
+        self._directory = directory
+        self.commit = ""
+
+    def fetch_trees(self) -> None:
+        """Fetch the commit and its trees, no blob: enough to know the names."""
+        self._run("init", "--quiet", "--bare", "--template=", ".")
+        wanted = self._source.commit or self._source.ref or "HEAD"
+        self._fetch("--depth=1", "--", self._source.url, wanted)
+        self.commit = self._run("rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
+
+    def tree(self, source: GitSource) -> Tree:
+        """Return the files that a source's `paths` cover, without their sizes."""
+        entries = []
+        for record in self._run("ls-tree", "-r", "-z", self.commit).split(b"\0")[:-1]:
+            # "<mode> <type> <id>\t<path>"
+            meta, _, path = record.partition(b"\t")
+            mode, _, blob = meta.decode("ascii").split(" ")
+            entries.append((mode, GitFile(path=path.decode("utf-8", "surrogateescape"), blob=blob)))
+        return select_files(source, entries)
+
+    def fetch_blobs(self, files: Sequence[GitFile]) -> tuple[GitFile, ...]:
+        """Fetch the blobs of these files in one request, and return them with their sizes."""
+        blobs = sorted({file.blob for file in files})
+        if not blobs:
+            return ()
+        stdin = "".join(f"{blob}\n" for blob in blobs).encode()
+        self._fetch("--stdin", "--", self._source.url, stdin=stdin)
+        printed = self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=stdin)
+        sizes = dict(line.split(" ") for line in printed.decode().splitlines())
+        return tuple(replace(file, size=int(sizes[file.blob])) for file in files)
+
+    def read(self, files: Sequence[GitFile]) -> Iterator[tuple[GitFile, bytes]]:
+        """Yield the content of files whose blobs were fetched."""
+        for batch in _batches(files):
+            stdin = "".join(f"{file.blob}\n" for file in batch).encode()
+            printed = self._run("cat-file", "--batch", stdin=stdin)
+            position = 0
+            for file in batch:
+                # "<id> blob <size>\n<content>\n"
+                position = printed.index(b"\n", position) + 1
+                end = position + (file.size or 0)
+                yield file, printed[position:end]
+                position = end + 1
+
+    def _fetch(self, *args: str, stdin: bytes = b"") -> None:
+        common = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=blob:none")
+        config = [] if "--depth=1" in args else ["-c", "fetch.negotiationAlgorithm=noop"]
+        command = [*config, *common, *args]
+        ask_server(self._source, self._policy, command, cwd=self._directory, stdin=stdin)
+
+    def _run(self, *args: str, stdin: bytes = b"") -> bytes:
+        return run_offline(self._source, self._policy, args, cwd=self._directory, stdin=stdin)
+
+
+def _make_directory() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="llm-kb-git-", ignore_cleanup_errors=True)
+    except OSError as error:
+        where = Path(error.filename or tempfile.gettempdir())
+        raise WriteError(where, error.strerror or str(error)) from error
+
+
+def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:
+    batch: list[GitFile] = []
+    size = 0
+    for file in files:
+        if batch and size + (file.size or 0) > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size or 0
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitFile:
+    """A regular file; of a commit it has a `blob`, and no size until that was fetched."""
+
+    path: str
+    blob: str = ""
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """The files that a source wants, and what was left out of them."""
+
+    files: tuple[GitFile, ...]
+    notes: tuple[str, ...] = ()
+
+
+def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, GitFile]]) -> Tree:
+    """Keep the regular files that a source's `paths` cover, by the modes of tree entries.
+
+    Links are not kept, submodules neither, nor what git has no mode for (`special`), nor
+    names that are not safe to write.
+    """
+    wanted = [(mode, file) for mode, file in entries if source.wants(file.path)]
+    regular = [file for mode, file in wanted if mode.startswith("100")]
+    files = sorted((f for f in regular if is_safe_path(f.path)), key=lambda file: file.path)
+    left_out = (
+        ("link", "", sum(mode == "120000" for mode, _ in wanted)),
+        ("submodule", "", sum(mode == "160000" for mode, _ in wanted)),
+        ("special file", "", sum(mode == "special" for mode, _ in wanted)),
+        ("file", " with an unsafe name", len(regular) - len(files)),
+    )
+    notes = [
+        f"left out: {count:,} {what}{'' if count == 1 else 's'}{more}"
+        for what, more, count in left_out
+        if count
+    ]
+    notes += [
+        f"no file matches the path {path!r}"
+        for path in source.paths
+        if not any(GitSource(url="", paths=(path,)).wants(file.path) for file in files)
+    ]
+    return Tree(files=tuple(files), notes=tuple(notes))

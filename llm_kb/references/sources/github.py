@@ -1,0 +1,79 @@
+"""What GitHub says of a repository through its own gh: the commit, and the files with sizes.
+
+gh knows the user's login, so private repositories work; where it is missing or
+logged out, plain git is asked instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from llm_kb.git import GitError, run_remote
+from llm_kb.references.errors import FetchError
+from llm_kb.references.sources.git import GitFile, Tree, select_files
+from llm_kb.references.sources.records import GitSource
+
+CREDENTIALS = (("credential.https://github.com.helper", "!gh auth git-credential"),)
+"""Lets git log in as gh does. git runs the value itself; nothing of it is from outside."""
+
+_REPOSITORY = re.compile(r"/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9_.][A-Za-z0-9_.-]*?)(?:\.git)?/?")
+_NOT_USABLE = frozenset({4, 127})
+"""Exit codes of a gh that is logged out, and of one that is not there."""
+
+
+def has_gh() -> bool:
+    """Tell whether gh is installed."""
+    return shutil.which("gh") is not None
+
+
+def repository_name(source: GitSource) -> str | None:
+    """Return `owner/name` of a repository on GitHub; None for any other place."""
+    split = urlsplit(source.url)
+    if split.hostname not in {"github.com", "www.github.com"} or split.scheme != "https":
+        return None
+    found = _REPOSITORY.fullmatch(split.path)
+    return f"{found[1]}/{found[2]}" if found else None
+
+
+def find_commit(source: GitSource, timeout: float) -> str | None:
+    """Return the commit a source's revision is now; None where gh cannot be used."""
+    ref = quote(source.ref or "HEAD", safe="")
+    answer = _api(source, f"repos/{repository_name(source)}/commits/{ref}", timeout)
+    return None if answer is None else str(answer["sha"])
+
+
+def list_files(source: GitSource, timeout: float) -> Tree | None:
+    """Return the wanted files of a source's commit with their sizes.
+
+    None where gh cannot be used, or the repository has more files than GitHub
+    lists at once.
+    """
+    name = repository_name(source)
+    answer = _api(source, f"repos/{name}/git/trees/{source.commit}?recursive=1", timeout)
+    if answer is None or answer.get("truncated"):
+        return None
+    entries = [
+        (item["mode"], GitFile(path=item["path"], blob=item["sha"], size=item.get("size")))
+        for item in answer["tree"]
+        if item["type"] != "tree"
+    ]
+    return select_files(source, entries)
+
+
+def _api(source: GitSource, endpoint: str, timeout: float) -> dict[str, Any] | None:
+    try:
+        printed = run_remote("gh", "api", "--method", "GET", endpoint, timeout=timeout)
+        answer = json.loads(printed)
+    except GitError as error:
+        if error.code in _NOT_USABLE:
+            return None
+        raise FetchError(source.url, f"gh: {error.stderr.strip() or error}") from error
+    except ValueError as error:
+        raise FetchError(source.url, f"gh answered what is no JSON: {error}") from error
+    if not isinstance(answer, dict) or not {"sha", "tree"} & answer.keys():
+        raise FetchError(source.url, f"gh answered without a commit or files to {endpoint}")
+    return answer

@@ -1,0 +1,265 @@
+"""Read one document over HTTP, from a checked address and within limits.
+
+The standard library's client is enough and lets us choose the address a
+connection goes to. No cookies, no credentials, no proxies.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+
+from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
+from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
+from llm_kb.references.sources.rules import check_web_url
+
+USER_AGENT = "llm-kb (+https://pypi.org/project/llm-kb/)"
+MAX_REDIRECTS = 5
+MAX_PAGE_BYTES = 10_000_000
+"""No page is larger, whatever the plan says."""
+
+CHUNK = 65_536
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpPolicy:
+    """How far a request may go: the user's settings, and the seam for tests of DNS."""
+
+    allow_hosts: tuple[str, ...] = ()
+    timeout: float = 60
+    """Seconds a request may take in all, redirects and slow answers included."""
+    max_bytes: int = MAX_PAGE_BYTES
+    resolver: Resolver = field(default=system_resolver)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """An answer: where it came from in the end, its headers in lower case, its body."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    @property
+    def content_type(self) -> str:
+        """The media type without its parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def charset(self) -> str | None:
+        """The declared character set."""
+        for part in self.headers.get("content-type", "").split(";")[1:]:
+            name, _, value = part.partition("=")
+            if name.strip().lower() == "charset":
+                return value.strip().strip("\"'") or None
+        return None
+
+    @property
+    def length(self) -> int | None:
+        """The size the server declares, of this body or of the whole it is a part of."""
+        total = self.headers.get("content-range", "").rpartition("/")[2]
+        return _parse_length(total or self.headers.get("content-length", ""))
+
+
+def request(
+    url: str,
+    policy: HttpPolicy,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    hosts: Collection[str] | None = None,
+) -> Response:
+    """Send one request and follow its redirects, each hop checked like the first.
+
+    `hosts` are those a redirect may lead to; None allows any public one. Raises
+    FetchError; a status of 400 and above is returned like any other.
+    """
+    deadline = time.monotonic() + policy.timeout
+    for _ in range(MAX_REDIRECTS + 1):
+        response = _exchange(url, policy, method, headers or {}, deadline)
+        if response.status not in _REDIRECTS or "location" not in response.headers:
+            return response
+        target = _find_target(url, response.headers["location"])
+        host = urlsplit(target).hostname or ""
+        if hosts is not None and host not in hosts:
+            raise PlanChangedError(url, f"it redirects to another host, {host}")
+        if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
+            raise FetchError(url, f"it redirects from https to http ({target})")
+        url = target
+    raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
+
+
+def _find_target(url: str, location: str) -> str:
+    """Return where a redirect leads; raise FetchError unless that is a web page."""
+    target = join_url(url, _quote(location))
+    if target is None:
+        raise FetchError(url, f"it redirects to what is no address: {location[:200]!r}")
+    try:
+        return check_web_url(target, f"redirect of {url}")
+    except SourceError as error:
+        raise FetchError(url, f"it redirects to what is no web page: {error.reason}") from error
+
+
+class _PinnedConnection(http.client.HTTPConnection):
+    """A connection to addresses that were checked, under a deadline it cannot outlive."""
+
+    def __init__(self, url: str, policy: HttpPolicy, deadline: float) -> None:
+        split = urlsplit(url)
+        self._secure = split.scheme == "https"
+        port = split.port or (443 if self._secure else 80)
+        super().__init__(split.hostname or "", port)
+        if self._secure:
+            self.default_port = 443  # so that `Host` has no needless port
+        self._url = url
+        self._policy = policy
+        self._deadline = deadline
+        self._raw: socket.socket | None = None
+
+    def connect(self) -> None:
+        """Connect to the first address that answers, and speak TLS where it is due."""
+        addresses = resolve_host(
+            self._url,
+            self.host,
+            self.port,
+            allow_hosts=self._policy.allow_hosts,
+            resolver=self._policy.resolver,
+        )
+        problem: OSError | None = None
+        for address in addresses:
+            try:
+                left = max(0.001, self._deadline - time.monotonic())
+                self._raw = socket.create_connection((address, self.port), timeout=left)
+                break
+            except OSError as error:
+                problem = error
+        else:
+            raise problem or OSError("no address")
+        if self._secure:
+            context = ssl.create_default_context()
+            # The handshake waits until `abort` knows the socket that took the raw one's place.
+            self._raw = secure = context.wrap_socket(
+                self._raw, server_hostname=self.host, do_handshake_on_connect=False
+            )
+            secure.do_handshake()
+        self.sock = self._raw
+
+    def close(self) -> None:
+        """Close the connection, also one that failed before it was established."""
+        super().close()
+        if self._raw is not None:
+            self._raw.close()
+
+    def abort(self) -> None:
+        """Break the connection from another thread: pending reads end at once."""
+        if self._raw is not None:
+            with suppress(OSError):  # it may be gone already
+                socket.socket.shutdown(self._raw, socket.SHUT_RDWR)
+
+
+def _exchange(
+    url: str, policy: HttpPolicy, method: str, headers: Mapping[str, str], deadline: float
+) -> Response:
+    """Do one request without following where it leads."""
+    try:
+        split = urlsplit(url)
+        target = urlunsplit(("", "", _quote(split.path or "/"), _quote(split.query), ""))
+        with (
+            closing(_PinnedConnection(url, policy, deadline)) as connection,
+            _watchdog(connection, url, deadline, policy.timeout),
+        ):
+            sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close"}
+            connection.request(method, target, headers={**sent, **headers})
+            answer = connection.getresponse()
+            received = {name.lower(): value for name, value in answer.getheaders()}
+            response = Response(url=url, status=answer.status, headers=received)
+            if method == "HEAD" or answer.status in _REDIRECTS | {204, 304}:
+                return response
+            body = b"".join(_read_body(answer, url, received, policy.max_bytes))
+            return Response(url=url, status=answer.status, headers=received, body=body)
+    except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
+        raise FetchError(url, str(error) or type(error).__name__) from error
+
+
+@contextmanager
+def _watchdog(
+    connection: _PinnedConnection, url: str, deadline: float, timeout: float
+) -> Iterator[None]:
+    """Break the connection at the deadline: a socket's own timeout starts anew with each byte."""
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
+        connection.abort()
+
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Exception as error:
+        if expired.is_set() or isinstance(error, TimeoutError):
+            raise FetchError(url, f"no complete answer within {timeout:g} s") from error
+        raise
+    finally:
+        timer.cancel()
+    if expired.is_set():
+        raise FetchError(url, f"no complete answer within {timeout:g} s")
+
+
+def _read_body(
+    answer: http.client.HTTPResponse, url: str, headers: Mapping[str, str], most: int
+) -> Iterator[bytes]:
+    """Yield the body, decompressed; raise TooLargeError before it is over `most` bytes."""
+    declared = _parse_length(headers.get("content-length", ""))
+    if declared is not None and declared > most:
+        raise TooLargeError(url, f"it has {declared:,} bytes, over the limit of {most:,}")
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
+        raise FetchError(url, f"its encoding {encoding!r} was not asked for")
+    # 32 added to the window size: the header tells gzip from zlib.
+    inflate = zlib.decompressobj(wbits=47) if encoding not in {"", "identity"} else None
+    total = 0
+    while data := answer.read(CHUNK):
+        while data:
+            # At most one byte over the limit is ever unpacked: that is how we know.
+            piece = inflate.decompress(data, most - total + 1) if inflate else data
+            data = inflate.unconsumed_tail if inflate else b""
+            total += len(piece)
+            if total > most:
+                raise TooLargeError(url, f"it is over the limit of {most:,} bytes")
+            yield piece
+    if answer.length:
+        raise FetchError(url, f"the connection ended {answer.length:,} bytes early")
+    if inflate and not inflate.eof:
+        raise FetchError(url, "its compressed body ended early")
+
+
+def _parse_length(text: str) -> int | None:
+    """Return a number of bytes; None for what is none, or more than there can be."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
+
+
+def _quote(text: str) -> str:
+    """Escape what may not stand in a request line; what is escaped already stays."""
+    return quote(text, safe="/:?#[]@!$&'()*+,;=%~-._")
+
+
+def join_url(base: str, link: str) -> str | None:
+    """Return the absolute address of a link; None where it is no address."""
+    try:
+        joined = urljoin(base, link)
+        _ = urlsplit(joined).port  # parsed late, and raises late
+    except ValueError:
+        return None
+    return joined

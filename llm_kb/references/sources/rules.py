@@ -1,0 +1,114 @@
+"""The rules that addresses, refs and paths of sources must keep before anything is asked of them.
+
+They may be a model's or a stranger's: none shall be an option or a helper to git, lead
+outside, hide from whoever approves it, or hold a secret. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from urllib.parse import SplitResult, urlsplit
+
+from llm_kb.references.errors import SourceError
+from llm_kb.rendering.plain_text import HIDDEN
+
+GIT_PROTOCOLS = frozenset({"https", "http"})
+"""What git may speak unless the user layer's `allow_protocols` adds to it."""
+
+OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
+"""What `allow_protocols` may add; remote helpers such as `ext::` never run."""
+
+# A subset of git's own rule (git-check-ref-format), and no first character that makes
+# an option, a refspec or a revision expression of it.
+_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
+
+
+def check_git_url(url: str, where: str, protocols: Collection[str] = ()) -> str:
+    """Return a URL git may be given; raise SourceError for any other."""
+    allowed = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(protocols))
+    if "::" in url.partition("//")[0]:
+        raise SourceError(where, f"url {url!r}: git remote helpers are never run")
+    split = _split(url, where)
+    if split.scheme not in allowed:
+        hint = ""
+        if split.scheme in OPTIONAL_GIT_PROTOCOLS or not split.scheme:
+            hint = (
+                "; allow_protocols under [kb.references] in your own kb.toml adds "
+                "URLs such as file:///path, ssh://git@host/path and git://host/path"
+            )
+        kinds = " or ".join(sorted(allowed))
+        raise SourceError(where, f"url {url!r} must be a URL of {kinds}{hint}")
+    if split.scheme != "file":
+        _check_host(split, url, where)
+    if split.query or split.fragment:
+        raise SourceError(where, f"url {url!r} may not have a query or a #fragment")
+    if not split.path.strip("/"):
+        raise SourceError(where, f"url {url!r} names no repository")
+    return url
+
+
+def check_web_url(url: str, where: str) -> str:
+    """Return the URL of a page; raise SourceError unless it is http or https."""
+    split = _split(url, where)
+    if split.scheme not in {"http", "https"}:
+        raise SourceError(where, f"url {url!r} must be http or https")
+    _check_host(split, url, where)
+    return url
+
+
+def check_ref(ref: str | None, where: str) -> str | None:
+    """Return a branch, tag or commit id that git cannot take for anything else."""
+    if ref is None:
+        return None
+    bad = not _REF.fullmatch(ref) or ".." in ref or "//" in ref or "@{" in ref
+    if bad or ref.endswith(("/", ".", ".lock")) or "/." in ref:
+        raise SourceError(where, f"ref {ref!r} is no name of a branch or tag, nor a commit id")
+    return ref
+
+
+def check_paths(paths: object, where: str) -> tuple[str, ...]:
+    """Return the `paths` of a source; raise SourceError for one that leads outside."""
+    if paths is None:
+        return ()
+    if not isinstance(paths, list | tuple) or not all(isinstance(path, str) for path in paths):
+        raise SourceError(where, "paths must be a list of strings")
+    for path in paths:
+        parts = path.removesuffix("/").split("/")
+        if is_unsafe(path) or any(part in {"", ".", ".."} for part in parts):
+            raise SourceError(
+                where,
+                f"path {path!r} must name a file or a directory inside the source, such as "
+                "'README.md' or 'docs/'",
+            )
+    return tuple(dict.fromkeys(paths))
+
+
+def is_unsafe(path: str) -> bool:
+    """Tell whether a path has what could deceive, or what is a separator elsewhere."""
+    return "\\" in path or any(unicodedata.category(c) in HIDDEN for c in path)
+
+
+def _split(url: str, where: str) -> SplitResult:
+    # What is not printable are those that hide, and blanks; a URL has a code for either.
+    if not url.isprintable() or " " in url or url.startswith("-"):
+        raise SourceError(where, f"url {url!r} has blanks or control characters, or a leading '-'")
+    try:
+        split = urlsplit(url)
+        _ = split.port  # parsed late, and raises late
+    except ValueError as error:
+        raise SourceError(where, f"url {url!r} is none: {error}") from error
+    return split
+
+
+def _check_host(split: SplitResult, url: str, where: str) -> None:
+    if not split.hostname or split.hostname.startswith("-"):
+        raise SourceError(where, f"url {url!r} names no host")
+    # `ssh://git@host` names a login, which is no secret.
+    if split.password or (split.username and split.scheme != "ssh"):
+        raise SourceError(
+            where,
+            f"the url of {split.hostname} holds a user name or password, which would be kept in "
+            "plain text; use a git credential helper",
+        )

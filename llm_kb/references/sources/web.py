@@ -1,0 +1,195 @@
+"""Read pages: what they weigh, what is new of them, and their text as Markdown."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
+from llm_kb.references.sources.html_to_markdown import (
+    html_to_markdown,
+    markdown_alternate,
+    page_links,
+)
+from llm_kb.references.sources.html_tree import parse_html
+from llm_kb.references.sources.http import HttpPolicy, Response, request
+from llm_kb.references.sources.records import PlannedPage
+
+ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8"
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+TOO_MANY_REQUESTS = 429
+
+_META_CHARSET = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page as it is kept: its text, and what tells later whether it has changed."""
+
+    url: str
+    text: str
+    size: int
+    """The bytes that were fetched for it."""
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+def measure_page(
+    url: str, policy: HttpPolicy, *, hosts: Collection[str] | None = None
+) -> PlannedPage:
+    """Ask what a page weighs, without fetching it; its URL is where redirects end.
+
+    A server that will not answer HEAD, or without a size, is asked for the first
+    byte instead, whose answer states the whole size. Raises PlanChangedError when
+    it leads to a host not among `hosts`.
+    """
+    headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
+    answer = request(url, policy, method="HEAD", headers=headers, hosts=hosts)
+    if answer.status >= 400 or answer.length is None:
+        ranged = {**headers, "Range": "bytes=0-0"}
+        try:
+            few = replace(policy, max_bytes=100_000)
+            answer = request(url, few, headers=ranged, hosts=hosts)
+        except TooLargeError:  # the range was ignored: a size that has to be found out
+            return PlannedPage(url=answer.url)
+    _require_success(answer)
+    _require_text(answer)
+    size = answer.length
+    if size is not None and size > policy.max_bytes:
+        raise TooLargeError(url, f"it has {size:,} bytes, over the limit of {policy.max_bytes:,}")
+    return PlannedPage(url=answer.url, size=size)
+
+
+def read_links(
+    url: str, policy: HttpPolicy, *, hosts: Collection[str]
+) -> tuple[PlannedPage, list[str]]:
+    """Fetch a page for its size, and for the addresses it leads to."""
+    answer = request(url, policy, headers={"Accept": ACCEPT}, hosts=hosts)
+    _require_success(answer)
+    _require_text(answer)
+    is_html = answer.content_type in HTML_TYPES
+    links = page_links(parse_html(_decode(answer)), answer.url) if is_html else []
+    return PlannedPage(url=answer.url, size=len(answer.body)), links
+
+
+def fetch_page(
+    page: PlannedPage,
+    policy: HttpPolicy,
+    *,
+    hosts: Collection[str] | None = None,
+    known: Mapping[str, str | None] | None = None,
+) -> Page | None:
+    """Fetch a page as Markdown; None when it is as `known` (its url, etag, last_modified) says.
+
+    `known` is of the page where redirects end: another one is fetched whatever its tags are.
+    Raises PlanChangedError when it leads to a host not among `hosts`, or weighs
+    more than was planned.
+    """
+    conditions = {
+        "If-None-Match": (known or {}).get("etag"),
+        "If-Modified-Since": (known or {}).get("last_modified"),
+    }
+    headers = {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
+    most = min(policy.max_bytes, page.most or policy.max_bytes)
+    answer = _get(page.url, replace(policy, max_bytes=most), headers, hosts, page)
+    if answer.status == 304:
+        is_another = known and known.get("url") not in {None, answer.url}
+        return fetch_page(page, policy, hosts=hosts) if is_another else None
+    _require_success(answer)
+    _require_text(answer)
+    text, size = _decode(answer), len(answer.body)
+    if answer.content_type in HTML_TYPES:
+        alternate = markdown_alternate(parse_html(text), answer.url)
+        better = alternate and _fetch_alternate(alternate, answer, policy)
+        text = better or html_to_markdown(text, answer.url)
+    if not text.strip():
+        raise FetchError(page.url, "there is no text in it (is it drawn by a script?)")
+    return Page(
+        url=answer.url,
+        text=text,
+        size=size,
+        etag=answer.headers.get("etag"),
+        last_modified=answer.headers.get("last-modified"),
+    )
+
+
+def fetch_text(url: str, policy: HttpPolicy) -> str | None:
+    """Return a small text file of a site, such as robots.txt; None when there is none."""
+    answer = request(url, replace(policy, max_bytes=min(policy.max_bytes, 500_000)))
+    if answer.status >= 500 or answer.status == TOO_MANY_REQUESTS:
+        raise FetchError(url, f"the server answered {answer.status}")
+    return _decode(answer) if answer.status == 200 else None
+
+
+def _get(
+    url: str,
+    policy: HttpPolicy,
+    headers: Mapping[str, str],
+    hosts: Collection[str] | None,
+    page: PlannedPage,
+) -> Response:
+    try:
+        return request(url, policy, headers=headers, hosts=hosts)
+    except TooLargeError as error:
+        if page.most is not None and policy.max_bytes == page.most:
+            raise PlanChangedError(url, f"it outgrew the {page.size:,} bytes planned") from error
+        raise
+
+
+def _fetch_alternate(url: str, html: Response, policy: HttpPolicy) -> str | None:
+    """Return the Markdown a page says is its own; None when there is none at that place."""
+    host = urlsplit(html.url).hostname or ""
+    if urlsplit(url).hostname != host:
+        return None  # another host was neither planned nor approved
+    # The text of a page is no longer than its HTML.
+    limited = replace(policy, max_bytes=min(policy.max_bytes, len(html.body) + 100_000))
+    try:
+        answer = request(url, limited, headers={"Accept": ACCEPT}, hosts={host})
+    except FetchError:
+        return None
+    is_text = answer.content_type in {"text/markdown", "text/x-markdown", "text/plain"}
+    return _decode(answer) if answer.status == 200 and is_text else None
+
+
+def _require_success(answer: Response) -> None:
+    if answer.status >= 400:
+        error = NoPageError if answer.status in {404, 410} else FetchError
+        raise error(answer.url, f"the server answered {answer.status}")
+
+
+def _require_text(answer: Response) -> None:
+    kind = answer.content_type
+    textual = kind.startswith("text/") or kind.endswith(("+xml", "+json")) or not kind
+    if not textual and kind not in {"application/json", "application/xml", "application/yaml"}:
+        raise NoPageError(answer.url, f"it is no text but {kind}")
+
+
+def _decode(answer: Response) -> str:
+    """Decode a body by its mark, its header, its `<meta>`, else as UTF-8; nothing fails."""
+    body = answer.body
+    if body.startswith(codecs.BOM_UTF8):
+        return body.decode("utf-8-sig", "replace")
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body.decode("utf-16", "replace")
+    declared = answer.charset
+    if not declared and (found := _META_CHARSET.search(body[:4096])):
+        declared = found[1].decode("ascii")
+    try:
+        codec = codecs.lookup(declared or "utf-8")
+        # Only codecs between bytes and text: Python has others, such as `zlib`.
+        name = codec.name if codec._is_text_encoding else "utf-8"  # noqa: SLF001 - no public way
+    except (LookupError, ValueError):
+        name = "utf-8"
+    try:
+        text = body.decode(name, "replace")
+    except UnicodeError:  # some codecs know no "replace"
+        text = body.decode("utf-8", "replace")
+    # Some make what no file can hold: halves of a surrogate pair.
+    return text.encode("utf-8", "replace").decode()

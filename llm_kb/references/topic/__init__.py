@@ -1,0 +1,1 @@
+"""A reference topic on disk: its description, its provenance and its files."""

@@ -1,0 +1,174 @@
+"""Where each fetched file came from, and what it was then: records and their JSON. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from llm_kb.references.errors import SourceError, TopicFileError, show_value
+from llm_kb.references.sources.records import Source, parse_source, source_table
+from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
+
+FILE_NAME = ".provenance.json"
+VERSION = 1
+
+_NUMBERS = ("source", "size")
+_TEXTS = ("url", "hash", "fetched_at")
+_OPTIONAL_TEXTS = ("revision", "commit", "blob", "etag", "last_modified")
+_NO_NAMES = frozenset({"", ".", ".."})
+_WHAT_TO_DO = "; delete it and refresh the topic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """One fetched file: by `source` (its place among the topic's), from `url`, as it was.
+
+    `revision` is the requested revision, `commit` the commit id it was; for a page
+    `etag` and `last_modified` are what its server said instead.
+    """
+
+    source: int
+    url: str
+    hash: str = ""
+    size: int = 0
+    fetched_at: str = ""
+    revision: str | None = None
+    commit: str | None = None
+    blob: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """The record of a topic's files, by path, and the digest of the request that made it.
+
+    `sources` are those that were asked, as they were then: `topic.md` may name others
+    meanwhile. Earlier versions did not record them.
+    """
+
+    request: str = ""
+    files: Mapping[str, FileRecord] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """How the files on disk differ from their record.
+
+    `unreadable` are those nobody can tell of; a `/` at the end makes it a whole
+    directory. `problems` say why something could not be compared.
+    """
+
+    modified: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.modified, self.missing, self.unknown, self.unreadable, self.problems))
+
+
+def hash_content(data: bytes) -> str:
+    """Return the hash of a file's content, with the name of its algorithm."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str | None]) -> Differences:
+    """Compare the record with the hashes of what is on disk, None for what cannot be read.
+
+    A directory that cannot be read has a `/` at its end; the topic's own is `./`.
+    """
+    read = {path: hash_ for path, hash_ in found.items() if hash_ is not None}
+    unreadable = sorted(found.keys() - read.keys())
+    shut = tuple(path.removeprefix("./") for path in unreadable if path.endswith("/"))
+    return Differences(
+        modified=tuple(
+            sorted(p for p, h in read.items() if p in recorded and recorded[p].hash != h)
+        ),
+        missing=tuple(sorted(p for p in recorded.keys() - found.keys() if not p.startswith(shut))),
+        unknown=tuple(sorted(read.keys() - recorded.keys())),
+        unreadable=tuple(unreadable),
+    )
+
+
+def render_provenance(provenance: Provenance) -> bytes:
+    """Write the record as JSON; what a file has not is left out."""
+    files = {
+        path: {key: value for key, value in asdict(record).items() if value is not None}
+        for path, record in sorted(provenance.files.items())
+    }
+    table = {
+        "version": VERSION,
+        "request": provenance.request,
+        "sources": [source_table(source) for source in provenance.sources],
+        "files": files,
+    }
+    return json.dumps(table, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def parse_provenance(data: bytes, where: str) -> Provenance:
+    """Read the record; raise TopicFileError when it is not one."""
+    try:
+        table: dict[str, Any] = json.loads(data)
+        if table["version"] != VERSION:
+            version = show_value(table["version"])
+            raise TopicFileError(where, f"version {version} is not known here{_WHAT_TO_DO}")
+        files = {path: FileRecord(**record) for path, record in table["files"].items()}
+        _check_files(files)
+        sources = tuple(_parse_source(item, where) for item in table.get("sources", []))
+        return Provenance(request=_text(table["request"]), files=files, sources=sources)
+    except KeyError as error:
+        raise _no_record(where, f"{error} is missing") from error
+    except (ValueError, TypeError, AttributeError, RecursionError, SourceError) as error:
+        raise _no_record(where, str(error)) from error
+
+
+def _text(request: object) -> str:
+    if not isinstance(request, str):
+        raise TypeError("its request is no text")
+    return request
+
+
+def _no_record(where: str, reason: str) -> TopicFileError:
+    return TopicFileError(where, f"it is no record of files: {reason}{_WHAT_TO_DO}")
+
+
+def _check_files(files: Mapping[str, FileRecord]) -> None:
+    """Raise TypeError or ValueError unless every record is of the types it should have.
+
+    Field by field, since a topic may have thousands of files and is asked often.
+    """
+    for path in files:
+        # Not `is_safe_path`: a folder may be called whatever its source is.
+        names = path.split("/")
+        if not _NO_NAMES.isdisjoint(names) or "\\" in path or "\0" in path or path[1:2] == ":":
+            raise ValueError(f"{show_value(path)} is no path inside the topic")
+    texts = list(files)
+    for name in (*_TEXTS, *_OPTIONAL_TEXTS):
+        values = list(map(attrgetter(name), files.values()))
+        if not set(map(type, values)) <= {str, type(None) if name in _OPTIONAL_TEXTS else str}:
+            raise TypeError(f"a file's {name} is no text")
+        texts += filter(None, values)
+    "".join(texts).encode()  # as it is written again; JSON can name what is no character
+    for name in _NUMBERS:
+        values = list(map(attrgetter(name), files.values()))
+        if set(map(type, values)) - {int} or not all(0 <= value < 1 << 63 for value in values):
+            raise TypeError(f"a file's {name} is no number from 0")
+
+
+def _parse_source(table: Mapping[str, Any], where: str) -> Source:
+    # What may be fetched is decided when it is.
+    return parse_source(
+        table, where, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True
+    )
+
+
+def total_size(records: Iterable[FileRecord]) -> int:
+    """Return how many bytes these files had."""
+    return sum(record.size for record in records)

@@ -1,0 +1,354 @@
+"""The directories of reference topics: complete at any moment, whoever is killed when.
+
+    ROOT/topic-x/           a topic: topic.md, .provenance.json, the fetched files
+    ROOT/.staging/topic-x.… a topic in the making, swapped in whole
+    ROOT/.old/topic-x       the topic it replaces, during the two renames of the swap
+    ROOT/.trash/…           what is being deleted
+    ROOT/.index/…           the index of each topic, gone with it
+    ROOT/.locks/topic-x     locked by whoever writes the topic; a lock ends with its process
+
+What a killed process left behind is put right by the next one that looks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.errors import KbError
+from llm_kb.files.atomic import BusyError, WriteError, replace_file
+from llm_kb.files.atomic import lock_topic as locked
+from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
+from llm_kb.references.sources.local import read_regular
+from llm_kb.references.topic.provenance import (
+    FILE_NAME,
+    Provenance,
+    hash_content,
+    parse_provenance,
+    render_provenance,
+)
+from llm_kb.references.topic.topic_file import TopicFile
+from llm_kb.references.topic.topic_text import parse_topic_file
+
+TOPIC_FILE = "topic.md"
+RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
+"""Names at a topic's root that are not for fetched files."""
+
+_LOOKS = 5
+"""How often a topic is looked for, 5 ms apart, before it is said not to be there."""
+
+_NO_MATTER = (BusyError, KbError, OSError)
+"""What keeps from cleaning: who holds the lock is at work and cleans up himself, and where
+nothing can be written, there is still much to read."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The directory of all reference topics."""
+
+    root: Path
+
+    def directory(self, topic_id: str) -> Path:
+        """Return where a topic is; raise UnknownReferenceError for what can be no id."""
+        if not _ID.fullmatch(topic_id):
+            raise UnknownReferenceError(topic_id, self.ids())
+        return self.root / topic_id
+
+    def ids(self) -> list[str]:
+        """Return the ids of the topics that are there, sorted.
+
+        Those that are being swapped at this moment are there as well, and those that
+        cannot be read: `read` says why.
+        """
+        swapped = self.root / ".old"
+        found = {
+            name
+            for place in (self.root, swapped)
+            for name in list_names(place)
+            if _ID.fullmatch(name) and _is_topic(place / name)
+        }
+        return sorted(found)
+
+    def find_problem(self) -> str | None:
+        """Say what keeps all topics from being listed; None where nothing does."""
+        try:
+            os.listdir(self.root)  # noqa: PTH208 - only whether it can be
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"{self.root}: {error.strerror}"
+        return None
+
+    def exists(self, topic_id: str) -> bool:
+        """Tell whether a topic is there, even one that cannot be read."""
+        return any(map(_is_topic, self._places(topic_id)))
+
+    def require(self, topic_id: str) -> None:
+        """Raise UnknownReferenceError unless a topic is there."""
+        if not self.exists(topic_id):
+            raise UnknownReferenceError(topic_id, self.ids())
+
+    def require_free(self, topic_id: str) -> None:
+        """Raise PlaceTakenError where what is no topic is in the place of one."""
+        place = self.directory(topic_id)
+        if os.path.lexists(place) and not _is_topic(place):
+            raise PlaceTakenError(str(place))
+
+    def read_text(self, topic_id: str) -> str:
+        """Return the text of a topic's `topic.md`; raise UnknownReferenceError without one."""
+        path = self.directory(topic_id) / TOPIC_FILE
+        looks = _LOOKS
+        while True:
+            try:
+                # Its line ends as they are: a changed file is written again.
+                return read_regular(path, follow_link=True).decode()
+            except (FileNotFoundError, NotADirectoryError) as error:
+                # A swap may begin and end between any two looks, so one says little.
+                looks -= 1
+                if os.path.lexists(self.root / ".old" / topic_id):
+                    # Between its two renames: over at once, unless it was killed there.
+                    with suppress(BusyError), locked(self.root / ".locks" / topic_id, wait=False):
+                        self._recover(topic_id)
+                    looks = _LOOKS
+                if not looks:
+                    self.require(topic_id)
+                    raise _missing(path) from error
+                if not os.path.lexists(path.parent):
+                    time.sleep(0.005)
+            except OSError as error:
+                raise TopicFileError(str(path), error.strerror or str(error)) from error
+            except UnicodeDecodeError as error:
+                raise TopicFileError(str(path), "it is not in UTF-8") from error
+
+    def read(self, topic_id: str) -> TopicFile:
+        """Read a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
+        where = str(self.directory(topic_id) / TOPIC_FILE)
+        topic = parse_topic_file(self.read_text(topic_id), where)
+        if topic.id != topic_id:
+            raise TopicFileError(where, f"its id {topic.id!r} is not the name of its directory")
+        return topic
+
+    def read_provenance(self, topic_id: str) -> Provenance:
+        """Read the record of a topic's files; empty when there is none."""
+        path = self.directory(topic_id) / FILE_NAME
+        try:
+            data = read_regular(path, follow_link=True)
+        except FileNotFoundError:
+            return Provenance()
+        except OSError as error:
+            reason = f"{error.strerror}; mend that, or delete it and refresh the topic"
+            raise TopicFileError(str(path), reason) from error
+        return parse_provenance(data, str(path))
+
+    def write_text(self, topic_id: str, text: str) -> None:
+        """Replace a topic's `topic.md`, whole or not at all."""
+        replace_file(self.directory(topic_id) / TOPIC_FILE, text.encode())
+
+    def write_provenance(self, topic_id: str, provenance: Provenance) -> None:
+        """Replace the record of a topic's files, whole or not at all."""
+        replace_file(self.directory(topic_id) / FILE_NAME, render_provenance(provenance))
+
+    def hash_fetched(self, topic_id: str) -> dict[str, str | None]:
+        """Return the hashes of a topic's files as `fetched_files` has them, without ours."""
+        hashes = hash_files(self.directory(topic_id))
+        return {path: hash_ for path, hash_ in hashes.items() if path not in RESERVED}
+
+    @contextmanager
+    def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
+        """Keep other writers of a topic out, and put right what a killed one left.
+
+        Waits for its turn. Without `create` nothing is made where nothing is.
+        """
+        self.directory(topic_id)
+        if not create and not self.root.is_dir():
+            yield
+            return
+        with locked(self.root / ".locks" / topic_id):
+            self._recover(topic_id)
+            yield
+
+    @contextmanager
+    def staging(self, topic_id: str) -> Iterator[Path]:
+        """Make an empty directory for a topic in the making; gone after the block.
+
+        The caller holds the topic's lock.
+        """
+        parent = self.root / ".staging"
+        directory = parent / f"{topic_id}.{secrets.token_hex(4)}"
+        try:
+            directory.mkdir(parents=True)
+        except OSError as error:
+            raise WriteError(directory, error.strerror or str(error)) from error
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def publish(self, topic_id: str, staged: Path) -> None:
+        """Put a staged topic in the place of the old one. The caller holds the lock.
+
+        A link that was there goes; what it leads to stays. Raises PlaceTakenError.
+        """
+        self.require_free(topic_id)
+        current, old = self.directory(topic_id), self.root / ".old" / topic_id
+        if os.path.lexists(current):
+            old.parent.mkdir(exist_ok=True)
+            move(current, old)
+        try:
+            move(staged, current)
+        finally:
+            self._recover(topic_id)
+
+    def delete(self, topic_id: str) -> None:
+        """Delete a topic at once. The caller holds the lock."""
+        self._trash(self.directory(topic_id))
+
+    def clean(self) -> None:
+        """Put right what killed processes left; costs a look for four directories.
+
+        The index of a topic that somebody removed by hand goes as well.
+        """
+        leftovers = set()
+        for place in (".staging", ".old"):
+            names = list_names(self.root / place)
+            leftovers |= {n.rpartition(".")[0] if place == ".staging" else n for n in names}
+        for topic_id in filter(_ID.fullmatch, sorted(leftovers)):
+            with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
+                self._recover(topic_id)
+        for name in list_names(self.root / ".index"):
+            topic_id = name.removesuffix(".sqlite3")
+            if topic_id != name and _ID.fullmatch(topic_id):
+                self._drop_index_of_none(topic_id)
+        for name in list_names(self.root / ".trash"):
+            remove(self.root / ".trash" / name)
+
+    def _places(self, topic_id: str) -> tuple[Path, Path]:
+        """Return where a topic is, and where it is while it is swapped."""
+        return self.directory(topic_id), self.root / ".old" / topic_id
+
+    def _drop_index_of_none(self, topic_id: str) -> None:
+        """Delete an index whose topic is gone, unless somebody is at work on it."""
+        if any(map(os.path.lexists, self._places(topic_id))):
+            return
+        # Imported where there is something to delete: sqlite3 takes its time.
+        from llm_kb.search.index.packed_vectors import discard_index  # noqa: PLC0415
+
+        with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
+            if not any(map(os.path.lexists, self._places(topic_id))):
+                discard_index(self.root / topic_id)
+
+    def _recover(self, topic_id: str) -> None:
+        """Finish or undo a swap that was cut short, and drop what was in the making."""
+        current, old = self.directory(topic_id), self.root / ".old" / topic_id
+        if os.path.lexists(old):
+            if os.path.lexists(current):
+                self._trash(old)
+            else:
+                move(old, current)
+        for staged in (self.root / ".staging").glob(f"{topic_id}.????????"):
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _trash(self, directory: Path) -> None:
+        """Delete a directory: out of sight in one step, then piece by piece."""
+        target = self.root / ".trash" / f"{directory.name}.{secrets.token_hex(4)}"
+        target.parent.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            move(directory, target)
+            remove(target)
+
+
+def _is_topic(directory: Path) -> bool:
+    """Tell whether a directory is a topic's, even where nobody may look or `topic.md` is lost."""
+    for name in (TOPIC_FILE, FILE_NAME):
+        try:
+            (directory / name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return True
+        return True
+    return False
+
+
+def _missing(path: Path) -> TopicFileError:
+    return TopicFileError(
+        str(path),
+        "it is missing; put it back, or delete what is left of the topic: "
+        f"llm kb references delete {path.parent.name}",
+    )
+
+
+def list_names(directory: Path) -> list[str]:
+    """Return the names in a directory; none where there is none, or nobody may look."""
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - names are all we need
+    except OSError:
+        return []
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a directory; raise FileNotFoundError without one, WriteError where it must stay."""
+    try:
+        source.rename(target)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise WriteError(source, error.strerror or str(error)) from error
+
+
+def remove(path: Path) -> None:
+    """Delete a directory as far as that can be done; of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def hash_files(root: Path) -> dict[str, str | None]:
+    """Return the hashes of the files below a directory, by path; no link is followed.
+
+    What is no file has its kind for a hash, and so differs from whatever was fetched.
+    None stands for what cannot be read; a directory that cannot has a `/` at its end,
+    and the topmost is `./`.
+    """
+    hashes: dict[str, str | None] = {}
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        try:
+            with os.scandir(root / below) as entries:
+                found = list(entries)
+        except OSError:
+            hashes[below or "./"] = None
+            continue
+        for entry in found:
+            path = f"{below}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(f"{path}/")
+            else:
+                with suppress(FileNotFoundError):
+                    hashes[path] = _hash(entry)
+    return hashes
+
+
+def _hash(entry: os.DirEntry[str]) -> str | None:
+    if entry.is_symlink():
+        return "link"
+    if not entry.is_file(follow_symlinks=False):
+        return "no file"
+    try:
+        return hash_content(read_regular(Path(entry.path)))
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return None

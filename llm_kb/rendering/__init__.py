@@ -1,0 +1,1 @@
+"""What a model reads: presentation, menu, section and listings. Pure."""

@@ -1,0 +1,142 @@
+"""What the `learn` tool answers: the listing of a topic, or the text of its subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from llm_kb.errors import NoMatchError
+from llm_kb.rendering.groups import narrow
+from llm_kb.rendering.plain_text import one_line
+from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
+from llm_kb.subjects.topics import Topic
+
+BYTES_A_CHARACTER = 4
+"""How many bytes a character takes at most in UTF-8."""
+
+MOST_LISTED = 500
+"""A longer list is told by directories and patterns."""
+
+FEW = 100
+MOST_GROUPS = 200
+"""Groups of at most `FEW` subjects, unless that makes more than `MOST_GROUPS` of them."""
+
+_CUT_NOTICE = 100
+"""Room for the notice of a cut, which is shorter."""
+
+_HOW_TO_CONTINUE = "load them with another call of the `learn` tool."
+
+_HOW_TO_LOAD = "Use the `learn` tool with the `subjects` argument to learn specific subjects."
+
+
+def render_listing(topic: Topic, available: Sequence[str], learned: Sequence[str] = ()) -> str:
+    """Return what a topic holds: the subjects to learn, then those learned already.
+
+    Names stand in the order they are given, so pass them sorted.
+    """
+    parts = [f"# Topic: {one_line(topic.label)}"]
+    description = (topic.description or "").strip()
+    if description:
+        parts.append(description)
+    if len(available) > MOST_LISTED:
+        parts += [f"## Available subjects:\n\n{_render_narrowed(available)}", _HOW_TO_LOAD]
+    elif available:
+        parts += [f"## Available subjects:\n\n{_bullets(available)}", _HOW_TO_LOAD]
+    elif not learned:
+        parts.append("This topic lists no subjects.")
+    if learned:
+        parts.append(_render_already(learned))
+    return "\n\n".join(parts)
+
+
+class Answer:
+    """The text of subjects within a limit, and what of the request it does not hold.
+
+    `wrap` puts each between its tags; without it there is one at most. The limit
+    (0 is none) counts the characters of subjects, in their order: one that no
+    longer fits is left out whole and listed with its size. Only when not even one
+    fits the first is cut, at a line, with a notice of how much is not shown.
+    Notices come on top of the limit.
+    """
+
+    def __init__(self, *, wrap: bool, max_chars: int = 0) -> None:
+        self._wrap = wrap
+        self._max_chars = max_chars
+        self._room = max_chars
+        self._texts: list[str] = []
+        self._first: Presented | None = None
+        self._left_out: list[tuple[str, int]] = []
+
+    @property
+    def read_limit(self) -> int | None:
+        """How many bytes of the next subject could be shown; None for any number."""
+        return self._room * BYTES_A_CHARACTER if self._max_chars else None
+
+    def add(self, item: Presented) -> None:
+        """Take in the next subject, or what of it `read_limit` left to be read."""
+        self._first = self._first or item
+        text = self._render(item)
+        if self._max_chars and (item.is_cut or len(text) > self._room):
+            self._left_out.append((item.name, item.size))
+        else:
+            self._texts.append(text)
+            self._room -= len(text)
+
+    def render(self, *, already: Sequence[str] = (), missing: Sequence[NoMatchError] = ()) -> str:
+        """Return the whole answer, with what was learned already and what was not found."""
+        parts, left_out = list(self._texts), self._left_out
+        if self._first and not parts:
+            parts.append(self._cut(self._first))
+            left_out = left_out[1:]
+        if left_out:
+            parts.append(_render_left_out(left_out, self._max_chars))
+        if already:
+            parts.append(_render_already(already))
+        if missing:
+            parts.append("## Not found:\n\n" + _bullets([str(error) for error in missing]))
+        return "\n\n".join(parts)
+
+    def _render(self, item: Presented) -> str:
+        return wrap_subject(item) if self._wrap else item.text
+
+    def _cut(self, item: Presented) -> str:
+        """Return the start of a subject, within the limit where that is not tiny."""
+        frame = len(self._render(item)) - len(item.body) + _CUT_NOTICE
+        return self._render(truncate(item, max(0, self._max_chars - frame)))
+
+
+def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
+    """Return the notice of whole subjects that found no room, with every byte of them."""
+    sizes: dict[str, int] = {}
+    for name, size in left_out:
+        sizes[name] = sizes.get(name, 0) + size
+    total = f"{len(left_out):,} left out, {sum(sizes.values()):,} bytes"
+    lines = (
+        [f"{name} ({size:,} bytes)" for name, size in sizes.items()]
+        if len(sizes) <= MOST_LISTED
+        else [
+            f"`{group.pattern}`: {_count(group.names)}"
+            f" ({sum(sizes[name] for name in group.names):,} bytes)"
+            for group in narrow(sizes, few=FEW, most=MOST_GROUPS)
+        ]
+    )
+    heading = f"## Left out (over the limit of {max_chars:,} characters):"
+    return f"{heading}\n\n{_bullets(lines)}\n\n{total}; {_HOW_TO_CONTINUE}"
+
+
+def _render_narrowed(names: Sequence[str]) -> str:
+    """Return the patterns that narrow down a list too long to read."""
+    groups = narrow(names, few=FEW, most=MOST_GROUPS)
+    lines = [f"`{group.pattern}`: {_count(group.names)}" for group in groups]
+    return f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n{_bullets(lines)}"
+
+
+def _render_already(learned: Sequence[str]) -> str:
+    return f"## Already learned (in system prompt):\n\n{_bullets(learned)}"
+
+
+def _count(names: Sequence[str]) -> str:
+    return f"{len(names):,} subject{'' if len(names) == 1 else 's'}"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

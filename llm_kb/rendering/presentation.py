@@ -1,0 +1,226 @@
+"""How the bytes of a subject become text for a model: sniffed, decoded, fenced, wrapped."""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, utf_8_decode
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from llm_kb.errors import UnreadableError
+from llm_kb.rendering.plain_text import attribute, closes_tag, defuse, one_line
+from llm_kb.subjects.topics import Content, Subject
+
+SNIFFED_BYTES = 8192
+"""A NUL among the first this many bytes makes a file binary."""
+
+PASS_THROUGH = frozenset({"", "md", "txt", "text"})
+"""Extensions whose files are shown as they are; all others are fenced."""
+
+NOT_UTF8 = "not valid in UTF-8"
+"""Part of the notice on bytes that were replaced."""
+
+LANGUAGES = {"yml": "yaml", "rs": "rust", "py": "python", "js": "javascript", "ts": "typescript"}
+"""Language tags that are not the extension itself."""
+
+# U+E0000 to U+E007F mirror ASCII invisibly: text for a model that no person sees.
+_TAG_CHARACTER = re.compile("[\U000e0000-\U000e007f]")
+_TAG_PREFIX = b"\xf3\xa0"
+
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_END = "</subject>"
+_END_LINE = f"{_END}\n"
+_END_ON_NEW_LINE = f"\n{_END_LINE}"
+
+_BACKTICKS = re.compile("`{3,}")
+_INFO_STRING = re.compile(r"[\w+#.-]{1,40}")
+
+
+class Presented(NamedTuple):
+    """One subject as text: `head` (origin, notices, opening fence), `body`, `tail` (fence).
+
+    Line endings of the body are the file's own. `shown` counts the bytes of the
+    file that the body stands for; those from there to `size` were not read, were
+    cut, or belong to a file that is not text.
+    """
+
+    name: str
+    content: Content
+    head: str = ""
+    body: str = ""
+    tail: str = ""
+    shown: int = 0
+    notices: tuple[str, ...] = ()
+    binary: bool = False
+    is_bare: bool = False
+    """Whether it is a body alone, the whole of it, which closes none of our tags."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of the whole file."""
+        return self.content.size
+
+    @property
+    def left_out(self) -> int:
+        """The bytes of the file that are not shown."""
+        return max(0, self.size - self.shown)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only the start of the text is shown."""
+        return self.shown < self.content.size and not self.binary
+
+    @property
+    def text(self) -> str:
+        """The whole text, notices included, as one load of this subject returns it."""
+        return self.head + self.body + closing(self)
+
+
+def present(subject: Subject, content: Content) -> Presented:
+    """Return a subject as a model reads it, with a notice of all that was changed."""
+    data = content.data
+    if not content.size:
+        return _without_body(subject, content, "this file is empty")
+    if data.find(0, 0, SNIFFED_BYTES) >= 0:
+        notice = f"{_kind_of_binary(data)}, {_count(content.size, 'byte')}, skipped"
+        return _without_body(subject, content, notice, binary=True)
+    body, shown, notices = _decode(data, whole=len(data) >= content.size)
+    head, tail = _frame(subject, body)
+    if notices or content.origin:
+        head = _preamble(content.origin, notices) + head
+    # Here, where the text was just made, a look at it costs least.
+    is_bare = not head and shown == content.size and not closes_tag(body)
+    return Presented(subject.name, content, head, body, tail, shown, notices, is_bare=is_bare)
+
+
+def present_unreadable(subject: Subject, error: UnreadableError) -> Presented:
+    """Return what stands in for a subject that could not be read: the reason."""
+    notice = f"cannot be read: {one_line(error.reason)}"
+    return _without_body(subject, Content(data=b"", size=0), notice)
+
+
+def wrap_subject(presented: Presented) -> str:
+    """Return a subject between its tags, which nothing in it can close."""
+    body, head = presented.body, presented.head
+    end = closing(presented)
+    ends_line = not end and (body or head).endswith("\n")
+    opening = f'<subject "{attribute(presented.name)}">\n{defuse(head)}'
+    return opening + defuse(body) + end + (_END if ends_line else f"\n{_END}")
+
+
+def append_wrapped(parts: list[str], subjects: Sequence[Presented]) -> None:
+    """Append the pieces of subjects between their tags, each with a line feed on both sides."""
+    names = " ".join([subject.name for subject in subjects])
+    are_plain = attribute(names) == names
+    append = parts.append
+    for subject in subjects:
+        if are_plain and subject.is_bare:
+            # As `wrap_subject` does it, without the copying: most subjects are of this kind.
+            body = subject.body
+            append(f'\n<subject "{subject.name}">\n')
+            append(body)
+            append(_END_LINE if body.endswith("\n") else _END_ON_NEW_LINE)
+        else:
+            append(f"\n{wrap_subject(subject)}\n")
+
+
+def closing(presented: Presented) -> str:
+    """Return what follows a body: its fence on a line of its own, and what is missing."""
+    end = presented.tail
+    if end and presented.body and not presented.body.endswith("\n"):
+        end = "\n" + end
+    if presented.is_cut:
+        above = end or presented.body or presented.head
+        gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
+        missing = f"{presented.left_out:,} of {presented.size:,} bytes"
+        end += f"{gap}(note: cut here; {missing} are not shown)"
+    return end
+
+
+def truncate(presented: Presented, limit: int) -> Presented:
+    """Return a subject with at most `limit` characters of its body, cut after a line.
+
+    A first line that is longer is cut within. `shown` is exact, whatever was
+    replaced or removed on the way.
+    """
+    if len(presented.body) <= limit:
+        return presented
+    end = presented.body.rfind("\n", 0, limit) + 1
+    if end:
+        # A line feed is a byte of its own in UTF-8, so the lines of the text are
+        # those of the data, even where bytes in them were replaced or removed.
+        count = presented.body.count("\n", 0, end)
+        rest = presented.content.data.split(b"\n", count)[-1]
+        shown = len(presented.content.data) - len(rest)
+        return presented._replace(body=presented.body[:end], shown=shown, is_bare=False)
+    # Every character takes a byte at least, so `limit` bytes are no more characters.
+    body, shown, _ = _decode(presented.content.data[:limit], whole=False)
+    return presented._replace(body=body, shown=shown, is_bare=False)
+
+
+def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
+    """Return text, the bytes it stands for, and notices of what was changed.
+
+    Unless the data is whole, the start of a character at its end is left off.
+    """
+    start = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
+    if start:
+        data = data[start:]
+    notices: list[str] = []
+    try:
+        text, used = utf_8_decode(data, "strict", whole)
+        if text.isascii():
+            return text, start + used, ()
+    except UnicodeDecodeError:
+        # One surrogate for each bad byte, so that they can be counted.
+        text, used = utf_8_decode(data, "surrogateescape", whole)
+        text, count = _ESCAPED_BYTE.subn("\ufffd", text)
+        notices.append(_count(count, "byte") + f" {NOT_UTF8}, shown as \ufffd")
+    if _TAG_PREFIX in data:
+        text, count = _TAG_CHARACTER.subn("", text)
+        if count:
+            notices.append(_count(count, "invisible Unicode tag character") + " removed")
+    return text, start + used, tuple(notices)
+
+
+def _frame(subject: Subject, body: str) -> tuple[str, str]:
+    """Return what stands before and after a body: a fence it cannot close, or nothing."""
+    # Most subjects end in `.md`; asking that first saves working out the extension.
+    if subject.path.endswith(".md") or (extension := subject.extension) in PASS_THROUGH:
+        return "", ""
+    language = LANGUAGES.get(extension, extension)
+    if not _INFO_STRING.fullmatch(language):
+        language = ""
+    fence = "```"
+    if fence in body:
+        # CommonMark: a fence is closed by a run at least as long as its own.
+        fence = "`" * (max(map(len, _BACKTICKS.findall(body))) + 1)
+    return f"{fence}{language}\n", fence
+
+
+def _preamble(origin: str | None, notices: Sequence[str]) -> str:
+    """Return the lines above a body: where it came from, then what is odd about it."""
+    lines = [one_line(origin)] if origin else []
+    if notices:
+        lines.append(f"(note: {'; '.join(notices)})")
+    return "\n".join(lines) + "\n\n"
+
+
+def _without_body(
+    subject: Subject, content: Content, notice: str, *, binary: bool = False
+) -> Presented:
+    head = _preamble(content.origin, [notice]).rstrip("\n")
+    return Presented(
+        name=subject.name, content=content, head=head, notices=(notice,), binary=binary
+    )
+
+
+def _kind_of_binary(data: bytes) -> str:
+    """Name what a file with NUL bytes is; UTF-16 is text that can be saved anew."""
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "UTF-16 text, to be saved as UTF-8"
+    return "binary file"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

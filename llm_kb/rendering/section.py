@@ -1,0 +1,57 @@
+"""The `<knowledge>` element of a prompt: what is pre-loaded, and what can be learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llm_kb.rendering.menu import FittedMenu, MenuTopic, plain_menu, render_menu
+from llm_kb.rendering.plain_text import attribute, defuse
+from llm_kb.rendering.presentation import Presented, append_wrapped
+from llm_kb.subjects.topics import Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreloadedTopic:
+    """A topic with the subjects of it that stand in the section, in their order."""
+
+    topic: Topic
+    subjects: tuple[Presented, ...]
+
+
+def render_section(
+    preloaded: Sequence[PreloadedTopic], menu: FittedMenu | Sequence[MenuTopic] = ()
+) -> str | None:
+    """Return the element, without a line feed at its end; None when nothing is to say.
+
+    A menu that was not fitted is rendered whole. A pre-loaded topic without
+    subjects says nothing.
+    """
+    if not isinstance(menu, FittedMenu):
+        menu = plain_menu(menu)
+    preloaded = [topic for topic in preloaded if topic.subjects]
+    if not preloaded and not menu.topics:
+        return None
+    # One flat list and one join: every body is copied once.
+    parts = ["<knowledge>\n"]
+    if preloaded:
+        parts.append("The following knowledge has been pre-loaded into your system prompt:\n\n")
+        for topic in preloaded:
+            _append_topic(parts, topic)
+            parts.append("\n\n")
+        parts[-1] = "\n\n" if menu.topics else "\n"
+    if menu.topics:
+        parts += (render_menu(menu), "\n")
+    parts.append("</knowledge>")
+    return "".join(parts)
+
+
+def _append_topic(parts: list[str], preloaded: PreloadedTopic) -> None:
+    """Append the pieces of one pre-loaded topic, from its opening to its closing tag."""
+    topic = preloaded.topic
+    parts.append(f'<topic "{attribute(topic.label)}">\n')
+    description = (topic.description or "").strip()
+    if description:
+        parts.append(f"\n{defuse(description)}\n")
+    append_wrapped(parts, preloaded.subjects)
+    parts.append("</topic>")

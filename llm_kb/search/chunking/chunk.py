@@ -1,0 +1,156 @@
+"""Cut a document into chunks along its structure, losing nothing.
+
+The chunks of a document, joined, are the document. No chunk is longer than the
+cap, there is no overlap, and where a chunk ends depends on its own section, so
+that a change in one section leaves the chunks of the others alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from llm_kb.search.chunking.documents import MAX_TITLE, Chunk, Mark, Outline
+from llm_kb.search.chunking.outline_lines import CODE_SUFFIXES, outline_code
+from llm_kb.search.chunking.outline_markup import outline_markdown, outline_rst
+from llm_kb.search.chunking.outline_syntax import outline_syntax
+
+CAP = 1200
+"""Characters a chunk has at most."""
+
+FLOOR = 300
+"""A chunk shorter than this takes in the next section, where both fit the cap."""
+
+# What to cut after, the best first.
+_SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
+_PLAIN_SEPARATORS = ("\n\n", "\n", " ")
+
+_OUTLINERS: dict[str, Callable[[str], Outline]] = {
+    ".md": outline_markdown,
+    ".mdx": outline_markdown,
+    ".markdown": outline_markdown,
+    ".qmd": outline_markdown,
+    # Plain text underlines its titles the same way, and some projects name such files so.
+    ".rst": outline_rst,
+    ".txt": outline_rst,
+    "": outline_rst,
+}
+
+
+class _Section(NamedTuple):
+    """A span of a document and the labels of the sections around it."""
+
+    start: int
+    end: int
+    labels: tuple[str, ...]
+    heading: str
+    """The label of what begins here; empty in later parts of a section."""
+
+
+def outline_document(path: str, text: str) -> Outline:
+    """Outline a text by the extension of its path; without one that is known, by nothing."""
+    name = path.rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    suffix = f".{extension.lower()}" if dot and stem else ""
+    if suffix in CODE_SUFFIXES:
+        return outline_syntax(suffix, text) or outline_code(suffix, text)
+    outliner = _OUTLINERS.get(suffix)
+    return outliner(text) if outliner else Outline()
+
+
+def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) -> list[Chunk]:
+    """Cut a text into chunks; empty for an empty text."""
+    outline = outline_document(path, text)
+    chunks: list[Chunk] = []
+    line = 1
+    for sections in _merge(_cut(text, outline, cap), cap, floor):
+        start, end = sections[0].start, sections[-1].end
+        newlines = text.count("\n", start, end)
+        ends_line = text[end - 1] == "\n"
+        last = max(line, line + newlines - ends_line)
+        title, heading = _name(sections, outline.separator)
+        chunks.append(Chunk(title, heading, text[start:end], line, last))
+        line += newlines
+    return chunks
+
+
+def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
+    """Yield the spans between the marks, those over the cap in parts."""
+    wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
+    separators = _SEPARATORS if "\r" in text else _PLAIN_SEPARATORS
+    depths: list[int] = []
+    labels: tuple[str, ...] = ()
+    start = 0
+    heading = ""
+    for offset, depth, label in chain(outline.marks, [Mark(len(text), 0, "")]):
+        if offset > start:
+            while offset - start > cap:
+                cut = _cut_point(text, start, start + cap, wholes, separators)
+                yield _Section(start, cut, labels, heading)
+                start, heading = cut, ""
+            yield _Section(start, offset, labels, heading)
+            start, heading = offset, ""
+        while depths and depths[-1] >= depth:
+            depths.pop()
+        labels = labels[: len(depths)]
+        if label:
+            depths.append(depth)
+            labels = (*labels, label)
+            heading = f"{heading} {label}" if heading else label
+
+
+def _cut_point(
+    text: str,
+    start: int,
+    limit: int,
+    wholes: Sequence[tuple[int, int]],
+    separators: Sequence[str],
+) -> int:
+    """Return the best offset in (start, limit] to cut at.
+
+    That is after the last blank line, else the last line end, else the last
+    space, else the limit, leaving out the first third, which would make tiny
+    chunks. A cut inside a whole moves to its end, or to its start.
+    """
+    earliest = start + (limit - start) // 3
+    cut = limit
+    for separator in separators:
+        found = text.rfind(separator, earliest, limit)
+        if found != -1:
+            cut = found + len(separator)
+            break
+    at = bisect_right(wholes, (cut, 0)) - 1
+    if at >= 0 and wholes[at][0] < cut < wholes[at][1]:
+        return wholes[at][1] if wholes[at][1] <= limit else wholes[at][0]
+    return cut
+
+
+def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[_Section]]:
+    """Group sections too short to stand alone with those that follow."""
+    group: list[_Section] = []
+    for section in sections:
+        if group:
+            start = group[0].start
+            if group[-1].end - start >= floor or section.end - start > cap:
+                yield group
+                group = []
+        group.append(section)
+    if group:
+        yield group
+
+
+def _name(sections: Sequence[_Section], separator: str) -> tuple[str, str]:
+    """Return the title and the heading of a chunk.
+
+    The title is the breadcrumb of its first section and the labels of the others.
+    """
+    title = separator.join(sections[0].labels)
+    heading = sections[0].heading
+    if len(sections) > 1:
+        names = [title, *(section.labels[-1] for section in sections[1:] if section.labels)]
+        title = ", ".join(dict.fromkeys(filter(None, names)))
+        heading = " ".join([section.heading for section in sections if section.heading])
+    title = title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"
+    return title, heading[:MAX_TITLE]

@@ -1,0 +1,145 @@
+"""Find the definitions of source code by the shape of its lines, without a parser."""
+
+from __future__ import annotations
+
+import re
+
+from llm_kb.search.chunking.documents import Mark, Outline
+
+_MODIFIER = (
+    r"(?:(?:export|default|public|private|protected|internal|static|abstract|final|async|unsafe"
+    r"|extern|const|inline|override|virtual|sealed|partial|data|open|suspend|readonly|declare"
+    r"|fileprivate|lateinit|native|synchronized|pub(?:\([^)\n]*\))?|extern\s\"[^\"\n]*\")[ \t]+)*"
+)
+_NAME = r"(?P<{}>[A-Za-z_$](?:[\w$]|[.:]+(?=[\w$]))*[?!]?)"
+_CALLABLE = r"[\w$<>,.?&*:\[\]~ \t]*?[ \t*&]"
+
+# Every pattern begins with the end of the line before, and takes all of the indentation at once
+# (a reference cannot be shortened): a regex engine skips to a certain character by itself, but
+# tries everything else for every character, and every indentation it can shorten once more.
+_INDENT = r"(?=(?P<indent>[ \t]*))(?P=indent)"
+
+_PYTHON = re.compile(
+    rf"\n(?:{_INDENT}(?:async[ \t]+)?(?:def|class)[ \t]+{_NAME.format('a')}"
+    r"|(?P<end>[^\s#@)\]}'\"]))",
+    re.MULTILINE,
+)
+_KEYWORD = re.compile(
+    rf"\n(?:{_INDENT}{_MODIFIER}(?:"
+    r"(?:def|fn|func|fun|function\*?|class|struct|enum|trait|interface|mod|module|namespace|union"
+    r"|protocol|extension|object|record|type|macro_rules!|defmodule|defp|defmacro|sub|proc)"
+    # A Go receiver, or a type parameter list.
+    rf"[ \t]+(?:\([^)\n]*\)[ \t]*)?{_NAME.format('a')}"
+    rf"|impl(?:<[^\n]*?>)?[ \t]+(?P<b>[^\n{{]+)"
+    rf"|(?:const|let|var)[ \t]+{_NAME.format('c')}[ \t]*(?::[^=\n]+)?=[ \t]*(?:async[ \t]*)?"
+    r"(?:function\b|\([^)\n]*\)[^=\n]*=>|[\w$]+[ \t]*=>)"
+    r")|(?P<end>[^\s#@)\]}/*'\"<]))",
+    re.MULTILINE,
+)
+_BRACES = re.compile(
+    rf"\n(?:{_INDENT}{_MODIFIER}(?:"
+    rf"(?:class|struct|enum|union|interface|namespace|record|@interface)[ \t]+{_NAME.format('a')}"
+    # A return type, a name and an open parenthesis, and no semicolon.
+    rf"|(?!(?:return|else|new|throw|case|goto|if|for|while|switch|using|typedef|delete)\b)"
+    rf"[A-Za-z_]{_CALLABLE}{_NAME.format('c')}[ \t]*\((?=[^;\n]*$)"
+    rf")|(?P<end>[^\s#@)\]{{}}/*'\"]))",
+    re.MULTILINE,
+)
+_SCRIPT = re.compile(
+    rf"{_KEYWORD.pattern.rpartition('|(?P<end>')[0]}"
+    # A method: a name, parentheses, a brace.
+    rf"|(?=(?P<inner>[ \t]+))(?P=inner)"
+    rf"(?:(?:async|static|get|set|public|private|protected|readonly)[ \t]+)*"
+    rf"(?!(?:if|for|while|switch|catch|return|function)\b){_NAME.format('d')}"
+    r"[ \t]*\([^;\n]*\{[ \t]*\r?$"
+    r"|(?P<end>[^\s#@)\]}/*'\"<]))",
+    re.MULTILINE,
+)
+
+CODE_SUFFIXES: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys((".py", ".pyi", ".pyx"), _PYTHON),
+    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"), _SCRIPT),
+    **dict.fromkeys(
+        (
+            ".rs",
+            ".go",
+            ".rb",
+            ".kt",
+            ".kts",
+            ".swift",
+            ".scala",
+            ".php",
+            ".ex",
+            ".exs",
+            ".lua",
+            ".pl",
+            ".pm",
+            ".jl",
+            ".zig",
+            ".nim",
+            ".hs",
+            ".sh",
+            ".bash",
+            ".vue",
+            ".svelte",
+        ),
+        _KEYWORD,
+    ),
+    **dict.fromkeys(
+        (
+            ".c",
+            ".h",
+            ".cc",
+            ".cpp",
+            ".cxx",
+            ".hpp",
+            ".hh",
+            ".java",
+            ".cs",
+            ".m",
+            ".mm",
+            ".dart",
+            ".groovy",
+        ),
+        _BRACES,
+    ),
+}
+"""What definitions look like, by file extension."""
+
+_ATTACHED = ("#", "@", "//", "/*", "*", "--", "[")
+"""How lines begin that belong to the definition below them: comments, decorators."""
+
+
+def outline_code(suffix: str, text: str) -> Outline:
+    """Find functions, classes and their like; nesting is told by indentation.
+
+    A line at the left margin that defines nothing ends the definitions above it.
+    """
+    marks: list[Mark] = []
+    inside = False
+    # With a line end before it, so that what is found begins where the line does in the text.
+    for match in CODE_SUFFIXES[suffix].finditer(f"\n{text}"):
+        # The last group of an alternative is the name, or `end`.
+        group = match.lastgroup
+        if group == "end" or group is None:
+            if inside:
+                marks.append(Mark(match.start(), 0, ""))
+                inside = False
+            continue
+        indent = match["inner"] if group == "d" else match["indent"]
+        depth = len(indent.expandtabs())
+        start = _attached_start(text, match.start(), marks)
+        marks.append(Mark(start, depth, match[group].strip()))
+        inside = True
+    return Outline(marks=marks, separator=".")
+
+
+def _attached_start(text: str, offset: int, marks: list[Mark]) -> int:
+    """Return where the comments and decorators right above a definition begin."""
+    floor = marks[-1].offset if marks else 0
+    while offset > floor:
+        previous = text.rfind("\n", 0, offset - 1) + 1
+        if previous <= floor or not text[previous:offset].lstrip().startswith(_ATTACHED):
+            break
+        offset = previous
+    return offset

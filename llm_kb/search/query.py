@@ -1,0 +1,92 @@
+"""Turn a question into an FTS5 query: pure, and valid whatever the question holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from llm_kb.search.chunking.documents import split_identifiers
+
+MAX_WORDS = 48
+"""Words of a question that are searched for; of a longer one the rarest."""
+
+CANDIDATES = 0.05
+"""Share of all chunks that may be scored: what a query costs is what it scores."""
+
+MIN_CANDIDATES = 5000
+"""Below this many chunks nothing is saved by scoring fewer."""
+
+STOP_WORDS = frozenset(
+    """
+    a about after all also am an and any are as at be because been before being both but by
+    can could did do does doing done during each either every few for from further get gets
+    had has have having he her here hers him his how i if in into is it its itself just let
+    like may me might more most much must my no nor not of off on once one only or other our
+    ours out over own please same shall she should show so some such tell than that the their
+    theirs them then there these they thing this those through to too under until up upon us
+    use used uses using very via want was way we were what when where whether which while who
+    whom whose why will with within without would you your yours
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+# Only from the start of a word: from every character of a long one, it would take for ever.
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
+
+
+def parse_question(question: str) -> tuple[str, ...]:
+    """Return what to search for, each once: the words, and identifiers as phrases.
+
+    A word holds letters and digits alone; a phrase is words with spaces between.
+    Stop words are left out, unless there is nothing else. `get_default` is
+    searched for as words and as a phrase, `HTTPServer` whole and by its parts.
+    """
+    words = [word.casefold() for word in _WORD.findall(question)]
+    kept = [word for word in words if word not in STOP_WORDS] or words
+    compounds = islice(_COMPOUND.finditer(question), MAX_WORDS)
+    phrases = (" ".join(_WORD.findall(match[0])) for match in compounds)
+    humps = _WORD.findall(split_identifiers(question))
+    terms = [
+        *kept,
+        *(phrase.casefold() for phrase in phrases),
+        *(hump.casefold() for hump in humps),
+    ]
+    return tuple(dict.fromkeys(terms))
+
+
+def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> str | None:
+    """Return the FTS5 expression for the terms, or None when nothing can match.
+
+    `frequencies` tells in how many of the `total` chunks a word occurs; a word
+    it lacks counts as rare. Every chunk that matches is scored, and scoring is
+    what costs. So the rare words choose the candidates, as many as the budget
+    allows, and the frequent ones only help to rank them.
+    """
+    words = sorted(
+        (term for term in terms if " " not in term), key=lambda term: frequencies.get(term, 0)
+    )
+    words = [word for word in words if frequencies.get(word, 1)][:MAX_WORDS]
+    if not words:
+        return None
+    budget = max(MIN_CANDIDATES, int(total * CANDIDATES))
+    choosing: list[str] = []
+    for word in words:
+        budget -= frequencies.get(word, 0)
+        if choosing and budget < 0:
+            break
+        choosing.append(word)
+    phrases = [term for term in terms if " " in term]
+    helping = words[len(choosing) :]
+    chosen = _any_of([*choosing, *phrases])
+    if not helping:
+        return chosen
+    # FTS5 scores every phrase of the expression that a chunk has. The second
+    # operand, which all candidates match, adds the frequent words: twice, because
+    # the rare ones count twice too.
+    return f"({chosen}) AND ({chosen} OR {_any_of([*helping, *helping])})"
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    """Join terms as quoted strings, in which FTS5 knows no syntax."""
+    return " OR ".join(f'"{term}"' for term in terms)

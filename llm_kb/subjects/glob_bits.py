@@ -1,0 +1,93 @@
+"""Patterns too long for a regex, matched on bit sets of positions.
+
+An integer holds every position of the slug that the pattern read so far can
+end at. Each step of the pattern is a few operations on that integer, so there
+is no backtracking at all and no pattern can be a bad one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from itertools import takewhile
+
+from llm_kb.subjects.glob_syntax import ANY, Char, Run
+
+
+class Star(Enum):
+    """The steps that match more than one character."""
+
+    WITHIN = "*"
+    ACROSS = "**/"
+
+
+def bit_matcher(runs: Sequence[Run]) -> Callable[[str], bool]:
+    """Return a function that tells whether the pattern matches a whole slug."""
+    steps = tuple(_flatten(runs))
+    prefix = "".join(takewhile(lambda step: isinstance(step, str), steps))  # type: ignore[arg-type]
+    rest = steps[len(prefix) :]
+    shortest = sum(not isinstance(step, Star) for step in rest)
+
+    def matches(slug: str) -> bool:
+        # The length test bounds the work by the slug, however long the pattern is.
+        if len(slug) - len(prefix) < shortest or not slug.startswith(prefix):
+            return False
+        return _matches(rest, slug[len(prefix) :])
+
+    return matches
+
+
+def _flatten(runs: Sequence[Run]) -> Iterator[Char | Star]:
+    for number, run in enumerate(runs):
+        if number:
+            yield Star.ACROSS
+        for position, component in enumerate(run):
+            for index, chunk in enumerate(component):
+                if index:
+                    yield Star.WITHIN
+                yield from chunk
+            if number < len(runs) - 1 or position < len(run) - 1:
+                yield "/"
+
+
+def _matches(steps: Sequence[Char | Star], slug: str) -> bool:
+    masks: dict[Char, int] = {}
+    positions = _PositionSets(slug)
+    inside = positions.of(ANY)
+    starts = positions.of("/") << 1 | 1
+    here = 1
+    for step in steps:
+        if step is Star.WITHIN:
+            # Adding carries each position through the 1s after it, to the component's end.
+            here |= ((here & inside) + inside) ^ inside
+        elif step is Star.ACROSS:
+            here |= starts & -(here & -here)
+        else:
+            if step not in masks:
+                masks[step] = positions.of(step)
+            here = (here & masks[step]) << 1
+            if not here:
+                return False
+    # What ends in `**` accepts whatever is left; no slug ends in `/`.
+    return bool((steps and steps[-1] is Star.ACROSS) or here >> len(slug))
+
+
+class _PositionSets:
+    """The bit sets of the positions at which a slug holds certain characters."""
+
+    def __init__(self, slug: str) -> None:
+        self._alphabet = set(slug)
+        self._backwards = slug[::-1]
+        self._known: dict[frozenset[str], int] = {}
+
+    def of(self, char: Char) -> int:
+        """Return the positions that an element of a pattern matches."""
+        if isinstance(char, str):
+            members = self._alphabet & {char}
+        else:
+            members = {other for other in self._alphabet if other in char}
+        key = frozenset(members)
+        if key not in self._known:
+            digits = {ord(other): "01"[other in key] for other in self._alphabet}
+            self._known[key] = int(self._backwards.translate(digits) or "0", 2)
+        return self._known[key]

@@ -1,0 +1,232 @@
+"""The records everything else speaks of: topics, subjects and their catalogs."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol
+
+if TYPE_CHECKING:
+    from llm_kb.subjects.patterns import Pattern
+
+Slug = NewType("Slug", str)
+
+
+BUILT_IN_TOPICS = frozenset({"llm-kb", "repo-knowledge"})
+"""Topics whose subjects we bring: shipped, and captured in a repository."""
+
+REFERENCE_PREFIX = "topic-"
+"""What the ids of reference topics begin with."""
+
+
+class Visibility(Enum):
+    """Who may see a subject: everyone, whoever knows its slug, or nobody."""
+
+    LISTED = "listed"
+    HIDDEN = "hidden"
+    DISABLED = "disabled"
+
+
+class Layout(Enum):
+    """How a topic's directory is read: one subject a file, or one a SKILL.md."""
+
+    FILES = "files"
+    SKILLS = "skills"
+
+
+def slugify(path: str) -> Slug:
+    """Return the slug of a file's path below its topic.
+
+    `path` is `/`-separated. The last extension and the leading dots of every
+    component come off, and the rest is brought to Unicode NFC.
+    """
+    *parents, name = path.split("/")
+    stem, dot, _ = name.lstrip(".").rpartition(".")
+    parts = [
+        *(parent.lstrip(".") for parent in parents),
+        stem if dot and stem else name.lstrip("."),
+    ]
+    slug = "/".join(parts)
+    return Slug(slug if slug.isascii() else unicodedata.normalize("NFC", slug))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """One configured topic; `root` is absolute, patterns are as written."""
+
+    id: str
+    root: Path
+    title: str | None = None
+    introduction: str | None = None
+    description: str | None = None
+    enable: bool = True
+    learned: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    layout: Layout = Layout.FILES
+    allow_links_to: tuple[Path, ...] = ()
+    """Directories outside `root` that links may lead to; the user layer's word."""
+    in_menu: bool = True
+    """Whether a menu offers it; one that does not is read by whoever names it."""
+
+    @property
+    def label(self) -> str:
+        """The title where there is one, else the id."""
+        return self.title or self.id
+
+
+# A named tuple, not a dataclass: a topic may have a hundred thousand, and these cost a third.
+class Subject(NamedTuple):
+    """One subject of a topic.
+
+    `name` is what listings call it: its slug, or more of its path where two
+    files share a slug. `path` is its `/`-separated path below the topic's root,
+    as on disk.
+    """
+
+    slug: Slug
+    name: str
+    path: str
+    visibility: Visibility = Visibility.LISTED
+    real_path: str | None = None
+    """Its path in the topic once links to directories are resolved, where that is another."""
+
+    @property
+    def identity(self) -> str:
+        """What two subjects share that are one file in a directory reached in two ways."""
+        return self.real_path or self.path
+
+    @property
+    def extension(self) -> str:
+        """The last extension without its dot, in lower case; empty without one."""
+        stem, dot, extension = self.path.rpartition("/")[2].lstrip(".").rpartition(".")
+        return extension.lower() if dot and stem else ""
+
+
+class Content(NamedTuple):
+    """The first bytes of a subject, and how many it has in all."""
+
+    data: bytes
+    size: int
+    origin: str | None = None
+    """A line on where fetched content came from, shown above it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A path of a topic that is no subject, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Every subject of a topic that is not disabled, sorted by slug."""
+
+    subjects: Sequence[Subject]
+    skipped: Sequence[Skipped] = ()
+
+
+class Read(Protocol):
+    """Reads a subject as `Catalog.read` does."""
+
+    def __call__(self, subject: Subject, limit: int | None = None) -> Content:
+        """Read a subject, at most its first `limit` bytes."""
+
+
+class Catalog(Protocol):
+    """Where the subjects of one topic are found and read.
+
+    Two kinds exist: directories of files, and the entries captured in a
+    repository. Disabled subjects are never returned by any method.
+    """
+
+    def list_subjects(self) -> Listing:
+        """Return every subject, hidden ones included, sorted by slug."""
+
+    def iter_listed(self) -> Iterator[Subject]:
+        """Yield the listed subjects in no order, as they are found."""
+
+    def match(self, pattern: Pattern) -> Sequence[Subject]:
+        """Return the listed subjects whose slug the pattern matches, sorted."""
+
+    def find(self, reference: str) -> Sequence[Subject]:
+        """Return the subjects a slug, with or without extension and dots, names.
+
+        Hidden subjects are found; no walk is made. Empty when there is none.
+        """
+
+    def read(self, subject: Subject, limit: int | None = None) -> Content:
+        """Read a subject, at most its first `limit` bytes.
+
+        Raises UnreadableError when it is gone, denied, no regular file, or has
+        come to lie outside the topic since it was listed.
+        """
+
+    def reading(self) -> AbstractContextManager[Read]:
+        """Give what reads like `read`, for one piece of work on many subjects.
+
+        It may keep a directory open, and reads subjects of one directory fastest
+        one after another.
+        """
+
+
+class Layer(Enum):
+    """Where a setting came from, lowest first."""
+
+    DEFAULT = "default"
+    USER = "user"
+    WORKSPACE = "workspace"
+    FRAGMENT = "config fragment"
+    COMMAND_LINE = "command line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The layer a value came from, and the file, assignment or option that held it."""
+
+    layer: Layer
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """`[kb.references]`: what the user allows fetching to do. User layer only."""
+
+    allow_hosts: tuple[str, ...] = ()
+    allow_protocols: tuple[str, ...] = ()
+    dir: Path | None = None
+    embedding_model: str | None = None
+    max_bytes: int = 500_000_000
+    max_files: int = 50_000
+    timeout: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The effective configuration after all layers, with the origin of each value."""
+
+    auto: bool = False
+    menu: str = "topics"
+    menu_budget: int = 1200
+    max_result_chars: int = 200_000
+    topics: tuple[Topic, ...] = ()
+    adjustments: tuple[Topic, ...] = ()
+    """Changes to topics whose subjects are not configured; `root` says nothing."""
+    references: References = References()
+    config_load_paths: tuple[Path, ...] = ()
+    allow_links_to: tuple[Path, ...] = ()
+    workspace: Path | None = None
+    """The directory that owns the workspace layer's file."""
+    workspace_file: Path | None = None
+    withheld: tuple[str, ...] = ()
+    """Dotted keys of the workspace layer that count only once it is trusted."""
+    has_lost_trust: bool = False
+    """Whether it was trusted as something else than it says now."""
+    origins: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
+    """Dotted key (`kb.topic.project.learned`) to origins, lowest layer first."""

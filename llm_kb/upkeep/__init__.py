@@ -1,0 +1,1 @@
+"""Look after a knowledge base: check it, list it, count its costs, propose topics."""

@@ -1,0 +1,135 @@
+"""What the section costs, topic by topic, and what sending everything would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llm_kb.errors import UnreadableError
+from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
+from llm_kb.rendering.menu import FittedMenu, estimate_tokens
+from llm_kb.rendering.presentation import SNIFFED_BYTES, Presented, present, present_unreadable
+from llm_kb.rendering.section import render_section
+from llm_kb.subjects.topics import Read, Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectCost:
+    """A pre-loaded subject and its estimated tokens."""
+
+    slug: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCost:
+    """A topic's pre-loaded subjects, and what they and all its listed subjects would cost."""
+
+    id: str
+    preloaded: tuple[SubjectCost, ...]
+    inlined: int
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of the pre-loaded subjects together."""
+        return sum(subject.tokens for subject in self.preloaded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Estimated tokens: of the whole section, its menu, and its topics."""
+
+    section: int
+    menu: int
+    topics: tuple[TopicCost, ...]
+
+    @property
+    def inlined(self) -> int:
+        """What a section with every listed subject of every topic, and no menu, would cost."""
+        texts = sum(topic.tokens for topic in self.topics)
+        tags = self.section - self.menu - texts
+        return tags + sum(topic.inlined for topic in self.topics)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as `llm kb prompt --json` prints them."""
+        return {
+            "section": self.section,
+            "menu": self.menu,
+            "inlined": self.inlined,
+            "topics": [
+                {
+                    "id": topic.id,
+                    "tokens": topic.tokens,
+                    "inlined": topic.inlined,
+                    "subjects": [
+                        {"slug": subject.slug, "tokens": subject.tokens}
+                        for subject in topic.preloaded
+                    ],
+                }
+                for topic in self.topics
+            ],
+        }
+
+
+def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
+    """Estimate what a request carries; of subjects that are not sent only the start is read."""
+    menu = kb.menu() if learn else FittedMenu(topics=())
+    preloaded = kb.preloaded()
+    sent = {topic.topic.id: topic.subjects for topic in preloaded}
+    return Costs(
+        section=estimate_tokens(render_section(preloaded, menu) or ""),
+        menu=menu.tokens if menu.topics else 0,
+        topics=tuple(
+            _count_topic(opened, sent.get(opened.topic.id, ()), kb.config.max_result_chars)
+            for opened in kb.topics.values()
+            if opened.topic.in_menu or opened.learned.subjects
+        ),
+    )
+
+
+def _count_topic(opened: OpenTopic, sent: Sequence[Presented], max_chars: int) -> TopicCost:
+    preloaded = tuple(SubjectCost(slug=p.name, tokens=estimate_tokens(p.text)) for p in sent)
+    with opened.catalog.reading() as read:
+        left = sum(_estimate_length(read, subject, max_chars) for subject in opened.iter_left())
+    return TopicCost(
+        id=opened.topic.id,
+        preloaded=preloaded,
+        inlined=-(-left // 4) + sum(subject.tokens for subject in preloaded),
+    )
+
+
+def _estimate_length(read: Read, subject: Subject, max_chars: int) -> int:
+    """Return the characters that a subject would take; exact for one that is short.
+
+    A longer one is taken to be as its start is: as many bytes a character.
+    """
+    try:
+        start = present(subject, read(subject, SNIFFED_BYTES))
+    except UnreadableError as error:
+        start = present_unreadable(subject, error)
+    body = len(start.body) * start.size // max(start.shown, 1)
+    return len(start.head) + min(body, max_chars or body) + len(start.tail)
+
+
+def render_costs(costs: Costs) -> str:
+    """Return a table that fits 80 columns; all figures are estimates."""
+    rows = list(_iter_rows(costs))
+    width = max([len(name) for name, _, _ in rows] + [7])
+    lines = [f"{'':{width}}  {'sent':>9}  {'all of it':>9}   (estimated tokens)"]
+    for name, sent, inlined in rows:
+        all_of_it = f"{inlined:>9,}" if inlined is not None else ""
+        lines.append(f"{name:{width}}  {sent:>9,}  {all_of_it}".rstrip())
+    lines.append(f"{'section':{width}}  {costs.section:>9,}  {costs.inlined:>9,}")
+    if costs.menu and costs.inlined < costs.section:
+        lines.append("All of it costs less than the menu of it: pre-load it with -k, or `learned`.")
+    return "\n".join(lines)
+
+
+def _iter_rows(costs: Costs) -> Iterator[tuple[str, int, int | None]]:
+    if costs.menu:
+        yield "menu", costs.menu, None
+    for topic in costs.topics:
+        yield topic.id, topic.tokens, topic.inlined
+        for subject in topic.preloaded:
+            yield f"  {subject.slug}", subject.tokens, None

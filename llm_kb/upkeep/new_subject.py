@@ -1,0 +1,83 @@
+"""Create the file of a new subject, at the place its slug says and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from llm_kb.errors import KbError
+from llm_kb.files.atomic import create_file
+from llm_kb.files.containment import resolve_links
+from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.topics import Layout, Topic
+
+# What a file name holds on every system, and no pattern would take for a wildcard.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\:*?\"<>|\[\]]")
+_EXTENSIONS = re.compile(
+    r"\.(c|css|go|html|java|js|json|md|py|rs|rst|sh|sql|text|toml|ts|txt|xml|ya?ml)", re.IGNORECASE
+)
+
+
+class BadSlugError(KbError):
+    """A slug that no new subject can have."""
+
+    def __init__(self, slug: str, reason: str) -> None:
+        self.slug = slug
+        self.reason = reason
+        super().__init__(f"cannot make a subject {slug!r}: {reason}")
+
+
+class SubjectExistsError(KbError):
+    """A subject that is to be made and is there already."""
+
+    def __init__(self, topic: str, slug: str, path: Path) -> None:
+        self.topic = topic
+        self.slug = slug
+        self.path = path
+        super().__init__(f"{str(path)!r} exists already; use 'llm kb edit {topic}/{slug}'")
+
+
+def create_subject(topic: Topic, slug: str) -> Path:
+    """Write a new subject with a heading to start from; return its file.
+
+    The slug gets `.md` unless it ends in an extension. Raises BadSlugError,
+    SubjectExistsError, WriteError.
+    """
+    path = topic.root / place_subject(slug, topic.layout)
+    if not resolve_links(path).is_relative_to(resolve_links(topic.root)):
+        raise BadSlugError(slug, f"it would lie outside {str(topic.root)!r}, through a link")
+    try:
+        create_file(path, render_template(path, topic.layout).encode())
+    except FileExistsError as error:
+        raise SubjectExistsError(topic.id, slug, path) from error
+    return path
+
+
+def place_subject(slug: str, layout: Layout) -> str:
+    """Return the path of a new subject below its topic. Raises BadSlugError."""
+    if found := _UNSAFE.search(slug):
+        raise BadSlugError(slug, f"it holds {found[0]!r}")
+    parts = slug.split("/")
+    if any(not part.strip(". ") or part != part.strip() for part in parts):
+        raise BadSlugError(slug, "each part between slashes must be a name")
+    path = f"{slug}/SKILL.md" if layout is Layout.SKILLS else _add_extension(slug)
+    for part in filter(is_always_ignored, path.split("/")):
+        raise BadSlugError(slug, f"nothing called {part!r} is ever a subject")
+    return path
+
+
+def _add_extension(slug: str) -> str:
+    suffix = Path(slug.rpartition("/")[2].lstrip(".")).suffix
+    return slug if _EXTENSIONS.fullmatch(suffix) else f"{slug}.md"
+
+
+def render_template(path: Path, layout: Layout) -> str:
+    """Return what a new subject begins with; only Markdown has something."""
+    if path.suffix.lower() != ".md":
+        return ""
+    name = path.parent.name if layout is Layout.SKILLS else path.stem.lstrip(".")
+    words = re.sub(r"[-_]+", " ", name).strip()
+    heading = f"# {words[:1].upper()}{words[1:]}\n\n"
+    if layout is not Layout.SKILLS:
+        return heading
+    return f"---\nname: {name}\ndescription: What it is for, and when to use it.\n---\n\n{heading}"

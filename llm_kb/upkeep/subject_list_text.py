@@ -1,0 +1,123 @@
+"""A stock as people read it, in lines that fit 80 columns where slugs allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+from itertools import takewhile
+
+from llm_kb.rendering.plain_text import shorten, visible_line
+from llm_kb.upkeep.subject_list import State, StockedSubject, StockedTopic
+
+WIDTH = 80
+
+_SPECIAL = (State.PRELOADED, State.HIDDEN, State.DISABLED)
+
+_LONGEST_COLUMN = 40
+"""Slugs longer than this push the rest of their line aside, not that of all lines."""
+
+
+def render_topic(stocked: StockedTopic) -> Iterator[str]:
+    """Yield a topic's heading and what there is of it."""
+    topic = stocked.topic
+    heading = f"{topic.id}: {visible_line(topic.title)}" if topic.title else topic.id
+    yield shorten(heading, WIDTH)
+    yield f"  {_summary(stocked)}"
+    special = _special(stocked)
+    if special:
+        yield f"  {special}"
+    yield from _skipped_lines(stocked, "  ")
+
+
+def render_subjects(stocked: StockedTopic) -> Iterator[str]:
+    """Yield the lines of a topic's subjects, in columns."""
+    width = min(max((len(s.name) for s in stocked.subjects), default=0), _LONGEST_COLUMN)
+    for subject in stocked.subjects:
+        yield f"{subject.name:{width}}  {_figures(subject)}{_state(subject)}".rstrip()
+    if stocked.problem:
+        yield f"no subjects: {stocked.problem}"
+    yield from _skipped_lines(stocked, "")
+
+
+def render_tree(stocked: StockedTopic) -> Iterator[str]:
+    """Yield a topic's subjects as a tree of their slugs, each level indented."""
+    yield f"{stocked.topic.id}/"
+    above: Sequence[str] = ()
+    for subject in sorted(stocked.subjects, key=lambda subject: subject.name.split("/")):
+        *parents, name = subject.name.split("/")
+        for depth in range(_common(parents, above), len(parents)):
+            yield f"{'  ' * (depth + 1)}{parents[depth]}/"
+        size = "" if subject.size is None else f"  {format_size(subject.size)}"
+        yield f"{'  ' * (len(parents) + 1)}{name}{size}{_state(subject)}"
+        above = parents
+    if stocked.problem:
+        yield f"  no subjects: {stocked.problem}"
+    yield from _skipped_lines(stocked, "  ")
+
+
+def format_size(size: int) -> str:
+    """Return a number of bytes in the unit that suits it."""
+    if size < 1000:
+        return f"{size} B"
+    amount = size / 1000
+    for unit in ("KB", "MB", "GB"):
+        if amount < 999.95:
+            return f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def _common(parents: Sequence[str], above: Sequence[str]) -> int:
+    """Count the directories that two subjects share."""
+    pairs = zip(parents, above, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _summary(stocked: StockedTopic) -> str:
+    """Return how much there is of a topic."""
+    if stocked.problem:
+        return f"no subjects: {stocked.problem}"
+    totals = stocked.totals
+    parts = [_count(totals.subjects, "subject"), format_size(totals.size)]
+    parts.append(f"~{totals.tokens:,} tokens")
+    if totals.changed is not None:
+        parts.append(f"changed {_format_day(totals.changed)}")
+    return ", ".join(parts)
+
+
+def _special(stocked: StockedTopic) -> str:
+    """Return how many subjects there is something to say about."""
+    counts = [(stocked.count(state), state.value) for state in _SPECIAL]
+    counts.append((len(stocked.skipped), "skipped"))
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count)
+
+
+def _figures(subject: StockedSubject) -> str:
+    size = "" if subject.size is None else format_size(subject.size)
+    tokens = "" if subject.tokens is None else f"~{subject.tokens:,} tokens"
+    day = "" if subject.changed is None else _format_day(subject.changed)
+    return f"{size:>9}  {tokens:>15}  {day:10}"
+
+
+def _state(subject: StockedSubject) -> str:
+    return "" if subject.state is State.AVAILABLE else f"  {subject.state.value}"
+
+
+def _skipped_lines(stocked: StockedTopic, indent: str) -> Iterator[str]:
+    for skipped in stocked.skipped if stocked.whole else ():
+        yield f"{indent}skipped {visible_line(skipped.path)}: {visible_line(skipped.reason)}"
+
+
+def _format_day(seconds: float) -> str:
+    return _name_day(int(seconds // 86_400))
+
+
+@lru_cache
+def _name_day(days: int) -> str:
+    """Return the date so many days after the epoch; most files share a few."""
+    return str(date(1970, 1, 1) + timedelta(days=days))
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

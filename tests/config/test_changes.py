@@ -1,0 +1,344 @@
+"""Edits of a file someone wrote: one place changes, the rest stays to the byte."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.config.changes import (
+    Change,
+    EditError,
+    PatternNotSetError,
+    TopicExistsError,
+    add_topic,
+    apply_change,
+    define_topic,
+    drop_topic,
+    edit_config,
+    extend_patterns,
+    reduce_patterns,
+    remove_topic,
+    set_patterns,
+)
+from llm_kb.config.load import workspace_speaker
+from llm_kb.config.workspace import WorkspaceFile
+from llm_kb.errors import ConfigError, UnknownTopicError
+from llm_kb.files.atomic import WriteError
+from llm_kb.rendering.front_matter import decode_toml
+
+posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+
+WRITTEN = """\
+# Head
+[kb]
+menu = "topics"  # keep
+
+# The project
+[kb.topic.project]
+subjects = "kb/project"   # where
+learned = [
+    "a",  # first
+    "b",  # second
+]
+
+# Skills
+[ kb . topic . "skills" ]  # odd, and valid
+subjects = "kb/skills"
+description = '''
+[kb.topic.project]
+not a header
+'''
+
+# end
+"""
+
+
+def edit(path: Path, change: Change) -> None:
+    speaker = workspace_speaker(WorkspaceFile(path=path, root=path.parent))
+    edit_config(path, speaker, lambda _: change)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A configuration file with comments and an order of its own."""
+    path = tmp_path / "llm-kb.toml"
+    path.write_text(WRITTEN)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "old", "new"),
+    [
+        pytest.param(
+            set_patterns("project", "learned", ["a", "b", "c"]),
+            '    "b",  # second\n',
+            '    "b",  # second\n    "c",\n',
+            id="extend a list of many lines",
+        ),
+        pytest.param(
+            set_patterns("project", "learned", ["b"]),
+            '    "a",  # first\n',
+            "",
+            id="reduce it",
+        ),
+        pytest.param(
+            set_patterns("project", "disabled", ["x/**"]),
+            "]\n\n# Skills",
+            ']\ndisabled = ["x/**"]\n\n# Skills',
+            id="a new list comes last in its table",
+        ),
+        pytest.param(
+            set_patterns("skills", "learned", ["x"]),
+            "'''\n\n# end",
+            "'''\nlearned = [\"x\"]\n\n# end",
+            id="below a text of many lines",
+        ),
+        pytest.param(
+            add_topic("v1.2", {"title": 'A "B" \\ é', "subjects": "kb/x"}),
+            "# end\n",
+            '# end\n\n[kb.topic."v1.2"]\ntitle = "A \\"B\\" \\\\ é"\nsubjects = "kb/x"\n',
+            id="a new topic comes last",
+        ),
+        pytest.param(
+            remove_topic("project"),
+            WRITTEN[WRITTEN.index("[kb.topic.project]\n") : WRITTEN.index("\n# Skills")],
+            "",
+            id="a topic goes, the comments around it stay",
+        ),
+        pytest.param(
+            remove_topic("skills"),
+            WRITTEN[WRITTEN.index("[ kb") : WRITTEN.index("\n# end")],
+            "",
+            id="a topic with a header in its text",
+        ),
+    ],
+)
+def test_one_place_changes(path: Path, change: Change, old: str, new: str) -> None:
+    assert WRITTEN.count(old) == 1
+    edit(path, change)
+    assert path.read_text() == WRITTEN.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        pytest.param(
+            "", add_topic("p", {"subjects": "a"}), '[kb.topic.p]\nsubjects = "a"\n', id="empty file"
+        ),
+        pytest.param(
+            '[kb.topic.p]\nsubjects="a"',
+            set_patterns("p", "learned", ["x"]),
+            '[kb.topic.p]\nsubjects="a"\nlearned = ["x"]\n',
+            id="no newline at the end",
+        ),
+        pytest.param('[kb.topic.p]\nsubjects="a"', remove_topic("p"), "", id="nothing is left"),
+        pytest.param(
+            '[kb.topic.p]\r\nsubjects="a"\r\n',
+            set_patterns("p", "learned", ["x"]),
+            '[kb.topic.p]\r\nsubjects="a"\r\nlearned = ["x"]\r\n',
+            id="CRLF",
+        ),
+        pytest.param(
+            '[kb]\ntopic = {p = {subjects = "a"}}\n',
+            remove_topic("p"),
+            "[kb]\ntopic = {}\n",
+            id="inline table",
+        ),
+        pytest.param(
+            '[kb]\ntopic = {p = {subjects = "a"}}\n',
+            add_topic("q", {"subjects": "b"}),
+            '[kb]\ntopic = {p = {subjects = "a"},q = {subjects = "b"}}\n',
+            id="one more in an inline table",
+        ),
+        pytest.param(
+            'kb.topic.p.subjects = "a"\nkb.topic.q.subjects = "b"\n',
+            remove_topic("p"),
+            'kb.topic.q.subjects = "b"\n',
+            id="dotted keys",
+        ),
+        pytest.param(
+            'kb.topic.p.subjects = "a"\n',
+            add_topic("q", {"subjects": "b"}),
+            'kb.topic.p.subjects = "a"\n\n[kb.topic.q]\nsubjects = "b"\n',
+            id="a table after dotted keys",
+        ),
+        pytest.param(
+            '[kb.topic.p]\nlearned = ["x"]\n[kb.topic.q]\nsubjects = "b"\n',
+            set_patterns("p", "learned", []),
+            '[kb.topic.p]\nlearned = []\n[kb.topic.q]\nsubjects = "b"\n',
+            id="a list is emptied",
+        ),
+    ],
+)
+def test_other_ways_of_writing_it(before: str, change: Change, after: str) -> None:
+    assert apply_change(change, before, Path("x")) == after
+
+
+def test_a_change_that_no_text_can_show_is_refused() -> None:
+    def write(text: str) -> Any:
+        yield text
+        yield "not toml ["
+
+    change = Change(key=("kb", "x"), apply=lambda document: document.update(x=1), write=write)
+    with pytest.raises(EditError, match=r"cannot change kb\.x in 'f'"):
+        apply_change(change, "", Path("f"))
+
+
+names = st.text("abcxyz09._-", min_size=1, max_size=4).map(lambda text: "a" + text)
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
+documents = st.dictionaries(names, st.fixed_dictionaries({"subjects": texts}), max_size=4)
+
+
+@given(documents, names, texts, st.lists(texts, max_size=3, unique=True))
+def test_every_change_reads_back_as_what_was_wanted(
+    topics: Mapping[str, Mapping[str, str]], id_: str, title: str, patterns: list[str]
+) -> None:
+    text = ""
+    for name, fields in topics.items():
+        text = apply_change(add_topic(name, fields), text, Path("x"))
+    text = apply_change(add_topic(id_ + "Z", {"title": title}), text, Path("x"))
+    text = apply_change(set_patterns(id_ + "Z", "learned", patterns), text, Path("x"))
+    expected = {**topics, id_ + "Z": {"title": title, "learned": patterns}}
+    assert decode_toml(text) == {"kb": {"topic": expected}}
+    for name in topics:
+        text = apply_change(remove_topic(name), text, Path("x"))
+    assert decode_toml(text)["kb"] == {"topic": {id_ + "Z": expected[id_ + "Z"]}}
+
+
+DOCUMENT = {"kb": {"topic": {"p": {"subjects": "a", "learned": ["x", "y"]}}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "learned"),
+    [
+        (extend_patterns(DOCUMENT, "p", "learned", ["y", "z", "z"]), ["x", "y", "z"]),
+        (reduce_patterns(DOCUMENT, "p", "learned", ["x"]), ["y"]),
+        (extend_patterns({}, "q", "learned", ["z"]), ["z"]),
+    ],
+)
+def test_patterns_are_added_and_taken_out(change: Change, learned: list[str]) -> None:
+    document: dict[str, Any] = {}
+    change.apply(document)
+    (topic,) = document["kb"]["topic"].values()
+    assert topic == {"learned": learned}
+
+
+def test_what_cannot_be_decided_is_told() -> None:
+    with pytest.raises(TopicExistsError, match="topic 'p' exists already"):
+        define_topic(DOCUMENT, "p", {})
+    with pytest.raises(UnknownTopicError, match="unknown topic 'q'; valid topics: p"):
+        drop_topic(DOCUMENT, "q")
+    with pytest.raises(PatternNotSetError, match="'z' is not in kb"):
+        reduce_patterns(DOCUMENT, "p", "learned", ["z"])
+
+
+def test_a_result_that_is_no_valid_layer_is_not_written(path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"left as it is: kb\.topic\.x\.subjects: found '/etc'"):
+        edit(path, add_topic("x", {"subjects": "/etc"}))
+    assert path.read_text() == WRITTEN
+
+
+def test_a_broken_file_is_not_edited(path: Path) -> None:
+    path.write_text("[kb\n")
+    with pytest.raises(ConfigError, match="is no valid TOML"):
+        edit(path, add_topic("x", {"subjects": "y"}))
+    assert path.read_text() == "[kb\n"
+
+
+def test_a_file_that_is_not_there_is_written(tmp_path: Path) -> None:
+    edit(tmp_path / "a" / "b" / "x.toml", add_topic("p", {"subjects": "a"}))
+    assert (tmp_path / "a" / "b" / "x.toml").read_text() == '[kb.topic.p]\nsubjects = "a"\n'
+
+
+def test_a_byte_order_mark_stays(path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbf")
+    edit(path, add_topic("p", {"subjects": "a"}))
+    assert path.read_bytes() == b'\xef\xbb\xbf[kb.topic.p]\nsubjects = "a"\n'
+
+
+@posix_only
+def test_a_file_of_someone_else_is_not_edited(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    os.chown(path, 12345, 12345)
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        edit(path, add_topic("p", {"subjects": "a"}))
+    assert path.read_text() == WRITTEN
+
+
+@posix_only
+def test_mode_owner_and_link_stay(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tmp_path / "real.toml"
+    path.rename(real)
+    real.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(real, 12345, 12345)
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)  # as under sudo, in a user's place
+    before = real.stat()
+    path.symlink_to(real)
+    edit(path, add_topic("p", {"subjects": "a"}))
+    assert path.is_symlink()
+    after = real.stat()
+    assert stat.S_IMODE(after.st_mode) == 0o640
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+    assert "[kb.topic.p]" in real.read_text()
+
+
+@posix_only
+def test_a_directory_that_cannot_be_written_is_told(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WriteError, match="cannot write"):
+        edit(tmp_path / "file" / "x.toml", add_topic("p", {"subjects": "a"}))
+
+
+def _add_one(arguments: tuple[int, Path]) -> None:
+    number, path = arguments
+    edit(path, add_topic(f"t{number}", {"subjects": "a"}))
+
+
+@posix_only
+def test_many_editors_at_once_lose_nothing(path: Path) -> None:
+    with ProcessPoolExecutor(4) as pool:
+        list(pool.map(_add_one, [(number, path) for number in range(20)]))
+    topics = decode_toml(path.read_text())["kb"]["topic"]  # type: ignore[index]
+    assert {f"t{number}" for number in range(20)} < set(topics)
+
+
+ENDLESS = """
+import itertools, sys
+from pathlib import Path
+from llm_kb.atomic import replace_file
+path = Path(sys.argv[1])
+print("ready", flush=True)
+for number in itertools.count():
+    replace_file(path, (f"# {number}\\n" * 20_000).encode())
+"""
+
+
+@posix_only
+def test_a_writer_killed_at_any_moment_leaves_a_whole_file(path: Path) -> None:
+    for pause in (0.0, 0.01, 0.03, 0.07, 0.1):
+        with subprocess.Popen(
+            [sys.executable, "-c", ENDLESS, str(path)], stdout=subprocess.PIPE
+        ) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"ready\n"
+            time.sleep(pause)
+            writer.send_signal(signal.SIGKILL)
+        text = path.read_text()
+        lines = set(text.splitlines())
+        assert text == WRITTEN or (len(lines), text.count("\n")) == (1, 20_000)

@@ -1,0 +1,614 @@
+"""Layers as values: parsing, merging, what waits for trust, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.config.keys import Speaker
+from llm_kb.config.layers import LayerConfig, Setting, default_layer, merge, parse_layer
+from llm_kb.config.resolve import find_withheld, resolve
+from llm_kb.errors import ConfigError
+from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
+from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Topic
+
+USER = Speaker(
+    origin=Origin(layer=Layer.USER, place="/u/kb.toml"), base=Path("/u"), home=Path("/home/me")
+)
+WORKSPACE = Speaker(
+    origin=Origin(layer=Layer.WORKSPACE, place="/w/llm-kb.toml"),
+    base=Path("/w"),
+    bounds=Path("/w"),
+)
+NO_ORIGIN = (Origin(layer=Layer.DEFAULT),)
+
+
+def parse(table: Mapping[str, object], speaker: Speaker = WORKSPACE) -> LayerConfig:
+    return parse_layer({"kb": table}, speaker)
+
+
+def problems_of(document: Mapping[str, object], speaker: Speaker = WORKSPACE) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        parse_layer(document, speaker)
+    return caught.value.problems
+
+
+def test_a_layer_holds_every_value_with_its_origin() -> None:
+    layer = parse({"auto": True, "topic": {"p": {"subjects": "kb", "learned": ["a/*"]}}})
+    origins = (WORKSPACE.origin,)
+    assert layer == LayerConfig(
+        settings={
+            "kb.auto": Setting(value=True, origins=origins),
+            "kb.topic.p.subjects": Setting(value="/w/kb", origins=origins),
+            "kb.topic.p.learned": Setting(value=("a/*",), origins=origins),
+        },
+        topics={"p": origins},
+    )
+
+
+def test_an_empty_document_says_nothing() -> None:
+    assert parse_layer({}, WORKSPACE) == LayerConfig()
+
+
+KB_KEYS = (
+    "allow_links_to, auto, config_load_paths, max_result_chars, menu, menu_budget, "
+    "references, topic"
+)
+TOPIC_KEYS = "description, disabled, enable, ignore, introduction, layout, learned, subjects, title"
+ELSEWHERE = (
+    "a relative path inside the workspace, without '~' or '..' "
+    "(other directories belong in the user layer's kb.toml)"
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        pytest.param(
+            {"kbb": {}}, "kbb: unknown key; allowed: kb; did you mean 'kb'?", id="unknown table"
+        ),
+        pytest.param({"kb": 3}, "kb: found the number 3; allowed: a table", id="kb is no table"),
+        pytest.param(
+            {"kb": {"mneu": 1}},
+            f"kb.mneu: unknown key; allowed: {KB_KEYS}; did you mean 'menu'?",
+            id="unknown key, near match",
+        ),
+        pytest.param(
+            {"kb": {"zzz": 1}}, f"kb.zzz: unknown key; allowed: {KB_KEYS}", id="nothing near"
+        ),
+        pytest.param(
+            {"kb": {"auto": "yes"}}, "kb.auto: found 'yes'; allowed: true or false", id="flag"
+        ),
+        pytest.param(
+            {"kb": {"menu": "topic"}},
+            "kb.menu: found 'topic'; allowed: subjects, topics; did you mean 'topics'?",
+            id="choice",
+        ),
+        pytest.param(
+            {"kb": {"menu": ["topics"]}},
+            "kb.menu: found the list ['topics']; allowed: subjects, topics",
+            id="choice of the wrong type",
+        ),
+        pytest.param(
+            {"kb": {"menu_budget": True}},
+            "kb.menu_budget: found true; allowed: a whole number, 0 or more",
+            id="a bool is no number",
+        ),
+        pytest.param(
+            {"kb": {"menu_budget": -1}},
+            "kb.menu_budget: found the number -1; allowed: a whole number, 0 or more",
+            id="negative",
+        ),
+        pytest.param(
+            {"kb": {"max_result_chars": 1.5}},
+            "kb.max_result_chars: found the number 1.5; allowed: a whole number, 0 or more",
+            id="float",
+        ),
+        pytest.param(
+            {"kb": {"config_load_paths": ".llm"}},
+            "kb.config_load_paths: found '.llm'; allowed: a list of strings, as in ['.llm']",
+            id="string for a list",
+        ),
+        pytest.param(
+            {"kb": {"config_load_paths": [""]}},
+            "kb.config_load_paths: found ''; "
+            "allowed: a list of directories, each a string of one line",
+            id="empty load path",
+        ),
+        pytest.param(
+            {"kb": {"config_load_paths": {"a": 1}}},
+            "kb.config_load_paths: found a table; allowed: a list of strings",
+            id="table for a list",
+        ),
+        pytest.param(
+            {"kb": {"menu_budget": [100] * 50}},
+            "kb.menu_budget: found a list; allowed: a whole number, 0 or more",
+            id="a long list",
+        ),
+        pytest.param(
+            {"kb": {"menu": "x" * 100}},
+            f"kb.menu: found '{'x' * 56}...; allowed: subjects, topics",
+            id="a long string",
+        ),
+        pytest.param(
+            {"kb": {"menu": date(2026, 1, 1)}},
+            "kb.menu: found the date datetime.date(2026, 1, 1); allowed: subjects, topics",
+            id="a date",
+        ),
+        pytest.param(
+            {"kb": {"config_load_paths": ["../x"]}},
+            f"kb.config_load_paths: found '../x'; allowed: {ELSEWHERE}",
+            id="load path leaves",
+        ),
+        pytest.param(
+            {"kb": {"topic": []}},
+            "kb.topic: found the list []; allowed: a table of topics, by id",
+            id="topics are a list",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": "kb"}}},
+            "kb.topic.p: found 'kb'; allowed: a table",
+            id="topic is a string",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"-p": {}}}},
+            "kb.topic: found the topic id '-p'; allowed: letters, digits, '.', '_' and '-', "
+            "starting with a letter or a digit",
+            id="bad id",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"a\nb": {}}}},
+            "kb.topic: found the topic id 'a\\nb'; allowed: letters, digits, '.', '_' and '-', "
+            "starting with a letter or a digit",
+            id="id of two lines",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"a\x1b[31m": 1}}}},
+            f"kb.topic.p.'a\\x1b[31m': unknown key; allowed: {TOPIC_KEYS}",
+            id="escape sequence in a key",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"title": "a\nb"}}}},
+            "kb.topic.p.title: found 'a\\nb'; allowed: a string of one line",
+            id="title of two lines",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"introduction": "\x1b[2J"}}}},
+            "kb.topic.p.introduction: found '\\x1b[2J'; "
+            "allowed: a string without control characters",
+            id="control characters",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"description": 3}}}},
+            "kb.topic.p.description: found the number 3; allowed: a string",
+            id="text",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"learned": ["a", "a"]}}}},
+            "kb.topic.p.learned: found 'a' twice; allowed: each pattern once",
+            id="duplicate pattern",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"disabled": [3]}}}},
+            "kb.topic.p.disabled: found the number 3; allowed: a list of patterns, each a string",
+            id="pattern of the wrong type",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"layout": "skill"}}}},
+            "kb.topic.p.layout: found 'skill'; allowed: files, skills; did you mean 'skills'?",
+            id="layout",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"subjects": ""}}}},
+            "kb.topic.p.subjects: found ''; allowed: a directory, as a string of one line",
+            id="empty directory",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {"subjects": "a\0b"}}}},
+            "kb.topic.p.subjects: found 'a\\x00b'; allowed: a directory, as a string of one line",
+            id="NUL in a directory",
+        ),
+        *[
+            pytest.param(
+                {"kb": {"topic": {"p": {"subjects": value}}}},
+                f"kb.topic.p.subjects: found {value!r}; allowed: {ELSEWHERE}",
+                id=f"directory {value}",
+            )
+            for value in ("/etc", "~/notes", "..", "kb/../../x", "a\\..\\b", "\\\\server", "C:/x")
+        ],
+    ],
+)
+def test_a_bad_value_is_told_with_key_finding_and_choice(
+    document: dict[str, object], problem: str
+) -> None:
+    assert problems_of(document) == (problem,)
+
+
+def test_an_invalid_pattern_says_why() -> None:
+    (problem,) = problems_of({"kb": {"topic": {"p": {"learned": ["/a"]}}}})
+    assert problem.startswith("kb.topic.p.learned: found '/a'; allowed: patterns over slugs (")
+
+
+def test_all_bad_items_of_a_list_come_together() -> None:
+    learned = ["a", "\x1b", "a", 3]
+    assert problems_of({"kb": {"topic": {"p": {"learned": learned}}}}) == (
+        "kb.topic.p.learned: found '\\x1b'; allowed: patterns without control characters",
+        "kb.topic.p.learned: found 'a' twice; allowed: each pattern once",
+        "kb.topic.p.learned: found the number 3; allowed: a list of patterns, each a string",
+    )
+
+
+def test_all_problems_of_a_file_come_together() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse({"auto": 1, "menu": "no", "topic": {"p": {"enable": "x"}}})
+    assert str(caught.value) == (
+        "/w/llm-kb.toml: 3 problems\n"
+        "  - kb.auto: found the number 1; allowed: true or false\n"
+        "  - kb.menu: found 'no'; allowed: subjects, topics\n"
+        "  - kb.topic.p.enable: found 'x'; allowed: true or false"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("allow_links_to", ["/shared"]),
+        ("references.allow_hosts", ["wiki.corp"]),
+        ("references.allow_protocols", ["file"]),
+        ("references.dir", "refs"),
+        ("references.embedding_model", "m"),
+        ("references.max_bytes", 1),
+        ("references.max_files", 1),
+        ("references.timeout", 1),
+    ],
+)
+def test_what_only_the_user_may_say_is_refused_elsewhere(key: str, value: object) -> None:
+    table: dict[str, object] = {}
+    *parents, name = ("kb", *key.split("."))
+    inner = table
+    for parent in parents:
+        inner[parent] = inner = {}
+    inner[name] = value
+    assert parse_layer(table, USER).settings.keys() == {f"kb.{key}"}
+    assert problems_of(table) == (
+        (
+            f"kb.{key}: not allowed in the workspace layer; "
+            "it belongs in the user layer's kb.toml (see `llm kb path --user`)"
+        ),
+    )
+
+
+def test_the_protocols_are_those_that_fetching_knows() -> None:
+    protocols = sorted(OPTIONAL_GIT_PROTOCOLS)
+    layer = parse({"references": {"allow_protocols": protocols}}, USER)
+    assert layer.settings["kb.references.allow_protocols"].value == tuple(protocols)
+    assert problems_of({"kb": {"references": {"allow_protocols": ["ext"]}}}, USER) == (
+        f"kb.references.allow_protocols: found 'ext'; allowed: {', '.join(protocols)}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("notes", "/u/notes"),
+        ("~/notes", "/home/me/notes"),
+        ("~", "/home/me"),
+        ("/srv/kb", "/srv/kb"),
+        ("~other", "/u/~other"),
+    ],
+)
+def test_a_user_topic_may_be_anywhere(written: str, read: str) -> None:
+    layer = parse({"topic": {"p": {"subjects": written}}}, USER)
+    assert layer.settings["kb.topic.p.subjects"].value == read
+
+
+def test_without_a_home_a_tilde_is_an_error() -> None:
+    speaker = Speaker(origin=USER.origin, base=Path("/u"))
+    assert problems_of({"kb": {"topic": {"p": {"subjects": "~/x"}}}}, speaker) == (
+        "kb.topic.p.subjects: found '~/x'; allowed: a path without '~': there is no home directory",
+    )
+
+
+def test_a_workspace_directory_must_lie_inside_once_links_are_resolved() -> None:
+    links = {Path("/w/kb"): Path("/etc"), Path("/w"): Path("/real/w")}
+    speaker = Speaker(
+        origin=WORKSPACE.origin,
+        base=Path("/w"),
+        bounds=Path("/w"),
+        resolve_links=lambda path: links.get(path, Path("/real/w/docs")),
+    )
+    assert problems_of({"kb": {"topic": {"p": {"subjects": "kb"}}}}, speaker) == (
+        (
+            "kb.topic.p.subjects: found 'kb', which leads to '/etc'; "
+            "allowed: a directory that lies inside the workspace '/w'"
+        ),
+    )
+    inside = parse_layer({"kb": {"topic": {"p": {"subjects": "docs"}}}}, speaker)
+    assert inside.settings["kb.topic.p.subjects"].value == "/real/w/docs"
+
+
+def test_higher_scalars_win_and_lists_extend_without_duplicates() -> None:
+    low = parse({"menu": "topics", "topic": {"p": {"subjects": "/x", "learned": ["a", "b"]}}}, USER)
+    high = parse({"menu": "subjects", "topic": {"p": {"title": "P", "learned": ["b", "c"]}}})
+    both = (USER.origin, WORKSPACE.origin)
+    assert merge([low, high]) == LayerConfig(
+        settings={
+            "kb.menu": Setting(value="subjects", origins=both),
+            "kb.topic.p.subjects": Setting(value="/x", origins=(USER.origin,)),
+            "kb.topic.p.learned": Setting(value=("a", "b", "c"), origins=both),
+            "kb.topic.p.title": Setting(value="P", origins=(WORKSPACE.origin,)),
+        },
+        topics={"p": both},
+    )
+
+
+def test_a_replacing_list_forgets_the_lower_ones() -> None:
+    low = parse({"topic": {"p": {"learned": ["a"]}}}, USER)
+    high = parse_layer({"kb": {"topic": {"p": {"learned": ["b"]}}}}, WORKSPACE, replaces=True)
+    assert merge([low, high]).settings["kb.topic.p.learned"] == Setting(
+        value=("b",), origins=(WORKSPACE.origin,), replaces=True
+    )
+
+
+def layers() -> st.SearchStrategy[LayerConfig]:
+    """Layers that speak of two topics, each by an origin of its own."""
+    origins = st.builds(Origin, layer=st.sampled_from(Layer), place=st.sampled_from("abc"))
+    lists = st.lists(st.sampled_from("uvwxyz"), max_size=3, unique=True).map(tuple)
+
+    def build(
+        origin: Origin, flags: dict[str, bool], items: dict[str, tuple[str, ...]], replaces: bool
+    ) -> LayerConfig:
+        said = (origin,)
+        settings = {key: Setting(value=value, origins=said) for key, value in flags.items()} | {
+            key: Setting(value=value, origins=said, replaces=replaces)
+            for key, value in items.items()
+        }
+        return LayerConfig(settings=settings, topics={key[9:10]: said for key in settings})
+
+    return st.builds(
+        build,
+        origins,
+        st.dictionaries(st.sampled_from(["kb.topic.p.enable", "kb.topic.q.enable"]), st.booleans()),
+        st.dictionaries(st.sampled_from(["kb.topic.p.learned", "kb.topic.q.learned"]), lists),
+        st.booleans(),
+    )
+
+
+@given(layers(), layers(), layers())
+def test_merging_is_associative(a: LayerConfig, b: LayerConfig, c: LayerConfig) -> None:
+    assert merge([merge([a, b]), c]) == merge([a, merge([b, c])]) == merge([a, b, c])
+
+
+@given(layers(), layers())
+def test_the_higher_layer_wins(low: LayerConfig, high: LayerConfig) -> None:
+    merged = merge([low, high]).settings
+    for key, setting in high.settings.items():
+        if isinstance(setting.value, tuple):
+            assert set(setting.value) <= set(merged[key].value)  # type: ignore[arg-type]
+        else:
+            assert merged[key].value == setting.value
+        assert merged[key].origins[-1] == setting.origins[-1]
+    for key, setting in low.settings.items():
+        if key not in high.settings:
+            assert merged[key] == setting
+
+
+@given(layers())
+def test_an_empty_layer_changes_nothing(layer: LayerConfig) -> None:
+    assert merge([layer]) == merge([LayerConfig(), layer]) == merge([layer, LayerConfig()]) == layer
+
+
+KEYS = st.sampled_from(
+    ["kb", "topic", "references", "auto", "menu", "subjects", "learned", "p", "", "a.b", "\0", "é"]
+)
+VALUES: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4), st.sampled_from([USER, WORKSPACE]))
+def test_any_document_is_read_or_refused(document: dict[str, object], speaker: Speaker) -> None:
+    outcome: LayerConfig | ConfigError
+    try:
+        outcome = parse_layer(document, speaker)
+    except ConfigError as error:
+        outcome = error
+    if isinstance(outcome, ConfigError):
+        assert all(problem.isprintable() for problem in outcome.problems)
+    else:
+        assert all(s.origins == (speaker.origin,) for s in outcome.settings.values())
+
+
+def test_the_defaults_resolve_to_the_records_defaults() -> None:
+    config = resolve(default_layer(), root=Path("/w"))
+    assert config == Config(
+        config_load_paths=(Path("/w/.llm/config.d"),),
+        origins=dict.fromkeys(
+            [
+                "kb.auto",
+                "kb.menu",
+                "kb.menu_budget",
+                "kb.max_result_chars",
+                "kb.config_load_paths",
+                "kb.references.max_bytes",
+                "kb.references.max_files",
+                "kb.references.timeout",
+            ],
+            NO_ORIGIN,
+        ),
+    )
+
+
+def test_every_key_reaches_the_result() -> None:
+    kb = {
+        "auto": True,
+        "menu": "subjects",
+        "menu_budget": 7,
+        "max_result_chars": 0,
+        "config_load_paths": ["conf", "~/conf"],
+        "allow_links_to": ["~/shared"],
+        "references": {
+            "allow_hosts": ["wiki.corp"],
+            "allow_protocols": ["file"],
+            "dir": "refs",
+            "embedding_model": "mini",
+            "max_bytes": 1,
+            "max_files": 2,
+            "timeout": 3,
+        },
+        "topic": {
+            "p": {
+                "enable": False,
+                "title": "P",
+                "introduction": "One.",
+                "description": "Two.\nLines.",
+                "subjects": "p",
+                "learned": ["a/*"],
+                "disabled": ["b"],
+                "ignore": ["*.log"],
+                "layout": "skills",
+            }
+        },
+    }
+    config = resolve(
+        parse(kb, USER),
+        root=Path("/w"),
+        workspace=Path("/w"),
+        workspace_file=Path("/w/llm-kb.toml"),
+        withheld=["kb.auto"],
+    )
+    keys = [f"kb.{name}" for name in kb if name not in {"references", "topic"}]
+    keys += [f"kb.references.{name}" for name in kb["references"]]  # type: ignore[attr-defined]
+    keys += [f"kb.topic.p.{name}" for name in kb["topic"]["p"]]  # type: ignore[index]
+    assert config == Config(
+        auto=True,
+        menu="subjects",
+        menu_budget=7,
+        max_result_chars=0,
+        config_load_paths=(Path("/w/conf"), Path("/home/me/conf")),
+        allow_links_to=(Path("/home/me/shared"),),
+        topics=(
+            Topic(
+                id="p",
+                root=Path("/u/p"),
+                title="P",
+                introduction="One.",
+                description="Two.\nLines.",
+                enable=False,
+                learned=("a/*",),
+                disabled=("b",),
+                ignore=("*.log",),
+                layout=Layout.SKILLS,
+                allow_links_to=(Path("/home/me/shared"),),
+            ),
+        ),
+        references=References(
+            allow_hosts=("wiki.corp",),
+            allow_protocols=("file",),
+            dir=Path("/u/refs"),
+            embedding_model="mini",
+            max_bytes=1,
+            max_files=2,
+            timeout=3,
+        ),
+        workspace=Path("/w"),
+        workspace_file=Path("/w/llm-kb.toml"),
+        withheld=("kb.auto",),
+        origins=dict.fromkeys(keys, (USER.origin,)),
+    )
+
+
+def test_topics_without_a_directory_are_told_together() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(parse({"topic": {"p": {}, "q": {"title": "Q"}}}), root=Path("/w"))
+    assert (caught.value.where, caught.value.problems) == (
+        "/w/llm-kb.toml",
+        (
+            "kb.topic.p.subjects: missing; topic 'p' needs the directory of its subjects",
+            "kb.topic.q.subjects: missing; topic 'q' needs the directory of its subjects",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_adjusted"),
+    [
+        ({"learned": ["a"]}, True),
+        ({"enable": False}, True),
+        ({"disabled": []}, True),
+        ({"disabled": ["a"]}, False),
+    ],
+)
+def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjusted: bool) -> None:
+    layer = parse({"topic": {"repo-knowledge": fields}})
+    if is_adjusted:
+        config = resolve(layer, root=Path("/w"))
+        assert ([topic.id for topic in config.adjustments], config.topics) == (
+            ["repo-knowledge"],
+            (),
+        )
+    else:
+        with pytest.raises(ConfigError) as caught:
+            resolve(layer, root=Path("/w"))
+        assert caught.value.problems == (
+            "kb.topic.repo-knowledge.disabled: not for topic 'repo-knowledge', whose subjects are "
+            "not in a directory of yours; 'enable = false' leaves all of it out",
+        )
+
+
+BELOW = merge(
+    [
+        default_layer(),
+        parse(
+            {"topic": {"mine": {"subjects": "/notes"}, "inside": {"subjects": "/w/notes"}}}, USER
+        ),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "withheld"),
+    [
+        pytest.param({"auto": True}, ("kb.auto",), id="auto"),
+        pytest.param({"auto": False}, (), id="auto off"),
+        pytest.param({"menu": "subjects"}, (), id="what no one is hurt by"),
+        pytest.param(
+            {"topic": {"own": {"subjects": "kb", "learned": ["**"]}}}, (), id="a topic of its own"
+        ),
+        pytest.param(
+            {"topic": {"mine": {"learned": ["**"], "title": "T"}}},
+            ("kb.topic.mine.title", "kb.topic.mine.learned"),
+            id="pre-loads a topic of the user",
+        ),
+        pytest.param(
+            {"topic": {"mine": {"ignore": ["!x"], "layout": "skills"}}},
+            ("kb.topic.mine.ignore", "kb.topic.mine.layout"),
+            id="shows more of a topic of the user",
+        ),
+        pytest.param(
+            {"topic": {"mine": {"enable": True}}}, ("kb.topic.mine.enable",), id="turns it on"
+        ),
+        pytest.param(
+            {"topic": {"mine": {"enable": False, "disabled": ["x"]}}}, (), id="takes from it"
+        ),
+        pytest.param(
+            {"topic": {"mine": {"subjects": "kb", "learned": ["**"]}}}, (), id="points it inside"
+        ),
+        pytest.param(
+            {"topic": {"inside": {"learned": ["**"]}}}, (), id="the directory lies inside anyway"
+        ),
+    ],
+)
+def test_what_a_workspace_gets_only_once_trusted(
+    table: dict[str, object], withheld: tuple[str, ...]
+) -> None:
+    layer = parse(table)
+    assert find_withheld(layer, BELOW, Path("/w")) == withheld
+    assert layer.without(withheld).settings.keys() == layer.settings.keys() - set(withheld)

@@ -1,0 +1,118 @@
+"""The record of what is trusted, also when it is broken or written by many."""
+
+from __future__ import annotations
+
+import json
+import stat
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from llm_kb.config.layers import LayerConfig, Setting
+from llm_kb.config.trust import (
+    TrustRecords,
+    digest_workspace,
+    is_trusted,
+    read_trust,
+    trust,
+    trust_path,
+    untrust,
+)
+from llm_kb.subjects.topics import Layer, Origin
+
+FILE = Path("/w/llm-kb.toml")
+
+
+def layer(place: str = "x", **values: str) -> LayerConfig:
+    said = (Origin(layer=Layer.WORKSPACE, place=place),)
+    return LayerConfig(
+        settings={
+            f"kb.topic.p.{key}": Setting(value=value, origins=said) for key, value in values.items()
+        },
+        topics={"p": said} if values else {},
+    )
+
+
+def test_nothing_is_trusted_at_first(tmp_path: Path) -> None:
+    assert is_trusted(FILE, "d", tmp_path) is False
+    assert read_trust(tmp_path) == TrustRecords()
+
+
+def test_trust_holds_for_one_file_as_one_digest(tmp_path: Path) -> None:
+    assert trust(FILE, "d", tmp_path) == TrustRecords()
+    assert is_trusted(FILE, "d", tmp_path) is True
+    assert is_trusted(FILE, "other", tmp_path) is False
+    assert is_trusted(Path("/other/llm-kb.toml"), "d", tmp_path) is False
+
+
+def test_trust_is_withdrawn(tmp_path: Path) -> None:
+    trust(FILE, "d", tmp_path)
+    trust(Path("/other"), "e", tmp_path)
+    assert untrust(FILE, tmp_path) is True
+    assert untrust(FILE, tmp_path) is False
+    assert read_trust(tmp_path) == TrustRecords(digests={"/other": "e"})
+
+
+def test_only_the_user_may_read_the_record(tmp_path: Path) -> None:
+    trust(FILE, "d", tmp_path / "new")
+    assert stat.S_IMODE(trust_path(tmp_path / "new").stat().st_mode) == 0o600
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["kb-trust.json"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"not json",
+        b"[]",
+        b"{}",
+        b'{"trusted": []}',
+        b'{"trusted": {"/w/llm-kb.toml": 1}}',
+        b'{"trusted": null}',
+        b"\xff",
+        b"[" * 100_000,
+    ],
+)
+def test_a_senseless_record_trusts_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
+    trust_path(tmp_path).write_bytes(data)
+    corrupt = TrustRecords(is_corrupt=True)
+    assert read_trust(tmp_path) == corrupt
+    assert is_trusted(FILE, "d", tmp_path) is False
+    assert trust(FILE, "d", tmp_path) == corrupt
+    assert json.loads(trust_path(tmp_path).read_bytes()) == {"trusted": {str(FILE): "d"}}
+
+
+def test_a_directory_in_the_records_place_trusts_nothing(tmp_path: Path) -> None:
+    trust_path(tmp_path).mkdir()
+    assert read_trust(tmp_path) == TrustRecords(is_corrupt=True)
+
+
+def _trust_one(arguments: tuple[str, Path]) -> None:
+    name, user_dir = arguments
+    trust(Path(name), "d", user_dir)
+
+
+def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
+    names = [f"/w{number}" for number in range(20)]
+    with ProcessPoolExecutor(4) as pool:
+        list(pool.map(_trust_one, [(name, tmp_path) for name in names]))
+    assert sorted(read_trust(tmp_path).digests) == sorted(names)
+
+
+def test_the_digest_is_of_values_not_of_files() -> None:
+    below = LayerConfig()
+    one = digest_workspace(layer(title="a", subjects="/w/kb"), below)
+    assert one == digest_workspace(layer("elsewhere", subjects="/w/kb", title="a"), below)
+    assert one != digest_workspace(layer(title="b", subjects="/w/kb"), below)
+    assert one != digest_workspace(layer(title="a", subjects="/w/other"), below)
+
+
+def test_the_digest_holds_what_lower_layers_say_of_the_same_topics() -> None:
+    workspace = layer(learned="**")
+    assert digest_workspace(workspace, layer(subjects="/notes")) != digest_workspace(
+        workspace, layer(subjects="/secrets")
+    )
+    assert digest_workspace(LayerConfig(), layer(subjects="/notes")) == digest_workspace(
+        LayerConfig(), layer(subjects="/secrets")
+    )

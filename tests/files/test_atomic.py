@@ -1,0 +1,146 @@
+"""Files are replaced whole, created once, and written by one at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from llm_kb.files import atomic
+from llm_kb.files.atomic import WriteError, create_file, locked, replace_file
+
+posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "x"
+    replace_file(path, b"one")
+    replace_file(path, b"two")
+    assert (path.read_bytes(), names(path.parent)) == (b"two", ["x"])
+
+
+@posix_only
+def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        replace_file(tmp_path / "a", b"")
+        replace_file(tmp_path / "b", b"", new_mode=0o600)
+        create_file(tmp_path / "c", b"")
+    finally:
+        os.umask(before)
+    assert [oct((tmp_path / name).stat().st_mode & 0o777) for name in "abc"] == [
+        "0o640",
+        "0o600",
+        "0o640",
+    ]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for write in (replace_file, create_file):
+        with pytest.raises(WriteError, match="No space left on device"):
+            write(path, b"new")
+    assert (path.read_bytes(), names(tmp_path)) == (b"old", ["x"])
+
+
+def test_a_directory_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    with pytest.raises(WriteError):
+        replace_file(tmp_path / "x", b"")
+    assert names(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_file_is_created_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    if not has_links:
+
+        def refuse(self: Path, target: Path) -> None:
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    create_file(tmp_path / "a" / "x", b"one")
+    with pytest.raises(FileExistsError):
+        create_file(tmp_path / "a" / "x", b"two")
+    assert ((tmp_path / "a" / "x").read_bytes(), names(tmp_path / "a")) == (b"one", ["x"])
+
+
+def test_without_links_a_failure_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(WriteError, match="No space left on device"):
+        create_file(tmp_path / "x", b"one")
+    assert names(tmp_path) == []
+
+
+def test_without_links_no_part_of_a_file_is_ever_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    def replace_seen(self: Path, target: Path) -> None:
+        seen.append(target.read_bytes())
+        os.replace(self, target)  # noqa: PTH105 - the method is what is replaced here
+
+    seen: list[bytes] = []
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    monkeypatch.setattr(Path, "replace", replace_seen)
+    create_file(tmp_path / "x", b"one")
+    assert (seen, (tmp_path / "x").read_bytes()) == ([b""], b"one")
+
+
+@posix_only
+def test_a_lock_that_is_held_for_too_long_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic, "LOCK_SECONDS", 0.1)
+    with locked(tmp_path), pytest.raises(WriteError, match="another process is writing here"):  # noqa: SIM117
+        with locked(tmp_path):
+            pytest.fail("two held the lock")
+    with locked(tmp_path):
+        assert names(tmp_path) == []
+
+
+def test_without_locks_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic, "fcntl", None)
+    with locked(tmp_path), locked(tmp_path):
+        assert names(tmp_path) == []
+
+
+@posix_only
+def test_a_file_system_without_locks_is_no_reason_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
+    with locked(tmp_path), locked(tmp_path):
+        assert names(tmp_path) == []
+
+
+def test_a_file_in_the_directorys_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x").touch()
+    with pytest.raises(WriteError, match="File exists"), locked(tmp_path / "x"):
+        pytest.fail("locked a file")

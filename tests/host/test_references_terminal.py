@@ -1,0 +1,237 @@
+"""Plans of fetches on a real terminal: what is shown there, and what keys do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from llm_kb.host.reference_tools import current_library
+from llm_kb.references.topic.topic_file import TopicFile
+from llm_kb.references.topic.topic_text import render_topic_file
+from scripts.demo import read_answers
+from tests.conftest import RunLlm
+from tests.references.sites import Answer, Site, serve_site
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+
+LLM = str(Path(sys.executable).with_name("llm"))
+
+KIND = "\x1b[2j\x1b[31mevil\x07\x9b1m"
+"""A type of content that clears a screen, colours it and rings."""
+
+EVIL = "\\x1b[2j\\x1b[31mevil\\x07\\x9b1m"
+"""The same, shown."""
+
+CONTROLS = re.compile(r"[^\n\x20-\x7e]")
+"""What none of our texts holds, nor any name in these tests."""
+
+
+@pytest.fixture(autouse=True)
+def trusting(user_dir: Path) -> None:
+    """A user who lets pages come from loopback."""
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web site on loopback with one good page."""
+    with serve_site() as site:
+        site.put("/page", "<p>Frobnicate.</p>")
+        yield site
+
+
+def run(*args: str, question: str | None = None, typed: str = "") -> tuple[str, int | None]:
+    """Run llm on a terminal, type once it asks; return what it showed and its exit code."""
+    child = pexpect.spawn(
+        LLM,
+        list(args),
+        encoding="utf-8",
+        timeout=60,
+        dimensions=(40, 500),
+        preexec_fn=_heed_ctrl_c,
+    )
+    shown = ""
+    if question:
+        child.expect_exact(question)
+        shown = str(child.before) + question
+        child.send(typed)
+    child.expect(pexpect.EOF)
+    shown += str(child.before)
+    child.close()
+    return shown.replace("\r\n", "\n"), child.exitstatus
+
+
+def _heed_ctrl_c() -> None:
+    # Where the suite runs in the background, Ctrl-C is ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def calls(*urls: str, title: str = "Frob") -> str:
+    """Return the prompt that has the echo model create a topic of pages, then list all topics."""
+    arguments = {
+        "title": title,
+        "body": "b",
+        "sources": [{"type": "web", "url": url} for url in urls],
+    }
+    call: dict[str, Any] = {"name": "reference_topic_create", "arguments": arguments}
+    return json.dumps({"tool_calls": [call]})
+
+
+def answers_in(shown: str) -> list[str]:
+    """Return the outputs of tools that the echo model was sent."""
+    *_, last = read_answers(shown[shown.index("{") :])
+    return [result["output"] for result in last["tool_results"]]
+
+
+def say_hostile(handler: BaseHTTPRequestHandler) -> None:
+    """Answer with what is no status line, and would set the title of a terminal."""
+    handler.wfile.write(b"\x1b]0;title\x07\x1b[31mHTTP\r\n\r\n")
+    handler.close_connection = True
+
+
+@pytest.fixture
+def hostile(site: Site) -> tuple[str, ...]:
+    """Pages of which one is good, and two say on a terminal what they should not."""
+    return (
+        f"{site.url}/page",
+        site.answer("/kind", Answer(b"x", kind=KIND)),
+        site.answer("/status", say_hostile),
+    )
+
+
+def test_no_server_repaints_the_question_of_a_tool(hostile: tuple[str, ...]) -> None:
+    prompt = calls(*hostile)
+    shown, code = run(
+        *("-m", "echo", "-T", "References", prompt), question="Approve [y/N]: ", typed="n\r"
+    )
+    assert code == 0
+    question = shown[: shown.index("Approve [y/N]: ")]
+    assert (EVIL in question, "\\x1b]0;title" in question) == (True, True)
+    assert CONTROLS.findall(question) == []
+
+
+@pytest.mark.parametrize("answer", ["n\r", "y\r"])
+def test_no_server_repaints_what_create_says(hostile: tuple[str, ...], answer: str) -> None:
+    pages = [argument for url in hostile for argument in ("--web", url)]
+    create = ["kb", "references", "create", "--title", "Frob", *pages]
+    shown, _ = run(*create, question="Fetch this? [y/N]: ", typed=answer)
+    said = _without_bars(shown)
+    assert (EVIL in said, "\\x1b]0;title" in said) == (True, True)
+    denied = "Error: you said no, so nothing was fetched for 'Frob'\n"
+    assert said.endswith(denied) == (answer == "n\r")
+    assert CONTROLS.findall(said) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "output"),
+    [
+        pytest.param("n\r", "Error: the operator denied fetching 'Frob'", id="no"),
+        pytest.param("\x04", "Error: the operator denied fetching 'Frob'", id="end of input"),
+        pytest.param("y\r", '{"topic_id": "topic-frob", "file_count": 1', id="yes"),
+    ],
+)
+def test_the_model_is_told_what_the_operator_answered(site: Site, typed: str, output: str) -> None:
+    prompt = calls(f"{site.url}/page")
+    shown, code = run(
+        *("-m", "echo", "-T", "References", "--no-stream", prompt),
+        question="Approve [y/N]: ",
+        typed=typed,
+    )
+    assert (code, [told.startswith(output) for told in answers_in(shown)]) == (0, [True]), shown
+
+
+def test_ctrl_c_at_the_question_of_a_tool_ends_the_program(site: Site) -> None:
+    prompt = calls(f"{site.url}/page")
+    shown, code = run(
+        *("-m", "echo", "-T", "References", prompt), question="Approve [y/N]: ", typed="\x03"
+    )
+    assert (code, "Aborted!" in shown, "Traceback" in shown) == (1, True, False)
+    assert "tool_results" not in shown
+    assert current_library().store.ids() == []
+
+
+def test_a_refresh_that_is_denied_is_told_in_words_for_the_operator(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.md").write_text("a")
+    run("kb", "references", "create", "--title", "Frob", "--local", str(source), "-y")
+    (source / "b.md").write_text("b" * 2_000_000)
+    shown, code = run(
+        *("kb", "references", "refresh", "topic-frob"), question="Fetch it? [y/N]: ", typed="n\r"
+    )
+    said = "\ntopic-frob: you said no, so nothing was fetched for 'Frob'\n"
+    assert (code, shown.endswith(said)) == (1, True), shown
+
+
+def test_no_server_repaints_the_list_of_plans_and_json_loses_nothing(
+    hostile: tuple[str, ...], run_llm: RunLlm
+) -> None:
+    pages = [argument for url in hostile for argument in ("--web", url)]
+    run_llm(["kb", "references", "create", "--title", "Frob", *pages])
+    (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
+    assert pending["sources"][1]["problem"].endswith(KIND)
+    listed, _ = run("kb", "references", "pending")
+    as_json, _ = run("kb", "references", "pending", "--json")
+    approved, _ = run("kb", "references", "approve", pending["id"])
+    approved = _without_bars(approved)
+    assert [EVIL in shown for shown in (listed, approved)] == [True, True]
+    assert CONTROLS.findall(listed + as_json + approved) == []
+    assert json.loads(as_json) == [pending]
+
+
+def test_what_is_said_of_a_topic_is_shown_with_codes_and_piped_as_it_is(
+    user_dir: Path, run_llm: RunLlm
+) -> None:
+    body = "One\x1b[2J \x7f\x9b31m\u202etwo\n\nthree"
+    add_topic(user_dir / "kb" / "references", body=body)
+    show = ["kb", "references", "show", "topic-frob"]
+    shown, _ = run(*show)
+    assert shown.endswith("\nOne\\x1b[2J \\x7f\\x9b31m\\u202etwo\n\nthree\n")
+    assert run_llm(show).stdout.endswith(f"\n{body}\n")
+    as_json, _ = run(*show, "--json")
+    assert CONTROLS.findall(as_json) == []
+    assert json.loads(as_json)["body"].endswith(body)
+
+
+def test_errors_show_codes(hostile: tuple[str, ...]) -> None:
+    shown, code = run("kb", "references", "create", "--title", "Frob", "--web", hostile[1], "-y")
+    assert (code, "Error: nothing could be" in shown, EVIL in shown) == (1, True, True)
+    assert CONTROLS.findall(shown) == []
+
+
+@pytest.mark.parametrize("files", [150, 400, 1030])
+def test_bars_count_to_the_end_and_never_back(tmp_path: Path, files: int) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(files):
+        (source / f"{number}.md").write_text(f"# {number}\n")
+    shown, code = run("kb", "references", "create", "--title", "Many", "--local", str(source), "-y")
+    assert code == 0
+    for what in ("fetching", "indexing"):
+        drawn = [int(percent) for percent in re.findall(rf"{what}[^\r\n]*?(-?\d+)%", shown)]
+        assert (drawn[0], drawn[-1], drawn) == (0, 100, sorted(drawn))
+
+
+def add_topic(root: Path, *, body: str) -> Path:
+    """Put a topic on disk; return its directory."""
+    directory = root / "topic-frob"
+    directory.mkdir(parents=True)
+    topic = TopicFile(id="topic-frob", title="Frob", body="")
+    (directory / "topic.md").write_text(render_topic_file(topic) + body)
+    return directory
+
+
+def _without_bars(shown: str) -> str:
+    """Return what was shown besides the bars of click, which begin with codes of their own."""
+    return re.sub("\x1b\\[\\?25[lh]|\r[^\n]*", "", shown)

@@ -1,0 +1,101 @@
+"""Streams that are closed, colour that is not wanted, and output nobody can take."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_kb.host.terminal import is_terminal, style
+from tests.terminal import run_on_terminal
+
+LLM = Path(sys.executable).with_name("llm")
+
+posix_only = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A topic with a subject and a hidden one."""
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.md").write_text("Review\n")
+    (tmp_path / "kb" / ".b.md").write_text("Hidden\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
+    return tmp_path
+
+
+def run_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell in which `llm` is the installed one."""
+    return subprocess.run(
+        ["sh", "-c", f'llm() {{ "{LLM}" "$@"; }}\n{line}'],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_a_stream_that_is_closed_is_no_terminal() -> None:
+    closed = io.StringIO()
+    closed.close()
+    assert [is_terminal(stream) for stream in (None, closed, io.StringIO())] == [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, "\x1b[36ma\x1b[0m"), ("", "\x1b[36ma\x1b[0m"), ("1", "a")]
+)
+def test_colour_is_left_out_where_it_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, shown: str
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    assert style("a", fg="cyan") == shown
+
+
+@posix_only
+@pytest.mark.parametrize("args", [["search", "review"], ["list", "p", "--all"]], ids=" ".join)
+def test_commands_colour_a_terminal_unless_told_not_to(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    coloured, _ = run_on_terminal(["llm", "kb", *args], "")
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain, _ = run_on_terminal(["llm", "kb", *args], "")
+    assert ("\x1b[" in coloured, "\x1b[" in plain) == (True, False)
+
+
+@posix_only
+def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
+    done = run_shell("llm kb remove p <&-")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"Error: Remove topic p from {workspace / 'llm-kb.toml'}? There is no terminal to ask "
+        "on: use -y to say yes\n",
+    )
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("llm kb mcp <&-", "a client speaks over standard input and output; one is closed"),
+        (
+            "llm kb references update x --body - <&-",
+            "standard input is closed, so '-' has nothing to read",
+        ),
+    ],
+    ids=["mcp", "body"],
+)
+def test_a_closed_input_is_told(workspace: Path, line: str, error: str) -> None:
+    done = run_shell(line)
+    assert (done.returncode, done.stderr) == (1, f"Error: {error}\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["list", "show p/a", "config"])
+def test_a_full_disk_is_told(workspace: Path, command: str) -> None:
+    done = run_shell(f"llm kb {command} > /dev/full")
+    assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")

@@ -1,0 +1,162 @@
+"""Which topics a question is put to, and what the answer says of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_kb.errors import KbError
+from llm_kb.references.ask import ObsoleteTopicError, ask, find_topic
+from llm_kb.references.errors import TopicFileError, UnknownReferenceError
+from llm_kb.references.library import Library
+from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id
+from llm_kb.references.topic.topic_text import render_topic_file
+from llm_kb.search.index.index import index_path
+from llm_kb.search.index.vectors import Embedder
+from tests.search.embedding import HashingModel
+
+
+def add(library: Library, title: str, text: str = "# A\n\nfrobnicate\n", **more: Any) -> str:
+    """Put a topic of one file on disk; return its id."""
+    topic = TopicFile(id=make_topic_id(title), title=title, files=("a.md",), **more)
+    directory = library.root / topic.id
+    directory.mkdir(parents=True)
+    (directory / "topic.md").write_text(render_topic_file(topic))
+    (directory / "a.md").write_text(text)
+    return topic.id
+
+
+@pytest.fixture
+def stocked(library: Library) -> Library:
+    """A library of a few topics, one of them obsolete."""
+    add(library, "Dioxus - Rust UI Framework", body="RSX is like React.", tags=("rust", "web"))
+    add(library, "Django docs", body="Forms may hold arrays.", tags=("python", "web"))
+    add(library, "Old Django guide", body="Superseded.", status=Status.OBSOLETE)
+    return library
+
+
+def break_topic(library: Library, name: str = "topic-broken") -> str:
+    """Put a topic on disk that cannot be read; return what is wrong with it."""
+    path = library.root / name / "topic.md"
+    path.parent.mkdir()
+    path.write_text("no front matter")
+    return f"{path}: it has no front matter between +++ lines"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "topic_id"),
+    [
+        ("topic-django-docs", "topic-django-docs"),
+        ("django DOCS", "topic-django-docs"),
+        ("the dioxus docs", "topic-dioxus-rust-ui-framework"),
+    ],
+    ids=["id", "title", "words"],
+)
+def test_an_answer_names_the_one_topic_that_was_searched(
+    stocked: Library, wanted: str, topic_id: str
+) -> None:
+    answer = ask(stocked, "frobnicate", wanted)
+    assert list(answer) == ["topic_id", "legs", "results"]
+    assert answer["topic_id"] == topic_id
+    assert [hit["topic_id"] for hit in answer["results"]] == [topic_id]
+
+
+def test_without_a_topic_all_are_searched_but_obsolete_ones(stocked: Library) -> None:
+    answer = ask(stocked, "frobnicate")
+    assert list(answer) == ["legs", "results"]
+    assert {hit["topic_id"] for hit in answer["results"]} == {
+        "topic-dioxus-rust-ui-framework",
+        "topic-django-docs",
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "near"),
+    [
+        pytest.param("numpy docs", ("topic-django-docs",), id="another of its kind"),
+        pytest.param(
+            "React web", ("topic-dioxus-rust-ui-framework", "topic-django-docs"), id="near"
+        ),
+        pytest.param("web", ("topic-dioxus-rust-ui-framework", "topic-django-docs"), id="several"),
+        pytest.param("quantum chromodynamics", (), id="none"),
+        pytest.param("topic-", (), id="start of an id"),
+    ],
+)
+def test_words_that_clearly_name_no_topic_are_answered_with_the_nearest(
+    stocked: Library, wanted: str, near: tuple[str, ...]
+) -> None:
+    with pytest.raises(UnknownReferenceError) as raised:
+        ask(stocked, "frobnicate", wanted)
+    assert raised.value.near == near
+    there = (
+        f"nearest: {', '.join(near)}"
+        if near
+        else "there are: topic-dioxus-rust-ui-framework, topic-django-docs"
+    )
+    assert str(raised.value) == f"unknown reference topic {wanted!r}; {there}"
+
+
+def test_meaning_alone_names_no_topic_but_the_nearest(stocked: Library) -> None:
+    embedding = Library(
+        root=stocked.root,
+        find_embedder=lambda: Embedder(model="hashing", embed=HashingModel()),
+    )
+    with pytest.raises(UnknownReferenceError) as raised:
+        find_topic(embedding, "superset of rusty frameworks")
+    assert raised.value.near[0] == "topic-dioxus-rust-ui-framework"
+
+
+@pytest.mark.parametrize("wanted", ["topic-old-django-guide", "OLD DJANGO GUIDE", "old guide"])
+def test_an_obsolete_topic_is_named_with_the_command_that_puts_it_back(
+    stocked: Library, wanted: str
+) -> None:
+    with pytest.raises(ObsoleteTopicError) as raised:
+        find_topic(stocked, wanted)
+    assert "`llm kb references update topic-old-django-guide --status active`" in str(raised.value)
+
+
+def test_of_two_topics_of_one_name_the_one_in_use_is_meant(stocked: Library) -> None:
+    directory = stocked.root / "topic-renamed"
+    (stocked.root / add(stocked, "Renamed")).rename(directory)
+    text = (directory / "topic.md").read_text()
+    (directory / "topic.md").write_text(text.replace('"Renamed"', '"Old Django guide"'))
+    assert find_topic(stocked, "old django guide").id == "topic-renamed"
+
+
+def test_a_topic_that_cannot_be_read_is_told_of_and_the_others_are_searched(
+    stocked: Library,
+) -> None:
+    problem = break_topic(stocked)
+    answer = ask(stocked, "frobnicate")
+    assert len(answer["results"]) == 2
+    assert answer["warnings"] == [f"not searched: {problem}"]
+    assert "warnings" not in ask(stocked, "frobnicate", "django docs")
+
+
+def test_a_topic_whose_index_cannot_be_used_is_told_of(stocked: Library) -> None:
+    expected = ask(stocked, "frobnicate", "django docs")["results"]
+    index = index_path(stocked.store.directory("topic-dioxus-rust-ui-framework"))
+    index.mkdir(parents=True)
+
+    answer = ask(stocked, "frobnicate")
+
+    assert answer["results"] == expected
+    assert [warning.partition(": ")[0] for warning in answer["warnings"]] == ["not searched"]
+    assert str(index) in answer["warnings"][0]
+
+
+@pytest.mark.parametrize("wanted", ["topic-broken", "Broken", "the broken docs"])
+def test_asking_for_a_topic_that_cannot_be_read_says_why(stocked: Library, wanted: str) -> None:
+    problem = break_topic(stocked)
+    with pytest.raises(TopicFileError) as raised:
+        ask(stocked, "frobnicate", wanted)
+    assert str(raised.value) == problem
+    with pytest.raises(UnknownReferenceError):
+        ask(stocked, "frobnicate", "another")
+
+
+@pytest.mark.parametrize("wanted", ["../../x", "topic-x\x00", " "])
+def test_what_can_be_no_topic_is_an_error(stocked: Library, wanted: str) -> None:
+    with pytest.raises(KbError, match="unknown reference topic"):
+        find_topic(stocked, wanted)

@@ -1,0 +1,139 @@
+"""HTML to Markdown: what is kept, what is left out, and hostile pages."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from llm_kb.references.sources.html_to_markdown import html_to_markdown
+from llm_kb.references.sources.html_tree import MAX_DEPTH, MAX_ELEMENTS, parse_html
+
+URL = "https://e.org/docs/page.html"
+
+
+def convert(html: str) -> str:
+    return html_to_markdown(html, URL).removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        pytest.param("<h2>A <em>b</em></h2><p>c", "## A *b*\n\nc", id="heading"),
+        pytest.param("<h1>A<a class=headerlink href=#a>¶</a></h1>", "# A", id="permalink"),
+        pytest.param("a <strong>b </strong>c", "a **b** c", id="strong keeps blanks outside"),
+        pytest.param("<a href=b.html>x</a>", "[x](https://e.org/docs/b.html)", id="link"),
+        pytest.param("<base href=/v2/><a href=b>x</a>", "[x](https://e.org/v2/b)", id="base"),
+        pytest.param("<a href='javascript:alert(1)'>x</a>", "x", id="no script link"),
+        pytest.param("<a href='data:text/html,x'>x</a>", "x", id="no data link"),
+        pytest.param("<img alt='A  cat' src=x.png>", "[A cat]", id="image"),
+        pytest.param("a<br>b", "a\nb", id="break"),
+        pytest.param("<code>a`b</code>", "`` a`b ``", id="code with a backtick"),
+        pytest.param("<p>a\n  b\t c</p>", "a b c", id="blanks"),
+        pytest.param("<p># no heading</p>", "\\# no heading", id="escaped heading"),
+        pytest.param("<p>a<p>b", "a\n\nb", id="unclosed paragraphs"),
+        pytest.param("<p>x &lt;b&gt; &amp;amp; &nbsp;y</p>", "x <b> &amp; \xa0y", id="entities"),
+        pytest.param("<ul><li>a<li>b<ul><li>c</ul></ul>", "- a\n- b\n  - c", id="nested list"),
+        pytest.param(
+            "<ol><li>a</li><li><p>b</p><p>c</p></li></ol>", "1. a\n\n2. b\n\n   c", id="ol"
+        ),
+        pytest.param("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b", id="quote"),
+        pytest.param(
+            "<pre><code class=language-rust>fn  a() {\n\n    b&lt;c&gt;\n}\n</code></pre>",
+            "```rust\nfn  a() {\n\n    b<c>\n}\n```",
+            id="code verbatim",
+        ),
+        pytest.param(
+            "<div class=highlight-python><div><pre>a\n```\nb</pre></div></div>",
+            "````python\na\n```\nb\n````",
+            id="fence longer than what it holds",
+        ),
+        pytest.param(
+            "<table><thead><tr><th>a<th>b</thead><tr><td>1|2<td>x<br>y</table>",
+            "| a | b |\n| --- | --- |\n| 1\\|2 | x y |",
+            id="table",
+        ),
+        pytest.param(
+            "<table><tr><td class=linenos><pre>1</pre></td><td><pre>code</pre></td></table>",
+            "```\ncode\n```",
+            id="line numbers",
+        ),
+        pytest.param(
+            "<h2>M</h2><dl><dt id=m.f>f(<em>a</em>)</dt><dd><p>Does.</p></dd></dl>",
+            "## M\n\n### f(*a*)\n\nDoes.",
+            id="signature",
+        ),
+        pytest.param(
+            "<nav>n</nav><header>h</header><main><p>m</main><footer>f</footer>", "m", id="main"
+        ),
+        pytest.param("<article><p>short</article><main></main>", "short", id="empty main"),
+        pytest.param(
+            "<p>a</p><script>x</script><style>y</style><p hidden>z</p><!-- c -->"
+            "<template>t</template>"
+            "<p style='display: none'>q</p><p aria-hidden=true>r</p>",
+            "a",
+            id="invisible",
+        ),
+        pytest.param("<title>T &amp; U</title><p>a", "# T & U\n\na", id="title"),
+        pytest.param("<title>T</title><h1>H</h1>", "# H", id="title beside a heading"),
+        pytest.param("plain text", "plain text", id="no markup"),
+        pytest.param("1 < 2 <3 <b>x</b>", "1 < 2 <3 **x**", id="stray less-than"),
+        pytest.param("", "", id="empty"),
+    ],
+)
+def test_conversion(html: str, markdown: str) -> None:
+    assert convert(html) == markdown
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<!--", "<a ", '<a b="', "<a b='x", "<", "</", "<div>", "<script>", "<p>", "<li>", "&amp",
+        "<table><tr><td>", "<a x =   ", "</p>", "<b><p>", "<a b=", "<![CDATA[", "<blockquote>",
+        "<ul><li>", "`", "<code>`", "<pre>`", "<dl><dt id=x>", "<a href=x>", "<title>",
+    ],
+)  # fmt: skip
+def test_hostile_pages_take_linear_time(piece: str) -> None:
+    """Thirty times the page takes about as much longer; quadratic would be nine hundred."""
+
+    def measure(count: int) -> float:
+        html = piece * count
+        started = time.process_time()
+        html_to_markdown(html, URL)
+        return time.process_time() - started
+
+    small = max(min(measure(1_000) for _ in range(3)), 0.0002)
+    assert measure(30_000) < small * 300
+
+
+def test_deep_pages_keep_their_text() -> None:
+    text = convert("<div>" * 5_000 + "deep" + "</div>" * 5_000)
+    assert text == "deep"
+    levels = [element for element in parse_html("<b>" * 5_000).walk() if element.children]
+    assert len(levels) == MAX_DEPTH
+
+
+def test_pages_of_too_many_elements_keep_their_text() -> None:
+    root = parse_html("<br>" * (MAX_ELEMENTS + 5) + "<b>end</b>")
+    assert sum(1 for _ in root.walk()) == MAX_ELEMENTS + 1
+    assert root.text() == "end"
+
+
+@given(st.text(st.sampled_from("<>/ab=\"'!-`#*|&;\n []()pre"), max_size=80))
+def test_anything_is_a_page(html: str) -> None:
+    html_to_markdown(html, URL)
+
+
+@given(st.text(st.characters(exclude_characters="\r\0", exclude_categories=["Cs"]), max_size=60))
+def test_preformatted_text_is_kept_to_the_byte(code: str) -> None:
+    """A CommonMark parser finds one fence, and in it the code."""
+    escaped = code.replace("&", "&amp;").replace("<", "&lt;")
+    markdown = convert(f"<pre>{escaped}</pre>")
+    if not code.strip():
+        assert markdown == ""
+        return
+    tokens = MarkdownIt().parse(markdown)
+    assert [(token.type, token.content) for token in tokens] == [("fence", code.strip("\n") + "\n")]

@@ -1,0 +1,505 @@
+"""What a refresh makes of sources that were edited, moved, or fail in part."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
+from llm_kb.references.fetch.outcomes import Refreshed
+from llm_kb.references.library import Library
+from llm_kb.references.plan.plan import Plan
+from llm_kb.references.sources.file_names import page_name
+from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
+from llm_kb.references.topic.provenance import FILE_NAME, Differences
+from tests.references.conftest import Clock
+from tests.references.remotes import Remote
+from tests.references.requests import PAGE, files_of, never, request, yes
+from tests.references.sites import Answer, Site
+
+OTHER = PAGE.replace("Hooks", "Other")
+MARKDOWN = "# Hooks\n\nCall them **first**.\n"
+
+
+def edit(library: Library, old: str, new: str) -> None:
+    """Edit the topic's `topic.md`, as its owner may."""
+    path = library.store.directory("topic-frob") / "topic.md"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def refresh(library: Library) -> tuple[bool, int, int, int, tuple[str, ...]]:
+    """Refresh the topic; return what the command prints of it."""
+    found = library.refresh("topic-frob", never)
+    return found.changed, found.added, found.modified, found.removed, found.warnings
+
+
+# `topic.md` says what is wanted
+
+
+def test_a_page_whose_address_was_edited_is_fetched_from_the_new_one(
+    library: Library, site: Site
+) -> None:
+    first, second = site.put("/a", PAGE), site.put("/b", OTHER)
+    library.create(request(WebSource(url=first)), yes)
+    site.requests.clear()
+    edit(library, first, second)
+    assert refresh(library) == (True, 1, 0, 1, ())
+    assert files_of(library) == {page_name(second): "# Other\n\nCall them **first**.\n"}
+    assert set(site.requests) == {"GET /b"}
+    assert library.verify("topic-frob") == Differences()
+    assert refresh(library) == (False, 0, 0, 0, ())
+
+
+def test_paths_that_were_edited_are_followed_at_the_same_commit(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url, paths=("docs/", "README.md"))), yes)
+    edit(library, '"docs/", "README.md"', '"src/", "README.md"')
+    assert refresh(library) == (True, 1, 0, 1, ())
+    assert list(files_of(library)) == ["README.md", "src/frob.py"]
+    assert refresh(library) == (False, 0, 0, 0, ())
+
+
+def test_paths_are_followed_once_a_source_that_failed_answers_again(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    url = site.put("/a", PAGE)
+    library.create(
+        request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
+    )
+    edit(library, '"README.md"]\n\n[[', '"README.md", "src/"]\n\n[[')
+    away = remote.directory.rename(remote.directory.with_name("away"))
+    site.put("/a", OTHER)
+    assert refresh(library)[:4] == (True, 0, 1, 0)
+    away.rename(remote.directory)
+    assert refresh(library) == (True, 1, 0, 0, ())
+    assert sorted(files_of(library)) == [page_name(url), "README.md", "src/frob.py"]
+
+
+def test_a_source_that_was_taken_out_leaves_no_file_and_is_not_asked(
+    library: Library, site: Site
+) -> None:
+    first, second = site.put("/a", PAGE), site.put("/b", OTHER)
+    library.create(request(WebSource(url=first), WebSource(url=second)), yes)
+    edit(library, f'[[sources]]\ntype = "web"\nurl = "{first}"\n\n', "")
+    site.requests.clear()
+    assert refresh(library) == (True, 0, 0, 1, ())
+    assert list(files_of(library)) == [page_name(second)]
+    assert site.requests == ["GET /b"]
+    record = library.store.read_provenance("topic-frob").files[page_name(second)]
+    assert record.source == 0
+
+
+def test_sources_in_another_order_are_the_same_and_renumbered(
+    library: Library, site: Site, remote: Remote
+) -> None:
+    page = WebSource(url=site.put("/a", PAGE))
+    library.create(request(GitSource(url=remote.url, ref="main"), page), yes)
+    before = files_of(library)
+    text = library.store.read_text("topic-frob")
+    head, git, web = text.split("[[sources]]\n")
+    web, body = web.split("+++")
+    library.store.write_text("topic-frob", f"{head}[[sources]]\n{web}\n[[sources]]\n{git}+++{body}")
+    assert refresh(library) == (False, 0, 0, 0, ())
+    assert files_of(library) == before
+    recorded = library.store.read_provenance("topic-frob")
+    assert {path: record.source for path, record in recorded.files.items()} == {
+        "README.md": 1,
+        "docs/guide.md": 1,
+        "src/frob.py": 1,
+        page_name(page.url): 0,
+    }
+    assert [source.type for source in recorded.sources] == ["web", "git"]
+
+
+def test_a_topic_that_names_no_sources_any_more_says_so(library: Library, site: Site) -> None:
+    url = site.put("/a", PAGE)
+    library.create(request(WebSource(url=url)), yes)
+    edit(library, f'[[sources]]\ntype = "web"\nurl = "{url}"\n', "")
+    with pytest.raises(NothingFetchedError, match=r"\n  - its topic\.md names no sources$"):
+        library.refresh("topic-frob", never)
+    assert files_of(library) == {page_name(url): MARKDOWN}
+
+
+def test_an_address_that_moves_on_is_followed(library: Library, site: Site) -> None:
+    site.put("/v1", PAGE)
+    site.put("/v2", OTHER)
+    latest = site.redirect("/latest", "/v1")
+    library.create(request(WebSource(url=latest)), yes)
+    site.requests.clear()
+    assert refresh(library) == (False, 0, 0, 0, ())
+    assert site.requests == ["GET /latest", "GET /v1"]
+    site.redirect("/latest", "/v2")
+    assert refresh(library) == (True, 1, 0, 1, ())
+    assert list(files_of(library)) == [page_name(f"{site.url}/v2")]
+
+
+def test_an_address_that_moves_to_a_page_with_the_same_etag_has_changed(
+    library: Library, site: Site
+) -> None:
+    """A server may make its tags of a size, or a version of its own."""
+    site.put("/v1", PAGE, ETag='"1"')
+    latest = site.redirect("/latest", "/v1")
+    library.create(request(WebSource(url=latest)), yes)
+
+    def same_tag(handler: Any) -> None:
+        fresh = handler.headers.get("If-None-Match") == '"1"'
+        answer = Answer(status=304) if fresh else Answer(OTHER.encode(), headers={"ETag": '"1"'})
+        handler.send(answer)
+
+    site.answer("/v2", same_tag)
+    site.redirect("/latest", "/v2")
+    assert refresh(library)[:4] == (True, 1, 0, 1)
+    assert files_of(library) == {page_name(f"{site.url}/v2"): "# Other\n\nCall them **first**.\n"}
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_an_address_that_now_leads_to_another_host_is_asked_about(
+    library: Library, site: Site, approved: bool
+) -> None:
+    url = site.put("/a", PAGE)
+    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    trusting = replace(library, settings=allowed)
+    trusting.create(request(WebSource(url=url)), yes)
+    elsewhere = site.url.replace("127.0.0.1", "localhost") + "/b"
+    site.put("/b", OTHER)
+    site.redirect("/a", elsewhere)
+    reasons: list[str] = []
+
+    def ask(plan: Plan, reason: str) -> bool:
+        reasons.append(reason)
+        assert "GET /b" not in site.requests
+        return approved
+
+    if approved:
+        assert trusting.refresh("topic-frob", ask).added == 1
+        assert list(files_of(library)) == [page_name(elsewhere)]
+    else:
+        with pytest.raises(DeniedError):
+            trusting.refresh("topic-frob", ask)
+        assert list(files_of(library)) == [page_name(url)]
+    assert reasons == ["it now leads to localhost"]
+
+
+def test_the_record_of_an_earlier_version_is_followed_as_well(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    pages = [WebSource(url=site.put(path, PAGE)) for path in ("/a", "/b")]
+    library.create(request(*pages, GitSource(url=remote.url, paths=("docs/",))), yes)
+    record = library.store.directory("topic-frob") / FILE_NAME
+    table = json.loads(record.read_text())
+    del table["sources"]
+    record.write_text(json.dumps(table))
+    edit(library, f'[[sources]]\ntype = "web"\nurl = "{pages[0].url}"\n\n', "")
+    edit(library, '"docs/"', '"docs/", "src/"')
+    assert refresh(library) == (True, 1, 0, 1, ())
+    assert sorted(files_of(library)) == [page_name(pages[1].url), "docs/guide.md", "src/frob.py"]
+    assert refresh(library) == (False, 0, 0, 0, ())
+
+
+def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
+    library: Library, site: Site
+) -> None:
+    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    trusting = replace(library, settings=allowed)
+    trusting.create(request(serve_guide(site)), yes)
+    before = files_of(library)
+    moved = site.url.replace("127.0.0.1", "localhost")
+    site.answers["/new/"] = site.answers["/guide/"]
+    site.answers["/new/p1"] = site.answers["/guide/p1"]
+    site.redirect("/guide/", f"{moved}/new/")
+    with pytest.raises(DeniedError):
+        trusting.refresh("topic-frob", lambda plan, reason: False)
+    assert files_of(library) == before
+    reasons: list[str] = []
+
+    def approve(_: Plan, reason: str) -> bool:
+        reasons.append(reason)
+        return True
+
+    refreshed = trusting.refresh("topic-frob", approve)
+    assert (refreshed.added, refreshed.removed, reasons) == (2, 6, ["it now leads to localhost"])
+
+
+def test_a_crawl_that_moved_tells_of_the_pages_it_does_not_have_there(
+    library: Library, site: Site
+) -> None:
+    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    trusting = replace(library, settings=allowed)
+    trusting.create(request(serve_guide(site)), yes)
+    moved = site.url.replace("127.0.0.1", "localhost")
+    site.answers["/new/"] = site.answers["/guide/"]
+    site.answer("/new/p1", Answer(status=503))
+    site.redirect("/guide/", f"{moved}/new/")
+    refreshed = trusting.refresh("topic-frob", yes)
+    assert refreshed.warnings == (f"cannot fetch {moved}/new/p1: the server answered 503",)
+
+
+@pytest.fixture
+def twins(tmp_path: Path) -> tuple[Remote, Remote]:
+    """Two repositories of one name, each with a README and a file that only it has."""
+    remotes = Remote(tmp_path / "0" / "docs"), Remote(tmp_path / "1" / "docs")
+    for number, remote in enumerate(remotes):
+        remote.write({"README.md": f"# {number}\n", f"only{number}.md": "x\n"})
+    return remotes
+
+
+def swap_sources(library: Library) -> None:
+    text = library.store.read_text("topic-frob")
+    head, first, rest = text.split("[[sources]]\n")
+    second, body = rest.split("+++")
+    swapped = f"{head}[[sources]]\n{second}\n[[sources]]\n{first}+++{body}"
+    library.store.write_text("topic-frob", swapped)
+
+
+@pytest.mark.parametrize("down", [0, 1])
+def test_sources_that_change_places_while_one_is_down_keep_their_folders(
+    library: Library, twins: tuple[Remote, Remote], down: int
+) -> None:
+    library.create(request(*(GitSource(url=remote.url) for remote in twins)), yes)
+    before = files_of(library)
+    assert sorted(before) == [
+        *("docs-2/README.md", "docs-2/only1.md", "docs/README.md", "docs/only0.md")
+    ]
+    swap_sources(library)
+    away = twins[down].directory.rename(twins[down].directory.with_name("away"))
+    twins[1 - down].write({"README.md": "# new\n"})
+    found = refresh(library)
+    changed = before | {("docs/README.md" if down else "docs-2/README.md"): "# new\n"}
+    assert (found[:4], len(found[4])) == ((True, 0, 1, 0), 1)
+    assert files_of(library) == changed
+    away.rename(twins[down].directory)
+    assert refresh(library) == (False, 0, 0, 0, ())
+    assert files_of(library) == changed
+    assert library.verify("topic-frob") == Differences()
+
+
+def test_a_repository_that_was_added_takes_no_folder_of_one_that_is_down(
+    library: Library, remote: Remote, twins: tuple[Remote, Remote]
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    before = files_of(library)
+    assert "docs/guide.md" in before
+    twins[0].write({"guide.md": "# Another\n"})
+    added = f'[[sources]]\ntype = "git"\nurl = "{twins[0].url}"\n\n[[sources]]'
+    edit(library, "[[sources]]", added)
+    remote.directory.rename(remote.directory.with_name("away"))
+    assert refresh(library)[:4] == (True, 3, 0, 0)
+    files = files_of(library)
+    assert before.items() < files.items()
+    assert files["docs-2/guide.md"] == "# Another\n"
+
+
+def test_a_file_that_was_left_out_once_stands_in_no_refresh_s_way(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    """As on a disk that could not tell its name from another."""
+    url = site.put("/a", PAGE)
+    library.create(request(GitSource(url=remote.url), WebSource(url=url)), yes)
+    directory = library.store.directory("topic-frob")
+    record = json.loads((directory / FILE_NAME).read_text())
+    del record["files"]["README.md"]
+    (directory / FILE_NAME).write_text(json.dumps(record))
+    (directory / "README.md").unlink()
+    assert refresh(library) == (False, 0, 0, 0, ())
+    site.put("/a", OTHER)
+    assert refresh(library) == (True, 1, 1, 0, ())
+    assert "README.md" in files_of(library)
+
+
+# Sources that fail in part
+
+
+def serve_guide(site: Site) -> CrawlSource:
+    """Serve six pages: the first leads to p1 to p4, and p1 to p5."""
+    links = "".join(f"<a href='p{n}'>{n}</a>" for n in range(1, 5))
+    start = site.put("/guide/", f"<p>start {links}</p>")
+    site.put("/guide/p1", "<p>one <a href='p5'>5</a></p>")
+    for n in range(2, 6):
+        site.put(f"/guide/p{n}", f"<p>page {n}</p>")
+    return CrawlSource(url=start)
+
+
+@pytest.fixture
+def guide(library: Library, site: Site) -> dict[str, str]:
+    """The files of a topic made of a crawl of six pages."""
+    library.create(request(serve_guide(site)), yes)
+    files = files_of(library)
+    assert len(files) == 6
+    return files
+
+
+@pytest.mark.parametrize("status", [403, 429, 500, 503])
+def test_pages_that_fail_keep_their_files(
+    library: Library, site: Site, clock: Clock, guide: dict[str, str], status: int
+) -> None:
+    for n in (2, 3, 4):
+        site.answer(f"/guide/p{n}", Answer(status=status))
+    fetched_at = library.store.read("topic-frob").fetched_at
+    clock.now += timedelta(days=1)
+    warnings = tuple(
+        f"cannot fetch {site.url}/guide/p{n}: the server answered {status}; "
+        "its file is kept as it was"
+        for n in (2, 3, 4)
+    )
+    assert refresh(library) == (False, 0, 0, 0, warnings)
+    assert files_of(library) == guide
+    assert library.store.read("topic-frob").fetched_at == fetched_at
+
+    site.put("/guide/p5", "<p>page 5, changed</p>")
+    assert refresh(library) == (True, 0, 1, 0, warnings)
+    changed = {k: v.replace("page 5", "page 5, changed") for k, v in guide.items()}
+    assert files_of(library) == changed
+    assert library.store.read("topic-frob").fetched_at == fetched_at
+    assert library.verify("topic-frob") == Differences()
+
+
+def test_a_page_that_leads_to_another_host_keeps_its_file_and_asks_nothing_there(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    elsewhere = site.url.replace("127.0.0.1", "localhost")
+    site.put("/login", "<p>log in</p>")
+    for n in (1, 5):  # p5 is of the last level
+        site.redirect(f"/guide/p{n}", f"{elsewhere}/login")
+    site.requests.clear()
+    found = refresh(library)
+    assert (found[:4], len(found[4])) == ((False, 0, 0, 0), 2)
+    assert files_of(library) == guide
+    assert not any("/login" in asked for asked in site.requests)
+
+
+def test_max_pages_holds_while_a_page_fails(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    edit(library, "max_pages = 50", "max_pages = 3")
+    site.answer("/guide/p1", Answer(status=503))
+    refresh(library)
+    assert len(files_of(library)) == 3
+
+
+def test_pages_behind_one_that_fails_are_kept_and_asked_for(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    site.answer("/guide/p1", Answer(status=503))
+    site.put("/guide/p5", "<p>page 5, changed</p>")
+    assert refresh(library)[:4] == (True, 0, 1, 0)
+    assert len(files_of(library)) == 6
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_pages_that_are_gone_or_no_longer_linked_are_removed(
+    library: Library, site: Site, guide: dict[str, str], status: int
+) -> None:
+    site.answer("/guide/p4", Answer(status=status))
+    site.put("/guide/p1", "<p>one</p>")
+    assert refresh(library) == (True, 0, 1, 2, ())
+    # Also while another page fails.
+    site.answer("/guide/p2", Answer(status=503))
+    site.answer("/guide/p3", Answer(status=status))
+    found = refresh(library)
+    assert found[:4] == (True, 0, 0, 1)
+    assert len(files_of(library)) == 3
+
+
+def test_a_first_page_that_fails_keeps_everything_and_says_why(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    page = site.answers["/guide/"]
+
+    def only_head(handler: Any) -> None:
+        is_head = handler.command == "HEAD"
+        handler.send(page if is_head else Answer(status=503))
+
+    site.answer("/guide/", only_head)
+    with pytest.raises(NothingFetchedError) as caught:
+        library.refresh("topic-frob", never)
+    assert caught.value.reasons == (f"cannot fetch {site.url}/guide/: the server answered 503",)
+    assert files_of(library) == guide
+
+
+def test_a_page_that_never_had_text_makes_no_refresh_a_change(
+    library: Library, site: Site, clock: Clock
+) -> None:
+    source = serve_guide(site)
+    site.put("/guide/p2", "<script>draw()</script>")
+    library.create(request(source), yes)
+    clock.now += timedelta(days=1)
+    changed, *_, warnings = refresh(library)
+    assert not changed
+    assert [line.partition(": ")[0] for line in warnings] == [f"cannot fetch {site.url}/guide/p2"]
+    assert library.store.read("topic-frob").fetched_at == clock.now
+
+
+def test_a_page_that_lost_its_text_keeps_its_file(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    site.put("/guide/p2", "<script>draw()</script>")
+    changed, *_, warnings = refresh(library)
+    assert not changed
+    assert len(warnings) == 1
+    assert files_of(library) == guide
+
+
+def test_a_list_of_pages_that_fails_drops_none_of_them(library: Library, site: Site) -> None:
+    start = site.put("/docs/", "<p>start</p>")
+    site.put("/docs/llms.txt", "# Docs\n\n- [One](one.md)\n- [Two](two.md)\n")
+    for name in ("one", "two"):
+        site.answer(f"/docs/{name}.md", Answer(name.encode(), kind="text/markdown"))
+    library.create(request(CrawlSource(url=start)), yes)
+    assert len(files_of(library)) == 3
+    site.answer("/docs/llms.txt", Answer(status=503))
+    assert refresh(library) == (False, 0, 0, 0, ())
+    assert len(files_of(library)) == 3
+
+
+def test_a_directory_that_is_empty_now_keeps_its_files(
+    library: Library, site: Site, notes: Path
+) -> None:
+    """Such as one that is no longer mounted."""
+    url = site.put("/a", PAGE)
+    library.create(request(LocalSource(url=str(notes)), WebSource(url=url)), yes)
+    before = files_of(library)
+    notes.rename(notes.with_name("away"))
+    notes.mkdir()
+    problem = f"cannot fetch {notes}: it holds no file to fetch"
+    assert refresh(library) == (False, 0, 0, 0, (problem,))
+    site.put("/a", OTHER)
+    assert refresh(library) == (True, 0, 1, 0, (problem,))
+    assert files_of(library).keys() == before.keys()
+
+
+def test_a_file_that_became_something_else_is_fetched_again(library: Library, notes: Path) -> None:
+    library.create(request(LocalSource(url=str(notes))), yes)
+    before = files_of(library)
+    path = library.store.directory("topic-frob") / "a.md"
+    path.unlink()
+    os.mkfifo(path)
+    assert library.refresh("topic-frob", never) == Refreshed(
+        topic_id="topic-frob", changed=True, restored=1, file_count=3
+    )
+    assert files_of(library) == before
+
+
+def test_sources_edited_while_they_are_fetched_leave_the_topic_as_it_was(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    url = site.put("/a", PAGE)
+    library.create(request(GitSource(url=remote.url), WebSource(url=url)), yes)
+    before = files_of(library)
+
+    def edit_meanwhile(handler: Any) -> None:
+        edit(library, f'[[sources]]\ntype = "web"\nurl = "{url}"\n', "")
+        handler.send(Answer(OTHER.encode()))
+
+    site.answer("/a", edit_meanwhile)
+    with pytest.raises(TopicFileError, match="its sources were edited while they were fetched"):
+        library.refresh("topic-frob", never)
+    assert files_of(library) == before

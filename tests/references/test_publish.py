@@ -1,0 +1,262 @@
+"""A refresh: what is fetched again, what is kept, and what somebody is asked about."""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from llm_kb.files.atomic import WriteError
+from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
+from llm_kb.references.fetch.outcomes import Refreshed
+from llm_kb.references.library import Library
+from llm_kb.references.plan.plan import Plan
+from llm_kb.references.sources.records import GitSource, WebSource
+from llm_kb.references.topic.provenance import Differences
+from llm_kb.search.index.index import index_path, open_index, update_index
+from llm_kb.search.index.vectors import Embedder
+from tests.references.conftest import Clock
+from tests.references.remotes import Remote
+from tests.references.requests import PAGE, files_of, never, request, yes
+from tests.references.sites import Site
+from tests.search.embedding import HashingModel
+
+
+def settle_index(library: Library) -> None:
+    """Make the files so old that no update of the index looks at them a second time."""
+    root = library.store.directory("topic-frob")
+    for path in library.store.read("topic-frob").files:
+        os.utime(root / path, (0, 0))
+    update_index(root)
+
+
+def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
+    library: Library, remote: Remote, clock: Clock
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    root = library.store.directory("topic-frob")
+    before = (root / "src/frob.py").stat()
+    remote.git("rm", "--quiet", "README.md")
+    commit = remote.write({"docs/guide.md": "# New guide\n", "docs/more.md": "more"})
+    clock.now += timedelta(days=40)
+
+    refreshed = library.refresh("topic-frob", never)
+
+    assert refreshed == Refreshed(
+        topic_id="topic-frob", changed=True, added=1, modified=1, removed=1, file_count=3
+    )
+    assert files_of(library) == {
+        "docs/guide.md": "# New guide\n",
+        "docs/more.md": "more",
+        "src/frob.py": "def frobnicate(widget):\n    return widget\n",
+    }
+    after = (root / "src/frob.py").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    topic = library.store.read("topic-frob")
+    assert topic.sources == (GitSource(url=remote.url, commit=commit),)
+    assert topic.fetched_at == clock.now
+    assert topic.files == ("docs/guide.md", "docs/more.md", "src/frob.py")
+    assert library.verify("topic-frob") == Differences()
+
+
+def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
+    library: Library, site: Site, clock: Clock
+) -> None:
+    library.create(request(WebSource(url=site.put("/a", PAGE))), yes)
+    settle_index(library)
+    index = index_path(library.store.directory("topic-frob"))
+    before = index.stat().st_mtime_ns
+    site.requests.clear()
+    clock.now += timedelta(days=40)
+    assert library.store.read("topic-frob").is_stale(clock.now)
+
+    refreshed = library.refresh("topic-frob", never)
+
+    assert refreshed == Refreshed(topic_id="topic-frob", changed=False, file_count=1)
+    assert site.requests == ["GET /a"]
+    assert site.received[-1]["if-none-match"]
+    assert index.stat().st_mtime_ns == before
+    assert not library.store.read("topic-frob").is_stale(clock.now)
+
+
+def test_a_refresh_completes_an_index_that_was_interrupted(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    path = index_path(library.store.directory("topic-frob"))
+    path.unlink()
+    library.refresh("topic-frob", never)
+    with open_index(library.store.directory("topic-frob")) as index:
+        assert index.count_chunks() == 3
+
+
+def test_a_refresh_embeds_what_has_no_vector_yet(library: Library, remote: Remote) -> None:
+    """The embedding was interrupted, or the user has a model only now."""
+    library.create(request(GitSource(url=remote.url)), yes)
+    model = HashingModel(fail_after=0)
+    embedding = replace(library, find_embedder=lambda: Embedder(model="hash", embed=model))
+    with pytest.raises(KeyboardInterrupt):
+        embedding.refresh("topic-frob", never)
+    model.fail_after = None
+    assert embedding.refresh("topic-frob", never).changed is False
+    assert len(model.texts) == 3
+    settle_index(library)
+    path = index_path(library.store.directory("topic-frob"))
+    before = path.stat().st_mtime_ns
+    embedding.refresh("topic-frob", never)
+    assert (len(model.texts), path.stat().st_mtime_ns) == (3, before)
+
+
+def test_a_topic_that_cannot_be_indexed_is_said_to_be_there(
+    library: Library, remote: Remote
+) -> None:
+    library.root.mkdir()
+    (library.root / ".index").write_text("in the way")
+    told = (
+        r"^topic-frob is fetched and can be read, but not searched: cannot use the index .*; "
+        "once that is mended, index it: llm kb references refresh topic-frob$"
+    )
+    with pytest.raises(NotIndexedError, match=told):
+        library.create(request(GitSource(url=remote.url)), yes)
+    assert library.store.ids() == ["topic-frob"]
+    with pytest.raises(NotIndexedError, match=told):
+        library.refresh("topic-frob", never)
+    (library.root / ".index").unlink()
+    assert library.refresh("topic-frob", never).changed is False
+
+
+def test_a_full_disk_is_named_and_leaves_the_topic_as_it_was(library: Library, site: Site) -> None:
+    url = site.put("/a", PAGE)
+    library.create(request(WebSource(url=url), WebSource(url=site.put("/b", PAGE))), yes)
+    before = files_of(library)
+    site.put("/a", "<p>" + "word " * 10_000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(WriteError, match=r"cannot write '.*/\.staging/.*\.md': File too large"):
+            library.refresh("topic-frob", never)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert files_of(library) == before
+
+
+def test_a_page_without_text_is_told_once(library: Library, site: Site) -> None:
+    page = WebSource(url=site.put("/a", "<script>draw()</script>"))
+    with pytest.raises(NothingFetchedError) as caught:
+        library.create(request(page), yes)
+    assert caught.value.reasons == (
+        f"cannot fetch {page.url}: there is no text in it (is it drawn by a script?)",
+    )
+
+
+def test_refresh_of_an_unchanged_repository_runs_git_once(
+    library: Library, remote: Remote, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    log = tmp_path / "trace"
+    monkeypatch.setenv("GIT_TRACE", "")
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    real = remote.git("--exec-path") + "/git"
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
+    assert library.refresh("topic-frob", never).changed is False
+    runs = log.read_text().splitlines()
+    assert len(runs) == 1
+    assert " ls-remote " in runs[0]
+
+
+def test_a_failed_refresh_leaves_the_topic_as_it_was(
+    library: Library, remote: Remote, clock: Clock
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    before = (library.store.read_text("topic-frob"), files_of(library))
+    remote.directory.rename(remote.directory.with_name("gone"))
+    clock.now += timedelta(days=1)
+    with pytest.raises(NothingFetchedError):
+        library.refresh("topic-frob", never)
+    assert (library.store.read_text("topic-frob"), files_of(library)) == before
+
+
+def test_a_refresh_keeps_the_files_of_a_source_that_failed(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    url = site.put("/a", PAGE)
+    library.create(
+        request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
+    )
+    before = files_of(library)
+    site.answers.clear()
+    remote.write({"README.md": "# Changed\n"})
+    refreshed = library.refresh("topic-frob", never)
+    assert files_of(library) == before | {"README.md": "# Changed\n"}
+    assert refreshed.warnings == (f"cannot fetch {url}: the server answered 404",)
+
+
+def test_refresh_brings_back_files_that_were_lost_or_edited(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    before = files_of(library)
+    root = library.store.directory("topic-frob")
+    (root / "README.md").unlink()
+    guide = root / "docs/guide.md"
+    guide.write_text(guide.read_text().replace("first", "never"))  # of the same size
+    assert library.verify("topic-frob") == Differences(
+        missing=("README.md",), modified=("docs/guide.md",)
+    )
+    refreshed = library.refresh("topic-frob", never)
+    assert files_of(library) == before
+    assert refreshed == Refreshed(topic_id="topic-frob", changed=True, restored=2, file_count=3)
+
+
+def test_files_that_changed_at_their_source_or_could_not_be_fetched_are_not_restored(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    page = WebSource(url=site.put("/a", PAGE))
+    library.create(request(GitSource(url=remote.url), page), yes)
+    root = library.store.directory("topic-frob")
+    for path in library.store.read("topic-frob").files:
+        (root / path).write_text("edited here")
+    site.answers.clear()
+    remote.write({"README.md": "# Changed\n"})
+    refreshed = library.refresh("topic-frob", never)
+    # README.md is the source's; the other two files of the repository are as before.
+    assert (refreshed.added, refreshed.modified, refreshed.removed) == (0, 1, 0)
+    assert (refreshed.restored, len(refreshed.warnings)) == (2, 1)
+
+
+def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Remote) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    remote.write({"huge.txt": "x" * 2_000_000})
+    reasons: list[str] = []
+
+    def deny(plan: Plan, reason: str) -> bool:
+        reasons.append(reason)
+        return False
+
+    with pytest.raises(DeniedError):
+        library.refresh("topic-frob", deny)
+    assert reasons == ["it grew from 123 B to ~2.0 MB"]
+    assert "huge.txt" not in files_of(library)
+
+
+def test_a_hand_edited_topic_file_keeps_its_comments_through_a_refresh(
+    library: Library, remote: Remote
+) -> None:
+    library.create(request(GitSource(url=remote.url)), yes)
+    path = library.store.directory("topic-frob") / "topic.md"
+    edited = path.read_text().replace("tags =", "# mine\nowner = 'me'\ntags =")
+    path.write_text(edited)
+    commit = remote.write({"a.md": "a"})
+    library.refresh("topic-frob", never)
+    assert path.read_text() == edited.replace(
+        library.store.read_provenance("topic-frob").files["a.md"].commit or "", commit
+    ).replace(edited.split('commit = "')[1][:40], commit).replace(
+        'files = ["README.md"', 'files = ["README.md", "a.md"'
+    )

@@ -1,0 +1,150 @@
+"""What may be named as a source, and what may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_kb.references.errors import SourceError
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    Role,
+    Source,
+    WebSource,
+    describe_source,
+    parse_source,
+    source_table,
+)
+
+GOOD: list[tuple[dict[str, Any], Source]] = [
+    (
+        {"type": "git", "url": "https://github.com/o/r", "ref": "v1.0", "paths": ["docs/", "a.md"]},
+        GitSource(url="https://github.com/o/r", ref="v1.0", paths=("docs/", "a.md")),
+    ),
+    (
+        {"type": "git", "url": "https://e.org:8443/x/y.git", "ref": "feature/a-b", "role": "code"},
+        GitSource(url="https://e.org:8443/x/y.git", ref="feature/a-b", role=Role.CODE),
+    ),
+    ({"type": "git", "url": "ssh://git@e.org/x"}, GitSource(url="ssh://git@e.org/x")),
+    ({"type": "git", "url": "file:///srv/x"}, GitSource(url="file:///srv/x")),
+    ({"type": "web", "url": "http://e.org/a?b=c"}, WebSource(url="http://e.org/a?b=c")),
+    (
+        {"type": "crawl", "url": "https://e.org/", "depth": 0, "max_pages": 7},
+        CrawlSource(url="https://e.org/", depth=0, max_pages=7),
+    ),
+    ({"type": "local", "url": "/srv/docs"}, LocalSource(url="/srv/docs")),
+]
+
+
+@pytest.mark.parametrize(("table", "source"), GOOD, ids=lambda value: str(value)[:60])
+def test_sources_are_parsed_and_written_back(table: dict[str, Any], source: Source) -> None:
+    parsed = parse_source(table, "s", allow_local=True, protocols=("file", "ssh"))
+    assert parsed == source
+    again = parse_source(source_table(parsed), "s", allow_local=True, protocols=("file", "ssh"))
+    assert again == source
+
+
+HIDDEN = ("\x1b", "\x7f", "\x9b", "\xad", "\u061c", "\u202e", "\u2028", "\u2029", "\ud800")
+"""Of each kind that a terminal carries out, that deceives who reads it, or that is no text."""
+
+
+def git(**fields: Any) -> dict[str, Any]:
+    return {"type": "git", "url": "https://e.org/x", **fields}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"url": "https://e.org/x"}, "type is None; it must be one of git, web, crawl"),
+        ({"type": ["git"]}, "type is ['git']; it must be one of git, web, crawl"),
+        ({"type": {"git": 1}}, "type is {'git': 1}; it must be one of git, web, crawl"),
+        ({"type": "local", "url": "/etc"}, "must be one of git, web, crawl"),
+        ({"type": "web"}, "url is missing"),
+        ({"type": "web", "url": 7}, "url is missing"),
+        ({"type": "web", "url": "https://e.org/", "ref": "x"}, "unknown key 'ref'; a web source"),
+        ({"type": "web", "url": "file:///etc/passwd"}, "must be http or https"),
+        ({"type": "web", "url": "//e.org/x"}, "must be http or https"),
+        ({"type": "web", "url": "https:///x"}, "names no host"),
+        ({"type": "web", "url": "https://e.org:99999/"}, "is none"),
+        ({"type": "web", "url": "https://e.org/ x"}, "blanks or control characters"),
+        ({"type": "web", "url": "https://e.org/\r\nX: y"}, "blanks or control characters"),
+        ({"type": "web", "url": "https://me:secret@e.org/"}, "password"),
+        ({"type": "crawl", "url": "https://e.org/", "depth": 6}, "from 0 to 5"),
+        ({"type": "crawl", "url": "https://e.org/", "max_pages": True}, "from 0 to 500"),
+        (git(url="ext::sh -c id"), "never run"),
+        (git(url="ext::/x"), "never run"),
+        (git(url="foo::https://e.org/x"), "never run"),
+        (git(url="-ufoo"), "leading '-'"),
+        (git(url="/srv/x"), "allow_protocols under [kb.references] in your own kb.toml adds URLs "
+         "such as file:///path"),
+        (git(url="file:///srv/x"), "allow_protocols"),
+        (git(url="git@e.org:x/y"), "ssh://git@host/path"),
+        (git(url="ssh://git@e.org/x"), "allow_protocols"),
+        (git(url="ftp://e.org/x"), "must be a URL of http or https"),
+        (git(url="https://-e.org/x"), "names no host"),
+        (git(url="https://token@e.org/x"), "credential helper"),
+        (git(url="https://e.org/"), "names no repository"),
+        (git(url="https://e.org/x#y"), "#fragment"),
+        *((git(ref=ref), "no name of a branch") for ref in (
+            "--upload-pack=id", "-x", "a..b", "a b", "a:b", "a~1", "a^", "@{1}", "a@{1}", "a*",
+            "/a", "a/", "a//b", "a.lock", "a.", "a/.b", "a\\b", "a\nb", "+a",
+        )),
+        *((git(paths=[path]), "inside the source") for path in (
+            "../x", "a/../b", "/etc", "", "/", "./a", "a//b", "a\\b", "a\0b", "..",
+            *(f"a{character}b" for character in HIDDEN),
+        )),
+        *((git(url=f"https://e.org/{character}x"), "blanks or control characters")
+          for character in (*HIDDEN, "\u3000", "\xa0")),
+        *(({"type": "web", "url": f"https://e{character}.org/"}, "blanks or control characters")
+          for character in HIDDEN),
+        (git(paths="docs/"), "list of strings"),
+        (git(paths=[1]), "list of strings"),
+        (git(role="both"), "docs or code"),
+        (git(role=["docs"]), "role is ['docs']; it must be docs or code"),
+    ],
+    ids=lambda value: str(value)[:60],
+)  # fmt: skip
+def test_what_is_refused_says_why(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        parse_source(table, "sources[0]")
+    assert str(caught.value).startswith("sources[0]: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("character", HIDDEN)
+def test_a_directory_whose_name_deceives_is_refused_with_its_codes(character: str) -> None:
+    table = {"type": "local", "url": f"/srv/{character}x"}
+    with pytest.raises(SourceError, match="must be the absolute path") as caught:
+        parse_source(table, "sources[0]", allow_local=True)
+    assert str(caught.value).isprintable()
+
+
+def test_paths_and_pages_may_be_in_any_script() -> None:
+    url, paths = "https://e.org/日本語/ñ", ("docs/使い方.md", "Ægir og Rán/")
+    table = {"type": "git", "url": url, "paths": list(paths)}
+    assert parse_source(table, "s") == GitSource(url=url, paths=paths)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("docs/a.md", True),
+        ("docs/deep/b.md", True),
+        ("README.md", True),
+        ("README.md.bak", False),
+        ("docs2/a.md", False),
+        ("src/docs/a.md", False),
+    ],
+)
+def test_paths_name_files_and_directories(path: str, wanted: bool) -> None:
+    assert GitSource(url="https://e.org/x", paths=("docs/", "README.md")).wants(path) is wanted
+
+
+def test_names_for_people() -> None:
+    assert [describe_source(source) for _, source in GOOD[:2]] == [
+        "o/r",
+        "https://e.org:8443/x/y.git",
+    ]

@@ -1,0 +1,82 @@
+"""Pages as hostile servers send them: their encodings, and what they say is elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_kb.references.errors import NoPageError
+from llm_kb.references.sources.http import HttpPolicy
+from llm_kb.references.sources.records import PlannedPage
+from llm_kb.references.sources.web import Page, fetch_page, measure_page
+from tests.references.sites import Answer, Site
+
+TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5)
+
+
+def fetch(url: str) -> Page:
+    page = fetch_page(PlannedPage(url=url), TRUSTING)
+    assert page
+    return page
+
+
+@pytest.mark.parametrize(
+    ("charset", "body", "text"),
+    [
+        ("latin-1", b"caf\xe9", "caf\xe9"),
+        ("utf-7", b"a +2AA- b", "a ? b"),
+        ("unicode_escape", b"a \\ud800 b", "a ? b"),
+        ("idna", b"plain", "plain"),
+        ("punycode", b"plain-\xff", "plain-\ufffd"),
+        ("undefined", b"plain", "plain"),
+        ("zlib", b"plain", "plain"),
+        ("nonsense", b"plain", "plain"),
+        ("caf\xe9", b"plain", "plain"),
+    ],
+)
+def test_any_charset_gives_a_text_that_can_be_kept(
+    site: Site, charset: str, body: bytes, text: str
+) -> None:
+    kind = f"text/plain; charset={charset}"
+    page = fetch(site.answer("/x", Answer(body, kind=kind)))
+    assert page.text.encode() == text.encode()
+
+
+@pytest.mark.parametrize("href", ["http://[bad", "http://127.0.0.1:99999/x.md", "//127.0.0.1:x/"])
+def test_a_markdown_of_its_own_that_is_nowhere_is_passed_over(site: Site, href: str) -> None:
+    html = f'<link rel=alternate type=text/markdown href="{href}"><p>text</p>'
+    assert fetch(site.put("/x", html)).text == "text\n"
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_page_that_is_not_there_is_told_from_one_that_fails(site: Site, status: int) -> None:
+    with pytest.raises(NoPageError, match=f"the server answered {status}"):
+        measure_page(site.answer("/x", Answer(status=status)), TRUSTING)
+
+
+def test_what_is_no_text_is_no_page(site: Site) -> None:
+    with pytest.raises(NoPageError, match="it is no text but image/png"):
+        fetch(site.answer("/x", Answer(b"x", kind="image/png")))
+
+
+def test_an_unchanged_page_is_one_at_the_same_address(site: Site) -> None:
+    url = site.put("/v1", "<p>one</p>", ETag='"1"')
+    tag = {"url": url, "etag": fetch(url).etag}
+    site.answers["/v1"] = Answer(status=304)
+    assert fetch_page(PlannedPage(url=url), TRUSTING, known=tag) is None
+    assert fetch_page(PlannedPage(url=url), TRUSTING, known={"etag": '"1"'}) is None
+
+
+def test_an_unchanged_page_at_another_address_is_fetched(site: Site) -> None:
+    old = {"url": f"{site.url}/v1", "etag": '"1"'}
+
+    def answer(handler: Any) -> None:
+        fresh = handler.headers.get("If-None-Match") == '"1"'
+        handler.send(Answer(status=304) if fresh else Answer(b"<p>two</p>"))
+
+    url = site.redirect("/latest", "/v2")
+    site.answer("/v2", answer)
+    page = fetch_page(PlannedPage(url=url), TRUSTING, known=old)
+    assert page
+    assert (page.url, page.text) == (f"{site.url}/v2", "two\n")

@@ -1,0 +1,99 @@
+"""The one line that says what a subject is about."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.rendering.summaries import summarize
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        pytest.param("---\ndescription: D\nsummary: S\n---\n# H", "D", id="description"),
+        pytest.param("---\nsummary: S\n---\n# H", "S", id="summary"),
+        pytest.param("---\ndescription: ''\nsummary: S\n---", "S", id="empty description"),
+        pytest.param("---\ntitle: T\n---\n\n# H\n", "H", id="front matter without either"),
+        pytest.param('+++\ndescription = """\nD\nE"""\n+++\n# H', "D E", id="toml"),
+        pytest.param("\ufeff# H", "H", id="bom"),
+        pytest.param("Words.\n\n## H ##\n", "H", id="heading below words"),
+        pytest.param("#\n##\n# H", "H", id="empty headings"),
+        pytest.param("# C#\n", "C#", id="hash that is no closing"),
+        pytest.param("#hashtag\n", "#hashtag", id="no heading without a space"),
+        pytest.param("Title\n=====\n\n# H", "Title", id="underlined"),
+        pytest.param("Title\n---\n\n# H", "Title", id="underlined with dashes"),
+        pytest.param("---\n\n# H", "H", id="rule"),
+        pytest.param("```sh\n# no heading\n```\n# H", "H", id="code before the heading"),
+        pytest.param("~~~~\n~~~\n# no\n~~~~ \nWords", "Words", id="code alone"),
+        pytest.param("<!-- # no\n -->\n# H", "H", id="comment"),
+        pytest.param("<!-- open\n# no", "", id="comment that is cut"),
+        pytest.param("\n***\n\nFirst  words\nmore", "First words", id="first line"),
+        pytest.param("", "", id="empty"),
+        pytest.param("\n \n---\n", "", id="nothing said"),
+        pytest.param("# a\x1b[31m\u202eb\U000e0041", "a[31mb", id="controls"),
+        pytest.param("x" * 101, "x" * 99 + "…", id="too long"),
+        pytest.param("x" * 100, "x" * 100, id="just short enough"),
+    ],
+)
+def test_prose(text: str, summary: str) -> None:
+    assert summarize(text.encode()) == summary
+    assert summarize(text.encode(), "md") == summary
+
+
+@pytest.mark.parametrize(
+    ("extension", "text", "summary"),
+    [
+        ("py", '#!/usr/bin/env python\n"""Say what it does."""\n', "Say what it does."),
+        ("py", "import os\n# why\n", "import os"),
+        ("toml", "\n# How we lint.\n[tool]\n", "How we lint."),
+        ("rs", "//! The crate.\n", "The crate."),
+        ("c", "/* A file. */\n", "A file."),
+        ("lua", "-- A file.\n", "A file."),
+        ("html", "<!-- A file. -->\n", "A file."),
+        ("json", "{\n}\n", ""),
+    ],
+)
+def test_code(extension: str, text: str, summary: str) -> None:
+    assert summarize(text.encode(), extension) == summary
+
+
+def test_a_binary_file_says_nothing() -> None:
+    assert summarize(b"# H\0") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        pytest.param(".. _foo:\n\nTitle\n=====\n\nWords.", "Title", id="label"),
+        pytest.param("====\nTop\n====\n\nSub\n---\n", "Top", id="overlined"),
+        pytest.param("======\n  Top\n======\n", "Top", id="overlined and indented"),
+        pytest.param("Title\n~~~~~\n", "Title", id="any underline"),
+        pytest.param("Words first.\n\nTitle\n-----\n", "Title", id="words before the title"),
+        pytest.param(
+            ".. Copyright\n   somebody\n\n.. module:: os\n   :synopsis: S\n\nos\n==\n",
+            "os",
+            id="comment and directive",
+        ),
+        pytest.param(":orphan:\n\n.. toctree::\n\n   a\n   b\n\nWords.\n", "Words.", id="no title"),
+        pytest.param(".. note::\n\n   Indented\n   --------\n\nT\n==\n", "T", id="indented rule"),
+        pytest.param(":mod:`!json` --- JSON\n==================\n", "json --- JSON", id="role"),
+        pytest.param("Words...\n\n....\n\nTitle\n=====\n", "Title", id="transition"),
+        pytest.param("\ufeff.. _x:\r\n\r\nTitle\r\n=====\r\n", "Title", id="bom and CRLF"),
+        pytest.param(".. _only:\n.. comment\n", "", id="markup alone"),
+        pytest.param("..\n   a comment\n\nT\n==\n", "T", id="nameless comment"),
+        pytest.param("", "", id="empty"),
+        pytest.param("x" * 101 + "\n" + "=" * 101, "x" * 99 + "…", id="too long"),
+    ],
+)
+@pytest.mark.parametrize("extension", ["rst", "rest"])
+def test_restructured_text(extension: str, text: str, summary: str) -> None:
+    assert summarize(text.encode(), extension) == summary
+
+
+@given(st.binary(max_size=200), st.sampled_from(["md", "py", "rst"]))
+def test_a_summary_is_a_short_line(data: bytes, extension: str) -> None:
+    summary = summarize(data, extension)
+    assert len(summary) <= 100
+    assert len(summary.splitlines()) <= 1

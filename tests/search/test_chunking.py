@@ -1,0 +1,402 @@
+"""Chunks are the document, cut along its structure."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from llm_kb.search.chunking.chunk import CAP, chunk_document, outline_document
+from llm_kb.search.chunking.documents import decode_document, split_identifiers
+from llm_kb.search.chunking.outline_lines import outline_code
+from llm_kb.search.chunking.outline_markup import outline_markdown, outline_rst
+from llm_kb.search.chunking.outline_syntax import find_parser, outline_syntax
+
+PATHS = ["a.md", "a.rst", "a.txt", "README", "a.py", "a.rs", "a.ts", "a.c", "a.json", ".hidden"]
+
+LINES = st.sampled_from(
+    [
+        "",
+        "# One",
+        "## Two ##",
+        "Title",
+        "=====",
+        "---",
+        "```python",
+        "```",
+        "~~~~",
+        "    ```",
+        "- item",
+        "<!-- # no",
+        "-->",
+        "def f(x):",
+        "    return 1",
+        "class A:",
+        "@dec",
+        "pub fn a() {",
+        "}",
+        ".. function:: f",
+        "word " * 60,
+        "x" * 1500,
+        "\u2028 \x0c \x85",
+        "\ud800",
+        "\x00",
+    ]
+)
+TEXTS = st.lists(LINES, max_size=40).map("\n".join) | st.text(max_size=3000)
+
+
+@given(TEXTS, st.sampled_from(PATHS))
+@example("x" * 5000, "a.js")
+@example("\r\n".join(["# A", "", "b"] * 400), "a.md")
+def test_chunks_joined_are_the_document_and_none_is_over_the_cap(text: str, path: str) -> None:
+    chunks = chunk_document(path, text)
+
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
+
+
+@given(TEXTS, st.sampled_from(PATHS))
+def test_line_ranges_are_where_the_chunks_are(text: str, path: str) -> None:
+    lines = text.split("\n")
+    for chunk in chunk_document(path, text):
+        within = "\n".join(lines[chunk.first_line - 1 : chunk.last_line]) + "\n"
+        assert chunk.text.strip("\n") in within
+
+
+@given(TEXTS, st.sampled_from(PATHS), st.integers(20, 200), st.integers(0, 60))
+def test_any_cap_holds(text: str, path: str, cap: int, floor: int) -> None:
+    chunks = chunk_document(path, text, cap=cap, floor=floor)
+
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(len(chunk.text) <= cap for chunk in chunks)
+
+
+def test_a_minified_line_of_5_mb_is_cut() -> None:
+    text = "a=1;" * 1_250_000
+
+    chunks = chunk_document("bundle.min.js", text)
+
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert max(len(chunk.text) for chunk in chunks) == CAP
+    assert {(chunk.first_line, chunk.last_line) for chunk in chunks} == {(1, 1)}
+
+
+def test_titles_are_breadcrumbs_and_headings_what_begins() -> None:
+    body = "Some sentence about it.\n" * 20
+    text = f"# Guide\n\n{body}\n## Install\n\n{body * 4}\n### Linux\n\n{body}"
+
+    named = [(chunk.title, chunk.heading) for chunk in chunk_document("a.md", text)]
+
+    assert named == [
+        ("Guide", "Guide"),
+        ("Guide > Install", "Install"),
+        ("Guide > Install", ""),
+        ("Guide > Install > Linux", "Linux"),
+    ]
+
+
+def test_short_sections_share_a_chunk() -> None:
+    text = "# Guide\n\n## A\n\nshort\n\n## B\n\nshort\n"
+
+    (chunk,) = chunk_document("a.md", text)
+
+    assert (chunk.title, chunk.heading) == ("Guide, A, B", "Guide A B")
+    assert (chunk.first_line, chunk.last_line) == (1, 9)
+
+
+def test_a_fence_that_fits_is_not_cut() -> None:
+    fence = "```python\n" + "\n\n".join(f"line_{n} = {n}" for n in range(50)) + "\n```\n"
+    text = "# A\n\n" + "Prose before it.\n" * 40 + "\n" + fence + "\nProse after it.\n" * 40
+
+    assert len(fence) <= CAP
+    assert [fence in chunk.text for chunk in chunk_document("a.md", text)].count(True) == 1
+
+
+def test_an_inserted_line_leaves_most_hashes() -> None:
+    sections = [f"## Section {n}\n\n" + f"Words of section {n}. " * 90 + "\n\n" for n in range(50)]
+    before = chunk_document("a.md", "# Title\n\n" + "".join(sections))
+    sections[10] = sections[10].replace("\n\n", "\n\nInserted.\n", 1)
+    after = chunk_document("a.md", "# Title\n\n" + "".join(sections))
+
+    kept = {chunk.hash for chunk in before} & {chunk.hash for chunk in after}
+
+    assert len(kept) >= 0.94 * len(before)
+
+
+# Markdown, against a CommonMark parser
+
+
+class Seen(NamedTuple):
+    headings: list[tuple[int, int, str]]
+    fences: list[tuple[int, int]]
+
+
+def seen_by_parser(text: str) -> Seen:
+    """Return (line, depth, text) of the headings and (first, end) lines of the fences."""
+    tokens = MarkdownIt("commonmark").parse(text)
+    headings = [
+        (token.map[0], int(token.tag[1]), " ".join(tokens[at + 1].content.split()))
+        for at, token in enumerate(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map
+    ]
+    fences = [tuple(t.map) for t in tokens if t.type == "fence" and t.level == 0 and t.map]
+    return Seen(headings, fences)  # type: ignore[arg-type]
+
+
+def seen_by_us(text: str) -> Seen:
+    outline = outline_markdown(text)
+
+    def line(offset: int) -> int:
+        return text.count("\n", 0, offset) + (offset == len(text) and not text.endswith("\n"))
+
+    headings = [(line(mark.offset), mark.depth, mark.label) for mark in outline.marks]
+    return Seen(headings, [(line(start), line(end)) for start, end in outline.wholes])
+
+
+BLOCKS = st.sampled_from(
+    [
+        "# One",
+        "### Three ###",
+        "#not a heading",
+        "####### seven",
+        "   ## indented",
+        "    # code",
+        "# `code` and *emphasis*",
+        "Setext\n======",
+        "Two lines\nof it\n---",
+        "- item\n---",
+        "> quoted\n---",
+        "***",
+        "plain text",
+        "```\n# in a fence\n```",
+        "~~~ python\n```\n# still in it\n~~~",
+        "````\n```\n# nested\n```\n````",
+        "```not `a` fence\n",
+        "<!-- a comment\n# in it\n-->",
+        "<pre>\n# raw\n</pre>",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+    ]
+)
+
+
+@given(st.lists(BLOCKS, max_size=12).map("\n\n".join))
+@example("# Open\n\n```\n# never closed\n\nmore")
+def test_markdown_headings_and_fences_are_those_of_commonmark(text: str) -> None:
+    assert seen_by_us(text) == seen_by_parser(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        pytest.param("---\ntitle: x\n---\n# A\n", ["A"], id="yaml front matter"),
+        pytest.param('+++\ntitle = "x"\n+++\n# A\n', ["A"], id="toml front matter"),
+        pytest.param("1. step\n\n    ```sh\n    # no\n    ```\n\n# A\n", ["A"], id="fence in list"),
+        pytest.param("- ```\n  # no\n  ```\n# A\n", ["A"], id="fence opens a list item"),
+        pytest.param("# A\r\n\r\ntext\r\n\r\nB\r\n===\r\n", ["A", "B"], id="crlf"),
+        pytest.param("#\n", ["#"], id="empty heading keeps its section"),
+    ],
+)
+def test_markdown_beyond_the_oracle(text: str, labels: list[str]) -> None:
+    assert [mark.label for mark in outline_markdown(text).marks] == labels
+
+
+def test_rst_titles_targets_and_directives() -> None:
+    text = (
+        "=====\nGuide\n=====\n\ntext\n\n.. _install:\n\nInstall\n-------\n\n"
+        ".. function:: open(file)\n\n   Opens.\n\n=== ===\na   b\n=== ===\n"
+    )
+
+    marks = [
+        (text.count("\n", 0, mark.offset) + 1, mark.depth, mark.label)
+        for mark in outline_rst(text).marks
+    ]
+
+    assert marks == [(1, 1, "Guide"), (7, 2, "Install"), (12, 100, "open(file)")]
+
+
+# Code
+
+PYTHON = '''import os
+
+# About A.
+@decorated
+class A:
+    """Doc."""
+
+    # About f.
+    def f(self):
+        return """
+def not_code():
+"""
+
+    async def g(self):
+        pass
+
+
+x = 1
+'''
+NESTED_PYTHON = '''x = "日本 \ud800"
+def é():
+    """日本"""
+    if x:
+        y = [1,
+             2]; class B:
+            # 𝔘
+            async def f(self):
+                pass
+'''
+RUST = """use x;
+
+/// About a.
+#[test]
+pub(crate) fn a() {
+    1
+}
+
+impl Foo for Bar {
+    fn b(&self) {
+        2
+    }
+}
+"""
+TYPESCRIPT = """export class A {
+  method(a: number) {
+    return 1
+  }
+}
+
+export const handler = async (x) => {
+  return x
+}
+"""
+C = """#include <x.h>
+
+/* About it. */
+static int *parse(const char *text)
+{
+    return 0;
+}
+
+struct point {
+    int x;
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "expected"),
+    [
+        (".py", PYTHON, [(3, "A"), (8, "f"), (14, "g"), (18, "")]),
+        (".rs", RUST, [(3, "a"), (9, "Foo for Bar"), (10, "b")]),
+        (".ts", TYPESCRIPT, [(1, "A"), (2, "method"), (7, "handler")]),
+        (".c", C, [(3, "parse"), (9, "point")]),
+    ],
+    ids=["python", "rust", "typescript", "c"],
+)
+def test_definitions_by_the_shape_of_lines(
+    suffix: str, text: str, expected: list[tuple[int, str]]
+) -> None:
+    if suffix == ".py":  # The one thing that only a parser can know.
+        text = text.replace("def not_code", "    not_code")
+    marks = outline_code(suffix, text).marks
+
+    assert [(text.count("\n", 0, mark.offset) + 1, mark.label) for mark in marks] == expected
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "expected"),
+    [
+        (".py", PYTHON, [(3, "A"), (8, "f"), (13, ""), (14, "g"), (16, ""), (16, "")]),
+        (".rs", RUST, [(3, "a"), (8, ""), (9, "Bar"), (10, "b"), (13, ""), (14, "")]),
+        (".ts", TYPESCRIPT, [(1, "A"), (2, "method"), (5, ""), (6, ""), (7, "handler"), (10, "")]),
+        (".c", C, [(3, "parse"), (8, ""), (9, "point"), (12, "")]),
+        (".py", NESTED_PYTHON, [(2, "é"), (6, "B"), (8, "f"), (10, ""), (10, ""), (10, "")]),
+        (".py", "class A:\n    x = 1", [(1, "A")]),
+        (".py", "x = (\n    'def'\n)\n", []),
+    ],
+    ids=["python", "rust", "typescript", "c", "other letters", "no last line end", "none"],
+)
+def test_definitions_by_tree_sitter(
+    suffix: str, text: str, expected: list[tuple[int, str]]
+) -> None:
+    pytest.importorskip("tree_sitter", reason="the extra llm-kb[code]")
+    outline = outline_syntax(suffix, text)
+
+    assert outline is not None
+    assert all(f"\n{text}"[mark.offset] == "\n" for mark in outline.marks)
+    found = [(text.count("\n", 0, mark.offset) + 1, mark.label) for mark in outline.marks]
+    assert found == expected
+
+
+def test_without_a_grammar_code_is_outlined_by_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    find_parser.cache_clear()
+    try:
+        outline = outline_document("a.rs", RUST)
+    finally:
+        find_parser.cache_clear()
+
+    assert [mark.label for mark in outline.marks] == ["a", "Foo for Bar", "b"]
+
+
+def test_deep_nesting_does_not_overflow() -> None:
+    text = "".join("    " * n + f"def f{n}():\n" for n in range(300)) + "    " * 300 + "pass\n"
+
+    assert "".join(chunk.text for chunk in chunk_document("a.py", text)) == text
+
+
+# Decoding
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\0b", None),
+        (b"\xef\xbb\xbfa", "a"),
+        (b"a\xff", "a\ufffd"),
+        (b"a" * 9000 + b"\0b", "a" * 9000 + "b"),
+        (b"", ""),
+    ],
+    ids=["binary", "bom", "undecodable", "late NUL", "empty"],
+)
+def test_decode(data: bytes, text: str | None) -> None:
+    assert decode_document(data) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("HTTPServer", "HTTP Server"),
+        ("getDefaultModel", "get Default Model"),
+        ("plain words, CONSTANT and snake_case", ""),
+        ("readFile readFile", "read File"),
+        ("日本 𝔘 é: straßeName, ÉtatMajor2Go", "straße Name État Major2 Go"),
+    ],
+)
+def test_split_identifiers(text: str, parts: str) -> None:
+    assert split_identifiers(text) == parts
+
+
+@example("x" * 100 + "Yz" * 100)
+@example("aé" * 50 + "BcDe")
+@given(st.text("ABab1_ éÉ中", max_size=120))
+def test_identifiers_are_split_at_every_hump(text: str) -> None:
+    parts: dict[str, None] = {}
+    for at in range(1, len(text)):
+        before, after = text[at - 1], text[at + 1 : at + 2]
+        if text[at] not in "ABCDY":
+            continue
+        if before in "abcdexyz1" or (before in "ABCDY" and after in tuple("abcdexyz")):
+            found = re.search(r"(?:[A-ZÉ]+|[A-ZÉ]?[a-zé0-9]+)$", text[max(0, at - 40) : at])
+            rest = re.match(r"[a-z0-9]*", text[at + 1 :])
+            assert found
+            assert rest
+            parts |= {found[0]: None, text[at] + rest[0]: None}
+
+    assert split_identifiers(text) == " ".join(parts)

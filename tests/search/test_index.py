@@ -1,0 +1,461 @@
+"""The index keeps up with the files, whatever happens to either."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from llm_kb.references.topic import store
+from llm_kb.search.index import database as index_database
+from llm_kb.search.index import files as index_files
+from llm_kb.search.index import index as index_module
+from llm_kb.search.index.database import IndexUnusableError, TopicGoneError, connect
+from llm_kb.search.index.documents_table import DocumentTable, prepare
+from llm_kb.search.index.index import Index, IndexReport, index_path, open_index, update_index
+from llm_kb.search.index.packed_vectors import discard_index
+from llm_kb.search.search import search
+
+OLD = time.time_ns() - 10**12
+"""A modification time long enough ago to be trusted."""
+
+
+def write(topic: Path, path: str, text: str | bytes, *, mtime_ns: int = OLD) -> None:
+    """Write a file of a topic that was last modified long ago."""
+    file = topic / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    os.utime(file, ns=(mtime_ns, mtime_ns))
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Path:
+    directory = tmp_path / "references" / "topic-x"
+    write(directory, "docs/install.md", "# Install\n\nRun the installer.\n")
+    write(directory, "docs/usage.md", "# Usage\n\nCall the walrus.\n")
+    write(directory, "topic.md", "+++\n+++\nwalrus\n")
+    write(directory, ".provenance.json", '{"walrus": 1}')
+    return directory
+
+
+def hash_of(topic: Path, path: str) -> bytes:
+    stat = prepare(topic, path).stat
+    assert stat is not None
+    return stat.hash
+
+
+def paths(topic: Path, question: str) -> list[str]:
+    return [hit.path for hit in search([topic], question).hits]
+
+
+def read_all(index: Index) -> list[tuple[str, int, int, str]]:
+    ids = range(1, index.count_chunks() + 100)
+    return sorted(
+        (c.path, c.first_line, c.last_line, c.text) for c in index.read_chunks(ids).values()
+    )
+
+
+def test_what_was_indexed_is_found_and_counted(topic: Path) -> None:
+    assert update_index(topic) == IndexReport(documents=2, chunks=2, added=2)
+    assert paths(topic, "walrus") == ["docs/usage.md"]
+    assert index_path(topic) == topic.parent / ".index" / "topic-x.sqlite3"
+
+
+def test_an_unchanged_topic_is_not_read_again(topic: Path) -> None:
+    update_index(topic)
+    for file in topic.rglob("*.md"):
+        # Unreadable for its content, but with the same size and time.
+        status = file.stat()
+        file.write_bytes(b"x" * status.st_size)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert update_index(topic) == IndexReport(documents=2, chunks=2)
+    assert paths(topic, "walrus") == ["docs/usage.md"]
+
+
+def test_a_file_modified_just_before_it_was_read_is_compared_by_content(topic: Path) -> None:
+    now = time.time_ns() + 10**10
+    write(topic, "docs/new.md", "penguin", mtime_ns=now)
+    assert paths(topic, "penguin") == ["docs/new.md"]
+
+    write(topic, "docs/new.md", "giraffe", mtime_ns=now)
+
+    assert paths(topic, "penguin") == []
+    assert paths(topic, "giraffe") == ["docs/new.md"]
+
+
+def test_a_file_that_is_compared_by_content_leaves_what_was_derived(topic: Path) -> None:
+    write(topic, "docs/new.md", "penguin", mtime_ns=time.time_ns() + 10**10)
+    with open_index(topic) as index:
+        index.update()
+        before = index.vectors.state()
+        index.update()
+
+        assert index.vectors.state() == before
+
+
+def test_what_another_process_wrote_meanwhile_is_compared_again(topic: Path) -> None:
+    write(topic, "new.md", "penguin")
+    update_index(topic)
+    unchanged = prepare(topic, "new.md", hash_of(topic, "new.md"))
+    write(topic, "new.md", "giraffe", mtime_ns=OLD + 1)
+    update_index(topic)
+    write(topic, "new.md", "penguin")
+
+    with closing(connect(index_path(topic))) as connection:
+        assert DocumentTable(topic, connection).store([unchanged]) == [False]
+    assert unchanged.chunks is None
+    assert paths(topic, "penguin") == ["new.md"]
+
+
+def test_searching_sees_added_changed_moved_and_removed_files(topic: Path) -> None:
+    update_index(topic)
+    write(topic, "docs/usage.md", "# Usage\n\nCall the penguin instead.\n")
+    write(topic, "docs/added.md", "giraffe")
+    (topic / "docs/install.md").rename(topic / "docs/moved.md")
+
+    assert paths(topic, "walrus") == []
+    assert paths(topic, "penguin") == ["docs/usage.md"]
+    assert paths(topic, "giraffe") == ["docs/added.md"]
+    assert paths(topic, "installer") == ["docs/moved.md"]
+
+
+def test_a_touched_file_with_the_same_content_is_not_indexed_again(topic: Path) -> None:
+    update_index(topic)
+    write(topic, "docs/usage.md", "# Usage\n\nCall the walrus.\n", mtime_ns=OLD + 1)
+
+    assert update_index(topic) == IndexReport(documents=2, chunks=2)
+
+
+def test_an_inserted_line_keeps_the_rows_of_unchanged_chunks(topic: Path) -> None:
+    sections = [f"## S{n}\n\n" + f"Words of section {n}. " * 60 + "\n\n" for n in range(20)]
+    write(topic, "long.md", "".join(sections))
+    with open_index(topic) as index:
+        index.update()
+        before = index.vectors.state()
+        kept = index.read_chunks(range(1, 100))
+        write(topic, "long.md", "New first line.\n\n" + "".join(sections))
+        report = index.update()
+        after = index.read_chunks(range(1, 100))
+
+        assert (report.added, report.changed, report.removed) == (0, 1, 0)
+        assert index.vectors.state() != before
+    same = [id_ for id_ in kept if id_ in after and kept[id_].text == after[id_].text]
+    assert len(same) >= len(kept) - 1
+    moved = [
+        after[id_].first_line - kept[id_].first_line for id_ in same if "long" in kept[id_].path
+    ]
+    assert set(moved) == {2}
+
+
+def test_an_updated_index_equals_a_new_one(topic: Path) -> None:
+    update_index(topic)
+    write(topic, "docs/usage.md", "# Other\n\n" + "Text.\n\n" * 500 + "# End\n")
+    write(topic, "docs/usage.py", "def f():\n    pass\n")
+    (topic / "docs/install.md").unlink()
+    update_index(topic)
+    with open_index(topic) as index:
+        updated = read_all(index)
+        frequencies = index.count_frequencies(["text", "other", "installer", "f"])
+    discard_index(topic)
+    with open_index(topic) as index:
+        index.update()
+        assert read_all(index) == updated
+        assert index.count_frequencies(["text", "other", "installer", "f"]) == frequencies
+    assert (
+        "".join(c[3] for c in sorted(updated, key=lambda c: c[1]) if c[0] == "docs/usage.md")
+        == (topic / "docs/usage.md").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "word"),
+    [
+        ("binary.bin", b"\x7fELF\0walrus", None),
+        ("nul.txt", b"giraffe " + b"x " * 5000 + b"\0", "giraffe"),
+        ("latin1.txt", "giraffe é".encode("latin-1"), "giraffe"),
+        ("utf16.txt", "giraffe".encode("utf-16"), None),
+        ("empty.txt", b"", None),
+        ("line.js", b"giraffe;" * 100_000, "giraffe"),
+        ("surrogate.txt", b"\xed\xa0\x80 giraffe", "giraffe"),
+    ],
+)
+def test_any_content_is_indexed_or_left_out(
+    topic: Path, name: str, data: bytes, word: str | None
+) -> None:
+    write(topic, name, data)
+
+    assert set(paths(topic, "giraffe")) == ({name} if word else set())
+    assert update_index(topic).documents == 3
+
+
+def test_names_and_links_that_are_no_documents(topic: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("giraffe")
+    (topic / "link.md").symlink_to(secret)
+    (topic / "loop").symlink_to(topic)
+    os.mkfifo(topic / "fifo.md")
+    write(topic, ".git/config", "giraffe")
+    (topic / os.fsdecode(b"bad\xff.md")).write_text("giraffe")
+
+    assert update_index(topic) == IndexReport(documents=2, chunks=2, added=2)
+
+
+def test_what_the_store_keeps_for_itself_is_no_document() -> None:
+    assert index_files.RESERVED == store.RESERVED
+
+
+def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) -> None:
+    update_index(topic)
+    topic.rename(topic.with_name("gone"))
+
+    with pytest.raises(TopicGoneError, match="topic-x' is not there any more"):
+        update_index(topic)
+    topic.with_name("gone").rename(topic)
+    assert update_index(topic) == IndexReport(documents=2, chunks=2)
+
+
+def test_a_topic_that_is_not_there_gets_no_index(tmp_path: Path) -> None:
+    with pytest.raises(TopicGoneError):
+        update_index(tmp_path / "topic-x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_topic_deleted_while_its_index_is_open_is_gone(topic: Path) -> None:
+    with open_index(topic) as index:
+        topic.rename(topic.with_name("gone"))
+        with pytest.raises(TopicGoneError):
+            index.update()
+        topic.write_text("a file where the directory was")
+        with pytest.raises(TopicGoneError):
+            index.update()
+
+
+# A database that is no good
+
+
+def corrupt_start(database: Path) -> None:
+    database.write_bytes(b"not a database at all" * 100)
+
+
+def corrupt_middle(database: Path) -> None:
+    data = bytearray(database.read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    database.write_bytes(data)
+
+
+def truncate(database: Path) -> None:
+    database.write_bytes(database.read_bytes()[:5000])
+
+
+def other_version(database: Path) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def other_schema(database: Path) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("DROP TABLE chunks_fts")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "damage", [corrupt_start, corrupt_middle, truncate, other_version, other_schema]
+)
+def test_a_damaged_database_is_rebuilt(topic: Path, damage: object) -> None:
+    update_index(topic)
+    for suffix in ("-wal", "-shm"):
+        assert not index_path(topic).with_name(f"topic-x.sqlite3{suffix}").exists()
+    assert callable(damage)
+    damage(index_path(topic))
+
+    assert paths(topic, "walrus") == ["docs/usage.md"]
+
+
+def test_a_locked_database_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    update_index(topic)
+    monkeypatch.setattr(index_database, "BUSY_SECONDS", 0.1)
+    write(topic, "new.md", "giraffe")
+    holder = sqlite3.connect(index_path(topic), isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(IndexUnusableError, match=r"another process has held it for 0\.1 s"):
+            update_index(topic)
+    finally:
+        holder.close()
+    assert paths(topic, "giraffe") == ["new.md"]
+
+
+def test_a_place_that_cannot_be_written_is_a_clear_error(topic: Path) -> None:
+    (topic.parent / ".index").write_text("a file where the directory would be")
+
+    with pytest.raises(IndexUnusableError, match="cannot use the index"):
+        update_index(topic)
+
+
+def test_a_full_disk_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_database, "ROOM_BYTES", 2**62)
+    # What SQLite says where it cannot make room for the shared memory of a WAL.
+    with (
+        pytest.raises(IndexUnusableError, match=r"the disk is full, and .*; make room on it"),
+        index_database.translated(index_path(topic)),
+    ):
+        raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_a_read_only_disk_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root may write wherever the modes forbid it, so the system is not asked.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != topic.parent / ".index")
+    index_path(topic).mkdir(parents=True)
+
+    with pytest.raises(IndexUnusableError, match=r"\.index' is read-only, .* make it writable"):
+        update_index(topic)
+
+
+def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says(
+    topic: Path,
+) -> None:
+    index_path(topic).mkdir(parents=True)
+
+    with pytest.raises(IndexUnusableError, match="unable to open database file"):
+        update_index(topic)
+
+
+# Processes
+
+UPDATE = """
+import sys
+from pathlib import Path
+from llm_kb.references.index import update_index
+print(update_index(Path(sys.argv[1])).chunks)
+"""
+
+
+def start(topic: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", UPDATE, topic], stdout=subprocess.PIPE, text=True
+    )
+
+
+def fill(topic: Path, files: int) -> None:
+    for number in range(files):
+        sections = [f"# S{n} of {number}\n\n" + f"Words w{n}. " * 80 + "\n\n" for n in range(20)]
+        write(topic, f"many/{number}.md", "".join(sections))
+
+
+def test_killed_while_indexing_and_killed_again(topic: Path) -> None:
+    fill(topic, 400)
+    for delay in (0.3, 0.6, 0.9):
+        process = start(topic)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+    assert update_index(topic).chunks == 2 + 400 * 20
+    with open_index(topic) as index:
+        assert index.count_frequencies(["w7"]) == {"w7": 400}
+
+
+def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
+    topic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "BATCH_CHUNKS", 1)
+
+    def interrupt(done: int, _: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        update_index(topic, progress=interrupt)
+
+    assert threading.active_count() == 1
+    assert update_index(topic) == IndexReport(documents=2, chunks=2, added=1)
+
+
+INTERRUPTED = """
+import signal
+import sys
+from pathlib import Path
+from llm_kb.references.index import update_index
+# What a shell starts in the background inherits that it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    update_index(Path(sys.argv[1]), progress=lambda done, total: print(done, flush=True))
+except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit("interrupted")
+"""
+
+
+@pytest.mark.parametrize("pauses", [(0.05,), (0.05, 0.05), (0.0, 0.01)])
+def test_interruptions_while_the_index_is_written_leave_an_index_to_go_on_with(
+    topic: Path, pauses: tuple[float, ...]
+) -> None:
+    fill(topic, 500)
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, topic],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "502\n"
+    for pause in pauses:
+        time.sleep(pause)
+        process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+
+    # Of a crash, or of an interruption nobody caught, it would be negative.
+    assert (process.returncode, error) == (1, "interrupted\n")
+    with open_index(topic) as index:
+        # One interruption keeps what was begun; one more may give it up, but all of it.
+        assert index.count_chunks() in ({10_002} if len(pauses) == 1 else {0, 10_002})
+    assert update_index(topic).chunks == 10_002
+
+
+def test_wanted_chunks_are_scored_whatever_their_place(topic: Path) -> None:
+    fill(topic, 30)
+    update_index(topic)
+    with open_index(topic) as index:
+        everything = index.match('"w1" OR "walrus"', 1000)
+        worst = list(everything)[-2:]
+        missing = max(everything) + 1000
+
+        found = index.match('"w1" OR "walrus"', 2, [*worst, missing])
+
+        assert sorted(everything.values(), reverse=True) == list(everything.values())
+        assert list(found) == [*worst, *list(everything)[:3]]
+        assert found.items() <= everything.items()
+
+
+def test_processes_at_once_index_everything_once(topic: Path) -> None:
+    fill(topic, 300)
+
+    processes = [start(topic) for _ in range(3)]
+    counts = [int(process.communicate(timeout=120)[0]) for process in processes]
+
+    assert counts == [2 + 300 * 20] * 3
+    with open_index(topic) as index:
+        assert index.count_frequencies(["w7"]) == {"w7": 300}
+        assert index.update() == IndexReport(documents=302, chunks=2 + 300 * 20)
+
+
+def test_reading_while_another_process_writes(topic: Path) -> None:
+    update_index(topic)
+    with open_index(topic) as index:
+        fill(topic, 100)
+        process = start(topic)
+        while process.poll() is None:
+            assert list(index.match('"walrus"', 10)) != []
+        process.communicate()
+        assert index.count_frequencies(["w7"]) == {"w7": 100}

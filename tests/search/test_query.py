@@ -1,0 +1,100 @@
+"""A question becomes an FTS5 query that is valid whatever it holds."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.search.query import MAX_WORDS, build_match, parse_question
+
+
+@pytest.mark.parametrize(
+    ("question", "terms"),
+    [
+        ("How do I parse the arguments?", ("parse", "arguments")),
+        ("what is it", ("what", "is", "it")),
+        ("get_default model", ("default", "model", "get default")),
+        ("HTTPServer", ("httpserver", "http", "server")),
+        ("os.path.join", ("os", "path", "join", "os path join")),
+        ("parse PARSE Parse", ("parse",)),
+        ("naïve 検索", ("naïve", "検索")),
+        ("", ()),
+        ("?! \ud800 \0", ()),
+    ],
+)
+def test_parse_question(question: str, terms: tuple[str, ...]) -> None:
+    assert parse_question(question) == terms
+
+
+def test_stop_words_of_an_identifier_stay_in_its_phrase() -> None:
+    assert parse_question("get_or_create") == ("create", "get or create")
+
+
+def test_every_word_chooses_while_few_chunks_would_be_scored() -> None:
+    match = build_match(["parse", "get default"], {"parse": 10}, 1000)
+
+    assert match == '"parse" OR "get default"'
+
+
+def test_frequent_words_only_help_to_rank() -> None:
+    frequencies = {"rare": 50, "common": 60_000}
+
+    match = build_match(["common", "rare"], frequencies, 100_000)
+
+    assert match == '("rare") AND ("rare" OR "common" OR "common")'
+
+
+def test_the_rarest_word_always_chooses() -> None:
+    assert build_match(["common"], {"common": 90_000}, 100_000) == '"common"'
+
+
+def test_words_that_occur_nowhere_are_left_out() -> None:
+    assert build_match(["gone", "parse"], {"gone": 0, "parse": 1}, 10) == '"parse"'
+    assert build_match(["gone"], {"gone": 0}, 10) is None
+    assert build_match([], {}, 10) is None
+
+
+def test_a_pasted_page_is_cut_to_its_rarest_words() -> None:
+    words = [f"w{number}" for number in range(500)]
+    match = build_match(words, {word: 500 - n for n, word in enumerate(words)}, 1000)
+
+    assert match is not None
+    assert match.count('"') == 2 * MAX_WORDS
+    assert match.startswith('"w499" OR "w498"')
+
+
+HOSTILE = st.text() | st.lists(
+    st.sampled_from(
+        [
+            *('"', "'", "*", "^", "(", ")", "AND", "OR", "NOT", "NEAR(", "{text}:", "-", "+", ":"),
+            *(";", "text:", "\0", "\ud800", "a_b", "a.b", "AaBb", "--", "/*"),
+        ]
+    )
+).map(" ".join)
+
+
+@given(HOSTILE, st.integers(0, 100_000))
+def test_no_question_is_a_syntax_error(question: str, frequency: int) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE t USING fts5 (text, tokenize = 'porter unicode61')")
+    terms = parse_question(question)
+    match = build_match(terms, dict.fromkeys(terms, frequency), 100_000)
+    if match is not None:
+        assert connection.execute("SELECT * FROM t WHERE t MATCH ?", (match,)).fetchall() == []
+    connection.close()
+
+
+@pytest.mark.parametrize("unit", ["字", "a", "a_", "_", "x.y"])
+def test_a_long_question_is_parsed_in_time(unit: str) -> None:
+    """In a time that grows with its square, this would take minutes."""
+    terms = parse_question(f"{unit * 30_000} walrus")
+    assert "walrus" in terms
+    assert len(terms) <= 6
+
+
+def test_of_very_many_identifiers_some_are_phrases() -> None:
+    terms = parse_question(" ".join(f"get_{number}" for number in range(1000)))
+    assert sum(" " in term for term in terms) == MAX_WORDS

@@ -1,0 +1,171 @@
+"""What `llm kb prompt --tokens` counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.rendering.menu import estimate_tokens
+from llm_kb.subjects.topics import Config
+from llm_kb.upkeep.costs import Costs, SubjectCost, TopicCost, count_costs, render_costs
+from tests.conftest import RunLlm
+from tests.memory import MemoryCatalog, make_topic
+
+GONE = estimate_tokens("(note: cannot be read: permission denied)")
+FILES = {"a.md": "x" * 400, "b/c.md": "y" * 80, ".hidden.md": "z" * 4000, "gone.md": None}
+
+COSTS = Costs(
+    section=1_234,
+    menu=56,
+    topics=(
+        TopicCost(
+            id="project",
+            preloaded=(
+                SubjectCost(slug="a", tokens=1_000),
+                SubjectCost(slug="a/long/slug", tokens=20),
+            ),
+            inlined=12_345,
+        ),
+        TopicCost(id="skills", preloaded=(), inlined=70),
+    ),
+)
+
+
+def open_kb(**fields: object) -> KnowledgeBase:
+    """Return a knowledge base of one topic, `t`."""
+    topic = make_topic("t", **fields)
+    return KnowledgeBase(Config(topics=(topic,)), [(topic, MemoryCatalog(FILES))])
+
+
+def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> None:
+    costs = count_costs(open_kb(), learn=True)
+    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=120 + GONE),)
+    assert costs.inlined == 120 + GONE + costs.section - costs.menu
+
+
+def test_a_subject_counts_as_it_is_sent_which_is_cut() -> None:
+    catalog = MemoryCatalog({"big.md": "x" * 99 + "\n" + "y" * 4_000_000})
+    topic = make_topic("t", learned=("big",))
+    kb = KnowledgeBase(Config(topics=(topic,), max_result_chars=400), [(topic, catalog)])
+    costs = count_costs(kb, learn=True)
+    text = kb.preloaded()[0].subjects[0].text
+    assert text.endswith("(note: cut here; 4,000,000 of 4,000,100 bytes are not shown)")
+    assert costs.topics[0].preloaded == (SubjectCost(slug="big", tokens=estimate_tokens(text)),)
+    assert costs.topics[0].inlined == costs.topics[0].tokens < costs.section < 100
+    assert {limit for _, limit in catalog.reads} == {1_600}
+
+
+@pytest.mark.parametrize(
+    ("text", "max_chars", "tokens"),
+    [
+        pytest.param("\0" * 100_000, 0, 11, id="a-notice-for-a-binary"),
+        pytest.param("x" * 100_000, 0, 25_000, id="all-of-a-long-one"),
+        pytest.param("x" * 100_000, 4_000, 1_000, id="no-more-than-one-load"),
+        pytest.param("\u00e9" * 100_000, 0, 25_000, id="characters-not-bytes"),
+        pytest.param("", 0, 7, id="a-notice-for-an-empty-one"),
+    ],
+)
+def test_what_is_not_sent_is_estimated_from_its_start(
+    text: str, max_chars: int, tokens: int
+) -> None:
+    catalog = MemoryCatalog({"a.md": text})
+    topic = make_topic("t")
+    config = Config(topics=(topic,), max_result_chars=max_chars)
+    costs = count_costs(KnowledgeBase(config, [(topic, catalog)]), learn=True)
+    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=tokens),)
+    assert catalog.reads == [("a.md", 8192)]
+
+
+@pytest.mark.parametrize("name", ["a.md", "</subject>.md", "a.py"])
+def test_parts_never_exceed_the_whole(name: str) -> None:
+    catalog = MemoryCatalog({name: "</subject>" * 9, "b/c.md": "\0", "d.md": "x"})
+    topic = make_topic("t", learned=("**",))
+    costs = count_costs(KnowledgeBase(Config(topics=(topic,)), [(topic, catalog)]), learn=True)
+    assert len(costs.topics[0].preloaded) == 3
+    assert costs.menu + costs.topics[0].tokens < costs.section
+
+
+def test_what_is_preloaded_is_counted_by_subject() -> None:
+    kb = open_kb(learned=("a",))
+    costs = count_costs(kb, learn=True)
+    assert costs.topics[0].preloaded == (SubjectCost(slug="a", tokens=100),)
+    assert costs.topics[0].tokens == 100
+    assert costs.section == estimate_tokens(kb.section() or "")
+    assert 0 < costs.menu < costs.section
+
+
+def test_without_learn_there_is_no_menu_to_pay_for() -> None:
+    kb = open_kb(learned=("a",))
+    costs = count_costs(kb, learn=False)
+    assert costs.menu == 0
+    assert costs.section == estimate_tokens(kb.section(learn=False) or "")
+
+
+def test_a_table_breaks_the_cost_down() -> None:
+    assert render_costs(COSTS) == (
+        "                    sent  all of it   (estimated tokens)\n"
+        "menu                  56\n"
+        "project            1,020     12,345\n"
+        "  a                1,000\n"
+        "  a/long/slug         20\n"
+        "skills                 0         70\n"
+        "section            1,234     12,573"
+    )
+
+
+def test_a_menu_that_costs_more_than_what_it_spares_is_pointed_out() -> None:
+    tiny = Costs(section=90, menu=80, topics=(TopicCost(id="t", preloaded=(), inlined=5),))
+    assert render_costs(tiny) == (
+        "              sent  all of it   (estimated tokens)\n"
+        "menu            80\n"
+        "t                0          5\n"
+        "section         90         15\n"
+        "All of it costs less than the menu of it: pre-load it with -k, or `learned`."
+    )
+
+
+@pytest.mark.parametrize("learned", [(), ("a",), ("**",), ("hidden",), ("hidden", "**", "gone")])
+@pytest.mark.parametrize("learn", [True, False])
+def test_what_is_sent_of_a_topic_is_never_more_than_all_of_it(
+    learned: tuple[str, ...], learn: bool
+) -> None:
+    costs = count_costs(open_kb(learned=learned), learn=learn)
+    for topic in costs.topics:
+        assert topic.tokens <= topic.inlined
+    assert costs.section - costs.menu <= costs.inlined
+
+
+def test_figures_for_machines() -> None:
+    assert COSTS.as_dict() == {
+        "section": 1_234,
+        "menu": 56,
+        "inlined": 12_573,
+        "topics": [
+            {
+                "id": "project",
+                "tokens": 1_020,
+                "inlined": 12_345,
+                "subjects": [
+                    {"slug": "a", "tokens": 1_000},
+                    {"slug": "a/long/slug", "tokens": 20},
+                ],
+            },
+            {"id": "skills", "tokens": 0, "inlined": 70, "subjects": []},
+        ],
+    }
+
+
+def test_the_command_prints_both(run_llm: RunLlm, tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.md").write_text("x" * 400, encoding="utf-8")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n', encoding="utf-8")
+    printed = json.loads(run_llm(["kb", "prompt", "-k", "t/a", "--preloaded", "--json"]).stdout)
+    assert printed["topics"] == [
+        {"id": "t", "tokens": 100, "inlined": 100, "subjects": [{"slug": "a", "tokens": 100}]}
+    ]
+    assert printed["menu"] == 0
+    table = run_llm(["kb", "prompt", "-k", "t/a", "--preloaded", "--tokens"]).stdout
+    assert "\n  a            100\n" in table
