@@ -43,7 +43,7 @@ OURS = """
 import json, os, sys
 from pathlib import Path
 from llm_kb.references import vectors
-from llm_kb.references.index import open_index
+from llm_kb.search.index.index import open_index
 if force := os.environ.get("NUMPY"):
     vectors._use_numpy = lambda packed: force == "1"
 with open_index(Path(sys.argv[1])) as index:

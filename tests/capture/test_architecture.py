@@ -6,19 +6,14 @@ import subprocess
 import sys
 
 PURE = (
-    "annotation",
     "briefing",
     "emission",
     "entries",
-    "filtering",
+    "git.trees",
     "likeness",
-    "listing",
     "merging",
     "rendering",
-    "schemas",
     "store_format",
-    "tables",
-    "trees",
 )
 
 OUTSIDE = ("click", "llm", "llm_kb.git", "sqlite3", "subprocess")

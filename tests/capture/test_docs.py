@@ -14,7 +14,7 @@ from llm_kb.commands.knowledge.group import knowledge
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8")
-SKILL = (ROOT / "llm_kb" / "skills" / "knowledge-capture.md").read_text(encoding="utf-8")
+SKILL = (ROOT / "llm_kb" / "host" / "skills" / "knowledge-capture.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", sorted(knowledge.commands))

@@ -181,7 +181,7 @@ PUSH_MANY = """
 import sys
 from pathlib import Path
 from llm_kb.capture.sync import push
-from llm_kb.capture_tools import make_emit_tool
+from llm_kb.host.capture_tools import make_emit_tool
 emit = make_emit_tool().implementation
 for number in range(3):
     emit(entry_type="anti_pattern", pattern=f"{sys.argv[1]} number {number}", instead="not")

@@ -321,7 +321,7 @@ def test_many_editors_at_once_lose_nothing(path: Path) -> None:
 ENDLESS = """
 import itertools, sys
 from pathlib import Path
-from llm_kb.atomic import replace_file
+from llm_kb.files.atomic import replace_file
 path = Path(sys.argv[1])
 print("ready", flush=True)
 for number in itertools.count():

@@ -24,7 +24,7 @@ from tests.references.sites import Site, serve_site
 from tests.scripted import Script
 from tests.search.embedding import HashingModel
 
-DOCS = Path(__file__).parents[1] / "docs" / "references.md"
+DOCS = Path(__file__).parents[2] / "docs" / "references.md"
 
 
 @pytest.fixture

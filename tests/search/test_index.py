@@ -335,7 +335,7 @@ def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says
 UPDATE = """
 import sys
 from pathlib import Path
-from llm_kb.references.index import update_index
+from llm_kb.search.index.index import update_index
 print(update_index(Path(sys.argv[1])).chunks)
 """
 
@@ -386,7 +386,7 @@ INTERRUPTED = """
 import signal
 import sys
 from pathlib import Path
-from llm_kb.references.index import update_index
+from llm_kb.search.index.index import update_index
 # What a shell starts in the background inherits that it is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
