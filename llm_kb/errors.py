@@ -16,6 +16,18 @@ def show_place(place: object) -> str:
     return text if text.isprintable() else ascii(text)
 
 
+MAX_PROBLEMS = 50
+"""The most problems that one error lists; the rest are counted."""
+
+
+def limit_problems(problems: Sequence[str]) -> list[str]:
+    """Return the first problems, and in their last line how many more there are."""
+    shown = list(problems[:MAX_PROBLEMS])
+    if len(problems) > MAX_PROBLEMS:
+        shown.append(f"and {len(problems) - MAX_PROBLEMS:,} more")
+    return shown
+
+
 class KbError(Exception):
     """Root of every error this package raises on purpose."""
 
@@ -29,8 +41,8 @@ class ConfigError(KbError):
         if len(self.problems) == 1:
             message = f"{show_place(where)}: {self.problems[0]}"
         else:
-            lines = "".join(f"\n  - {problem}" for problem in self.problems)
-            message = f"{show_place(where)}: {len(self.problems)} problems{lines}"
+            lines = "".join(f"\n  - {problem}" for problem in limit_problems(self.problems))
+            message = f"{show_place(where)}: {len(self.problems):,} problems{lines}"
         super().__init__(message)
 
 

@@ -1,0 +1,187 @@
+"""Typed getters over a table that somebody else wrote: TOML, JSON, a tool's arguments.
+
+A getter returns the value of a key. If the value is wrong or missing, the getter
+records a problem and returns the default, so that one pass reports all problems of a
+document; `raise_problems` then raises them together:
+
+    fields = Fields(document)
+    title = fields.line("title")
+    days = fields.count("max_age_days", 30, most=MAX_AGE_DAYS)
+    fields.reject_unknown()
+    fields.raise_problems(lambda problems: TopicFileError(where, problems))
+
+`values` has the readers of single values. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+from llm_kb.errors import MAX_PROBLEMS, limit_problems
+from llm_kb.files.values import (
+    MAX_COUNT,
+    MAX_SHOWN,
+    BadValueError,
+    describe,
+    read_choice,
+    read_count,
+    read_flag,
+    read_line,
+    read_text,
+    shorten,
+    suggest,
+)
+
+T = TypeVar("T")
+Read: TypeAlias = Callable[[object], T]
+"""Returns a value in its proper type, or raises BadValueError."""
+
+
+class Fields:
+    """The fields of one table, with the dotted path that leads to it.
+
+    A key whose value is null counts as absent. Tables below this one share its
+    problems.
+    """
+
+    def __init__(self, table: object, path: str = "", problems: list[str] | None = None) -> None:
+        self.path = path
+        self.problems: list[str] = [] if problems is None else problems
+        self.table: Mapping[str, object] = {}
+        self._known: dict[str, None] = {}
+        if isinstance(table, Mapping):
+            self.table = table
+        else:
+            self.refuse(path, BadValueError(describe(table), "a table"))
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys in the order of the document."""
+        return iter(self.table)
+
+    def has(self, key: str) -> bool:
+        """Tell whether the key has a value."""
+        self._known[key] = None
+        return self.table.get(key) is not None
+
+    def get(self, key: str, read: Read[T]) -> T | None:
+        """Return the value as `read` returns it; None if it is absent or wrong."""
+        return self._read(self.place(key), self.table[key], read) if self.has(key) else None
+
+    def text(self, key: str, default: str | None = None, read: Read[str] = read_text) -> str:
+        """Return a string; without a default it is required and must not be blank."""
+        if default is None:
+            read = partial(_read_filled, read=read)
+        return self._value(key, read, default, "")
+
+    def line(self, key: str, default: str | None = None) -> str:
+        """Return a string of one line; without a default it is required and must not be blank."""
+        return self.text(key, default, read_line)
+
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        """Return true or false; required without a default."""
+        return self._value(key, read_flag, default, False)
+
+    def count(
+        self, key: str, default: int | None = None, *, least: int = 0, most: int = MAX_COUNT
+    ) -> int:
+        """Return a whole number within bounds; required without a default."""
+        return self._value(key, lambda value: read_count(value, least, most), default, least)
+
+    def choice(self, key: str, choices: Collection[str], default: str | None = None) -> str:
+        """Return one of the choices; required without a default."""
+        return self._value(key, lambda value: read_choice(value, choices), default, "")
+
+    def texts(
+        self, key: str, read: Read[str] = read_text, *, unique: bool = False
+    ) -> tuple[str, ...]:
+        """Return a list of strings, each as `read` returns it; empty if it is absent."""
+        texts: list[str] = []
+        seen: set[str] = set()
+        for index, item in self._items(key, "a list of strings"):
+            place = f"{self.place(key)}[{index}]"
+            text = self._read(place, item, read)
+            if text is None:
+                continue
+            if unique and text in seen:
+                self.refuse(place, BadValueError(f"{describe(text)} twice", "each item once"))
+            seen.add(text)
+            texts.append(text)
+        return tuple(texts)
+
+    def fields(self, key: str) -> Fields:
+        """Return the fields of a table; none if it is absent."""
+        table = self.table[key] if self.has(key) else {}
+        return Fields(table, self.place(key), self.problems)
+
+    def list_of_fields(self, key: str) -> tuple[Fields, ...]:
+        """Return the fields of each table of a list; empty if it is absent."""
+        return tuple(
+            Fields(item, f"{self.place(key)}[{index}]", self.problems)
+            for index, item in self._items(key, "a list of tables")
+        )
+
+    def reject_unknown(self, *known: str) -> None:
+        """Report the keys that no getter asked for and that are not in `known`."""
+        allowed = sorted({*self._known, *known})
+        for key in self.table:
+            if key not in self._known and key not in known:
+                # The search for a near match is the expensive part: not for what nobody reads.
+                near = suggest(key, allowed) if len(self.problems) < MAX_PROBLEMS else ""
+                self.report(key, f"unknown key; allowed: {', '.join(allowed)}{near}")
+
+    def report(self, key: str, problem: str) -> None:
+        """Record a problem of a key; of the table itself if the key is empty."""
+        place = self.place(key) if key else self.path
+        self.problems.append(f"{place}: {problem}" if place else problem)
+
+    def refuse(self, place: str, error: BadValueError) -> None:
+        """Record that the value at a dotted path is wrong."""
+        self.problems.append(f"{place}: {error}" if place else str(error))
+
+    def raise_problems(self, error: Callable[[Sequence[str]], Exception]) -> None:
+        """Raise what `error` makes of all problems recorded, if there are any."""
+        if self.problems:
+            raise error(limit_problems(self.problems))
+
+    def place(self, key: str) -> str:
+        """Return the dotted path of a key."""
+        return f"{self.path}.{quote_key(key)}" if self.path else quote_key(key)
+
+    def _value(self, key: str, read: Read[T], default: T | None, placeholder: T) -> T:
+        if default is None and not self.has(key):
+            self.report(key, "missing")
+        value = self.get(key, read)
+        fallback = placeholder if default is None else default
+        return fallback if value is None else value
+
+    def _read(self, place: str, value: object, read: Read[T]) -> T | None:
+        try:
+            return read(value)
+        except BadValueError as error:
+            self.refuse(place, error)
+            return None
+
+    def _items(self, key: str, allowed: str) -> Iterator[tuple[int, object]]:
+        value = self.table[key] if self.has(key) else []
+        if isinstance(value, list | tuple):
+            yield from enumerate(value)
+            return
+        if isinstance(value, str) and allowed == "a list of strings":
+            allowed += f", as in [{describe(value)}]"
+        self.refuse(self.place(key), BadValueError(describe(value), allowed))
+
+
+def quote_key(key: str) -> str:
+    """Return one part of a dotted path as TOML would write it, on one line."""
+    is_plain = len(key) <= MAX_SHOWN and re.fullmatch(r"[A-Za-z0-9._-]+", key)
+    return key if is_plain else shorten(key)
+
+
+def _read_filled(value: object, read: Read[str]) -> str:
+    text = read(value)
+    if not text.strip():
+        raise BadValueError(describe(value), "a string that is not empty")
+    return text

@@ -1,0 +1,113 @@
+"""Readers of single values that somebody else wrote, and how an error shows such a value.
+
+Each reader returns the value in its proper type or raises BadValueError. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+MAX_COUNT = 2**63 - 1
+"""The largest number that TOML promises to hold; a larger one may not even be printable."""
+MAX_SHOWN = 60
+"""The most characters of a value or a key that an error shows."""
+
+# Lone surrogates stand for bytes of a command line that are not text.
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class BadValueError(ValueError):
+    """A value that its key cannot take: what was found, and what is allowed."""
+
+    def __init__(self, found: str, allowed: str) -> None:
+        self.found = found
+        self.allowed = allowed
+        super().__init__(f"found {found}; allowed: {allowed}")
+
+
+def read_text(value: object) -> str:
+    """Read a string of any number of lines, without control characters."""
+    if not isinstance(value, str):
+        raise BadValueError(describe(value), "a string")
+    if CONTROL.search(value):
+        raise BadValueError(describe(value), "a string without control characters")
+    return value
+
+
+def read_line(value: object) -> str:
+    """Read a string of one line, without control characters."""
+    text = read_text(value)
+    if "\n" in text or "\r" in text:
+        raise BadValueError(describe(value), "a string of one line")
+    return text
+
+
+def read_flag(value: object) -> bool:
+    """Read `true` or `false`."""
+    if not isinstance(value, bool):
+        raise BadValueError(describe(value), "true or false")
+    return value
+
+
+def read_count(value: object, least: int = 0, most: int = MAX_COUNT) -> int:
+    """Read a whole number from `least` to `most`; a bool is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        is_open = most == MAX_COUNT and not (isinstance(value, int) and value > most)
+        allowed = f"{least} or more" if is_open else f"from {least} to {most}"
+        raise BadValueError(describe(value), f"a whole number{',' if is_open else ''} {allowed}")
+    return value
+
+
+def read_choice(value: object, choices: Collection[str]) -> str:
+    """Read one of these strings."""
+    if not isinstance(value, str) or value not in choices:
+        raise BadValueError(describe(value), ", ".join(sorted(choices)) + suggest(value, choices))
+    return value
+
+
+def describe(value: object) -> str:
+    """Name a value for an error, short and on one line."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, list | tuple):
+        is_short = len(value) <= MAX_SHOWN // 3 and all(isinstance(i, str | int) for i in value)
+        shown = f"[{', '.join(map(_show, value))}]" if is_short else ""
+        return f"the list {shown}" if is_short and len(shown) <= MAX_SHOWN else "a list"
+    if isinstance(value, bool | str):
+        return _show(value)
+    kind = "number" if isinstance(value, int | float) else type(value).__name__
+    return f"the {kind} {_show(value)}"
+
+
+def shorten(text: str) -> str:
+    """Return a text quoted, on one line and cut to what an error shows."""
+    return _cut(repr(text[: MAX_SHOWN + 1]))
+
+
+def suggest(found: object, choices: Collection[str]) -> str:
+    """Return `; did you mean …?` with the nearest choice, or nothing."""
+    if not isinstance(found, str) or len(found) > MAX_SHOWN:
+        return ""
+    # Imported here: only a mistake pays for it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    near = get_close_matches(found, sorted(choices), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _show(value: object) -> str:
+    if isinstance(value, str):
+        return shorten(value)
+    if isinstance(value, bool):
+        return repr(value).lower()
+    try:
+        return _cut(repr(value))
+    except ValueError:  # a number of more digits than Python prints
+        return "too long to print"
+
+
+def _cut(shown: str) -> str:
+    return shown if len(shown) <= MAX_SHOWN else f"{shown[: MAX_SHOWN - 3]}..."
