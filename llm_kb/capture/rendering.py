@@ -13,7 +13,7 @@ from itertools import chain
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, Kind
 from llm_kb.capture.store_format import Anchor, Table
-from llm_kb.rendering.plain_text import one_line
+from llm_kb.rendering.plain_text import count, one_line
 
 SLUGS = {CONVENTION: "conventions", BOUNDARY: "boundaries", ANTI_PATTERN: "anti-patterns"}
 """The subject that the entries of a kind make."""
@@ -73,11 +73,6 @@ def shorten_commit(provenance: str) -> str:
     if _FULL_ID.fullmatch(provenance):
         return provenance[:_SHORT_ID]
     return one_line(provenance)
-
-
-def render_count(count: int, one: str, many: str) -> str:
-    """Return a number and what it counts: `1 entry`, `1,200 entries`."""
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def _code(text: str) -> str:
@@ -168,7 +163,7 @@ def _render_remarks(kind: Kind, anchor: Anchor, facts: Facts, now: int) -> str:
 def render_age(seconds: int) -> str:
     """Return an age in its largest whole unit: `3 months ago`."""
     for unit, length in _UNITS:
-        count = seconds // length
-        if count > 0:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+        number = seconds // length
+        if number > 0:
+            return f"{count(number, unit)} ago"
     return "just now"

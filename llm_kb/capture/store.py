@@ -33,7 +33,6 @@ from llm_kb.capture.git.notes import (
     read_note,
 )
 from llm_kb.capture.git.repository import Repository, find_repository
-from llm_kb.capture.rendering import render_count
 from llm_kb.capture.store_format import (
     StoreFormatError,
     StoreTables,
@@ -42,6 +41,7 @@ from llm_kb.capture.store_format import (
     parse_tables,
 )
 from llm_kb.git import ObjectReader
+from llm_kb.rendering.plain_text import count
 
 PATIENCE = 30.0
 """Seconds to go on trying while others change the store."""
@@ -280,9 +280,9 @@ def import_older(directory: Path) -> tuple[Addition, ...]:
             additions.append(_add(store, entry))
             store = additions[-1].store
         done.append(tuple(additions))
-        count = sum(addition.is_new for addition in additions)
-        said = render_count(count, "entry", "entries")
-        return Change(store=store, message=f"Import {said}") if count else None
+        new = sum(addition.is_new for addition in additions)
+        message = f"Import {count(new, 'entry', 'entries')}"
+        return Change(store=store, message=message) if new else None
 
     change_store(directory, decide)
     return done[-1]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.groups import narrow
-from llm_kb.rendering.plain_text import one_line
+from llm_kb.rendering.plain_text import count, one_line
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
 
@@ -114,7 +114,7 @@ def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str
         [f"{name} ({size:,} bytes)" for name, size in sizes.items()]
         if len(sizes) <= MOST_LISTED
         else [
-            f"`{group.pattern}`: {_count(group.names)}"
+            f"`{group.pattern}`: {count(len(group.names), 'subject')}"
             f" ({sum(sizes[name] for name in group.names):,} bytes)"
             for group in narrow(sizes, few=FEW, most=MOST_GROUPS)
         ]
@@ -126,16 +126,12 @@ def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str
 def _render_narrowed(names: Sequence[str]) -> str:
     """Return the patterns that narrow down a list too long to read."""
     groups = narrow(names, few=FEW, most=MOST_GROUPS)
-    lines = [f"`{group.pattern}`: {_count(group.names)}" for group in groups]
+    lines = [f"`{group.pattern}`: {count(len(group.names), 'subject')}" for group in groups]
     return f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n{_bullets(lines)}"
 
 
 def _render_already(learned: Sequence[str]) -> str:
     return f"## Already learned (in system prompt):\n\n{_bullets(learned)}"
-
-
-def _count(names: Sequence[str]) -> str:
-    return f"{len(names):,} subject{'' if len(names) == 1 else 's'}"
 
 
 def _bullets(lines: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""Make text that others wrote safe inside the texts a model reads.
+"""Words for people and models: text that others wrote made safe, counts and sizes.
 
-One line where a line is expected, no closing tag where a tag is open. Nothing
-here knows of topics or subjects.
+Others' text stays on one line where a line is expected, and closes no tag where one
+is open. Nothing here knows of topics or subjects.
 """
 
 from __future__ import annotations
@@ -68,6 +68,27 @@ def visible_text(text: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of a line, an ellipsis where it was cut."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number of things: `1 file`, `1,247 files`, `2 entries`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def format_size(size: int) -> str:
+    """Return a number of bytes in the unit that suits it: `999 B`, `1.5 KB`, `98 MB`."""
+    if size < 1000:
+        return f"{size} B"
+    amount = size / 1000
+    for unit in ("KB", "MB", "GB"):
+        if amount < 999.5:
+            return _two_digits(amount, unit)
+        amount /= 1000
+    return _two_digits(amount, "TB")
+
+
+def _two_digits(amount: float, unit: str) -> str:
+    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:,.0f} {unit}"
 
 
 def _visible(character: str) -> str:

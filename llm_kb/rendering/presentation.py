@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.rendering.plain_text import attribute, closes_tag, defuse, one_line
+from llm_kb.rendering.plain_text import attribute, closes_tag, count, defuse, one_line
 from llm_kb.subjects.topics import Content, Subject
 
 SNIFFED_BYTES = 8192
@@ -82,7 +82,7 @@ def present(subject: Subject, content: Content) -> Presented:
     if not content.size:
         return _without_body(subject, content, "this file is empty")
     if data.find(0, 0, SNIFFED_BYTES) >= 0:
-        notice = f"{_kind_of_binary(data)}, {_count(content.size, 'byte')}, skipped"
+        notice = f"{_kind_of_binary(data)}, {count(content.size, 'byte')}, skipped"
         return _without_body(subject, content, notice, binary=True)
     body, shown, notices = _decode(data, whole=len(data) >= content.size)
     head, tail = _frame(subject, body)
@@ -149,8 +149,8 @@ def truncate(presented: Presented, limit: int) -> Presented:
     if end:
         # A line feed is a byte of its own in UTF-8, so the lines of the text are
         # those of the data, even where bytes in them were replaced or removed.
-        count = presented.body.count("\n", 0, end)
-        rest = presented.content.data.split(b"\n", count)[-1]
+        lines = presented.body.count("\n", 0, end)
+        rest = presented.content.data.split(b"\n", lines)[-1]
         shown = len(presented.content.data) - len(rest)
         return presented._replace(body=presented.body[:end], shown=shown, is_bare=False)
     # Every character takes a byte at least, so `limit` bytes are no more characters.
@@ -174,12 +174,12 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
     except UnicodeDecodeError:
         # One surrogate for each bad byte, so that they can be counted.
         text, used = utf_8_decode(data, "surrogateescape", whole)
-        text, count = _ESCAPED_BYTE.subn("\ufffd", text)
-        notices.append(_count(count, "byte") + f" {NOT_UTF8}, shown as \ufffd")
+        text, replaced = _ESCAPED_BYTE.subn("\ufffd", text)
+        notices.append(count(replaced, "byte") + f" {NOT_UTF8}, shown as \ufffd")
     if _TAG_PREFIX in data:
-        text, count = _TAG_CHARACTER.subn("", text)
-        if count:
-            notices.append(_count(count, "invisible Unicode tag character") + " removed")
+        text, removed = _TAG_CHARACTER.subn("", text)
+        if removed:
+            notices.append(count(removed, "invisible Unicode tag character") + " removed")
     return text, start + used, tuple(notices)
 
 
@@ -220,7 +220,3 @@ def _kind_of_binary(data: bytes) -> str:
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return "UTF-16 text, to be saved as UTF-8"
     return "binary file"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

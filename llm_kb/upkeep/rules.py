@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from itertools import groupby
 
+from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
 from llm_kb.subjects.topics import Skipped, Subject
 
@@ -174,19 +175,19 @@ def has_errors(findings: Iterable[Finding]) -> bool:
 def render_summary(findings: Iterable[Finding], subjects: int) -> str:
     """Return one line on how much was found in how many subjects."""
     levels = [finding.rule.level for finding in findings]
-    counts = [_count(levels.count(level), level.value) for level in Level if level in levels]
-    return f"{' and '.join(counts) or 'nothing wrong'} in {_count(subjects, 'subject')}"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    counts = [count(levels.count(level), level.value) for level in Level if level in levels]
+    return f"{' and '.join(counts) or 'nothing wrong'} in {count(subjects, 'subject')}"
 
 
 _ZERO_WIDTH = re.compile("[\u200b\u2060-\u2064\ufeff]")
 _UNSEEN = (
-    (Rule.INVISIBLE, "tag character{s}", re.compile("[\U000e0000-\U000e007f]")),
-    (Rule.INVISIBLE, "bidirectional control{s}", re.compile("[\u202a-\u202e\u2066-\u2069]")),
-    (Rule.ZERO_WIDTH, "character{s} without width", _ZERO_WIDTH),
+    (Rule.INVISIBLE, ("tag character", None), re.compile("[\U000e0000-\U000e007f]")),
+    (
+        Rule.INVISIBLE,
+        ("bidirectional control", None),
+        re.compile("[\u202a-\u202e\u2066-\u2069]"),
+    ),
+    (Rule.ZERO_WIDTH, ("character without width", "characters without width"), _ZERO_WIDTH),
 )
 _MOST_POINTS = 5
 _ODD_NAMES = {
@@ -255,13 +256,12 @@ def check_characters(file: str, text: str, where: str = "") -> Iterator[Finding]
     """Find characters that no reader sees, or that change the order of what is read."""
     if text.isascii():
         return
-    for rule, kind, pattern in _UNSEEN:
+    for rule, (one, many), pattern in _UNSEEN:
         found = pattern.findall(text)
         if found:
             line = None if where else text.count("\n", 0, text.index(found[0])) + 1
             points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
-            plural = "" if len(found) == 1 else "s"
-            what = f"{len(found):,} {kind.format(s=plural)}{where}: {points}"
+            what = f"{count(len(found), one, many)}{where}: {points}"
             yield Finding(rule=rule, file=file, line=line, what=what)
 
 

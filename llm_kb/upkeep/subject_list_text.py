@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from itertools import takewhile
 
-from llm_kb.rendering.plain_text import shorten, visible_line
+from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
 from llm_kb.upkeep.subject_list import State, StockedSubject, StockedTopic
 
 WIDTH = 80
@@ -56,18 +56,6 @@ def render_tree(stocked: StockedTopic) -> Iterator[str]:
     yield from _skipped_lines(stocked, "  ")
 
 
-def format_size(size: int) -> str:
-    """Return a number of bytes in the unit that suits it."""
-    if size < 1000:
-        return f"{size} B"
-    amount = size / 1000
-    for unit in ("KB", "MB", "GB"):
-        if amount < 999.95:
-            return f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
-
-
 def _common(parents: Sequence[str], above: Sequence[str]) -> int:
     """Count the directories that two subjects share."""
     pairs = zip(parents, above, strict=False)
@@ -79,7 +67,7 @@ def _summary(stocked: StockedTopic) -> str:
     if stocked.problem:
         return f"no subjects: {stocked.problem}"
     totals = stocked.totals
-    parts = [_count(totals.subjects, "subject"), format_size(totals.size)]
+    parts = [count(totals.subjects, "subject"), format_size(totals.size)]
     parts.append(f"~{totals.tokens:,} tokens")
     if totals.changed is not None:
         parts.append(f"changed {_format_day(totals.changed)}")
@@ -90,7 +78,7 @@ def _special(stocked: StockedTopic) -> str:
     """Return how many subjects there is something to say about."""
     counts = [(stocked.count(state), state.value) for state in _SPECIAL]
     counts.append((len(stocked.skipped), "skipped"))
-    return ", ".join(f"{count:,} {name}" for count, name in counts if count)
+    return ", ".join(f"{number:,} {name}" for number, name in counts if number)
 
 
 def _figures(subject: StockedSubject) -> str:
@@ -117,7 +105,3 @@ def _format_day(seconds: float) -> str:
 def _name_day(days: int) -> str:
     """Return the date so many days after the epoch; most files share a few."""
     return str(date(1970, 1, 1) + timedelta(days=days))
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

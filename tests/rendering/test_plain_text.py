@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from llm_kb.rendering.plain_text import (
     attribute,
     closes_tag,
+    count,
     defuse,
+    format_size,
     one_line,
     shorten,
     visible_line,
@@ -130,6 +132,33 @@ def test_one_line_is_one_line_and_stays_as_it_is(text: str) -> None:
 )
 def test_shorten(text: str, limit: int, expected: str) -> None:
     assert shorten(text, limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 KB"),
+        (9_949, "9.9 KB"),
+        (9_950, "10 KB"),
+        (999_499, "999 KB"),
+        (999_500, "1.0 MB"),
+        (98_000_000, "98 MB"),
+        (5_400_000_000, "5.4 GB"),
+        (1_234_000_000_000_000, "1,234 TB"),
+    ],
+)
+def test_format_size(size: int, text: str) -> None:
+    assert format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 entries"), (1, "1 entry"), (1_247, "1,247 entries")]
+)
+def test_count(number: int, text: str) -> None:
+    assert count(number, "entry", "entries") == text
+    assert count(number, "file") == text.replace("entries", "files").replace("entry", "file")
 
 
 def test_only_a_line_feed_ends_a_line_for_people() -> None:

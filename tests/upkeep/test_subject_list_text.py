@@ -8,7 +8,7 @@ import pytest
 
 from llm_kb.subjects.topics import Skipped
 from llm_kb.upkeep.subject_list import State, StockedSubject, StockedTopic, Totals
-from llm_kb.upkeep.subject_list_text import format_size, render_subjects, render_topic, render_tree
+from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
 from tests.presented import BARE, PROJECT
 
 DAY = 20_000 * 86_400.0
@@ -169,19 +169,3 @@ def test_a_tree() -> None:
         "    a/",
         "      deep  5 B",
     ]
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1_000, "1.0 KB"),
-        (999_949, "999.9 KB"),
-        (999_950, "1.0 MB"),
-        (5_400_000_000, "5.4 GB"),
-        (1_234_000_000_000_000, "1234.0 TB"),
-    ],
-)
-def test_sizes(size: int, text: str) -> None:
-    assert format_size(size) == text

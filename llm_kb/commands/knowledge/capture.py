@@ -15,13 +15,12 @@ from llm.models import ChainResponse
 
 from llm_kb.capture.commits import read_briefing, read_subject, resolve_commits
 from llm_kb.capture.journal import Journal
-from llm_kb.capture.rendering import render_count
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import find_here
 from llm_kb.host.capture_agent import Captured, capture_commits
 from llm_kb.rendering.menu import estimate_tokens
-from llm_kb.rendering.plain_text import one_line, shorten
+from llm_kb.rendering.plain_text import count, one_line, shorten
 
 
 @click.command()
@@ -125,10 +124,10 @@ def _run(captured: Iterator[Captured], count: int) -> None:
 
 def _echo_skipped(merges: int, seen: int) -> None:
     if merges:
-        click.echo(f"{render_count(merges, 'merge', 'merges')} left out.", err=True)
+        click.echo(f"{count(merges, 'merge')} left out.", err=True)
     if seen:
-        count = render_count(seen, "commit was", "commits were")
-        click.echo(f"{count} looked at before; --again looks again.", err=True)
+        known = count(seen, "commit was", "commits were")
+        click.echo(f"{known} looked at before; --again looks again.", err=True)
 
 
 def _echo_plan(directory: Path, commits: Sequence[str]) -> None:
@@ -141,9 +140,10 @@ def _echo_plan(directory: Path, commits: Sequence[str]) -> None:
         click.echo(f"{commit[:12]}  {tokens:>7,} tokens  {subject}")
         for notice in briefing.left_out:
             click.echo(f"              left out: {notice}")
-    count = render_count(len(commits), "commit", "commits")
-    cost = render_count(total, "token", "tokens")
-    click.echo(f"{count}, about {cost}; no model was called.", err=True)
+    click.echo(
+        f"{count(len(commits), 'commit')}, about {count(total, 'token')}; no model was called.",
+        err=True,
+    )
 
 
 def _echo_summary(done: Sequence[Captured]) -> None:

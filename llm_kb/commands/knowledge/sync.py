@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from llm_kb.capture.emission import render_short
-from llm_kb.capture.rendering import render_count
 from llm_kb.capture.store import import_older
 from llm_kb.capture.sync import Outcome, Pull, has_store
 from llm_kb.capture.sync import pull as pull_store
 from llm_kb.capture.sync import push as push_store
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import find_here
+from llm_kb.rendering.plain_text import count
 
 
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -97,4 +97,4 @@ def echo_pull(pulled: Pull, remote: str) -> None:
         click.echo(f"Conflict: ours {render_short(ours)}; theirs {render_short(theirs)}")
     for old, new in merge.renumbered:
         click.echo(f"Renumbered: {render_short(old)} is now {new.id}")
-    click.echo(f"{render_count(len(merge.store.entries), 'entry', 'entries')}.", err=True)
+    click.echo(f"{count(len(merge.store.entries), 'entry', 'entries')}.", err=True)

@@ -75,11 +75,6 @@ def render_json(value: object) -> str:
     return "".join(json.dumps(c)[1:-1] if _is_hidden(c) else c for c in text)
 
 
-def count(number: int, what: str) -> str:
-    """Return a number of things in words: `1 file`, `1,247 files`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Draw progress bars on a terminal; elsewhere say nothing."""

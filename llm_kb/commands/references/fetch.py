@@ -14,7 +14,6 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.references._shared import (
     approve_plan,
     complete_reference,
-    count,
     current_library,
     render_json,
     render_plan,
@@ -30,7 +29,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.topic_request import MAX_AGE_DAYS, parse_request
 from llm_kb.references.topic.topic_file import Status
-from llm_kb.rendering.plain_text import visible_line
+from llm_kb.rendering.plain_text import count, visible_line
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")

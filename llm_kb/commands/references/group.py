@@ -13,7 +13,6 @@ from llm_kb.commands._config import confirm, say
 from llm_kb.commands._errors import ListGroup, kb_errors
 from llm_kb.commands.references._shared import (
     complete_reference,
-    count,
     current_library,
     render_json,
 )
@@ -23,7 +22,7 @@ from llm_kb.references.answers import topic_details, topic_entry
 from llm_kb.references.ask import ask
 from llm_kb.references.plan.topic_request import MAX_AGE_DAYS, parse_changes
 from llm_kb.references.topic.topic_file import Status
-from llm_kb.rendering.plain_text import visible_line, visible_text
+from llm_kb.rendering.plain_text import count, visible_line, visible_text
 
 
 @click.group(cls=ListGroup)

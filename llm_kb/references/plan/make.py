@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from llm_kb.errors import KbError
 from llm_kb.references.errors import FetchError, NothingFetchedError, SourceError, TooLargeError
 from llm_kb.references.plan.crawl import find_pages
-from llm_kb.references.plan.plan import Plan, PlannedSource, TopicRequest, format_size
+from llm_kb.references.plan.plan import Plan, PlannedSource, TopicRequest, format_about
 from llm_kb.references.plan.remotes import Remotes, check_count
 from llm_kb.references.sources.git import Tree
 from llm_kb.references.sources.local import list_local
@@ -91,7 +91,7 @@ def check_limits(plan: Plan, settings: References) -> None:
     if plan.size > settings.max_bytes:
         raise TooLargeError(
             where,
-            f"{format_size(plan.size)} are over max_bytes ({format_size(settings.max_bytes)}); "
+            f"{format_about(plan.size)} are over max_bytes ({format_about(settings.max_bytes)}); "
             "narrow it by paths",
         )
 

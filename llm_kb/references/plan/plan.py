@@ -20,7 +20,7 @@ from llm_kb.references.sources.records import (
     parse_source,
     source_table,
 )
-from llm_kb.rendering.plain_text import visible_line
+from llm_kb.rendering.plain_text import count, format_size, visible_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +107,11 @@ class Plan:
         repositories = [p for p in self.sources if isinstance(p.source, GitSource | LocalSource)]
         pages = [p for p in self.sources if not isinstance(p.source, GitSource | LocalSource)]
         parts = [f"{describe_source(p.source)} ({_figures(p)})" for p in repositories]
-        if count := sum(max(p.files, 1) for p in pages):
+        if number := sum(max(p.files, 1) for p in pages):
             unknown = any(p.size is None for p in pages)
             size = sum(p.size or 0 for p in pages)
-            about = f" ({'at least ' if unknown else ''}{format_size(size)})" if size else ""
-            parts.append(f"{count:,} web page{'s' if count > 1 else ''}{about}")
+            about = f" ({'at least ' if unknown else ''}{format_about(size)})" if size else ""
+            parts.append(f"{count(number, 'web page')}{about}")
         return " + ".join(parts)
 
     def describe(self) -> str:
@@ -132,14 +132,9 @@ class Plan:
         return "\n".join(lines)
 
 
-def format_size(size: int) -> str:
-    """Return a size as people read it: `98 MB`, with `~` where it was rounded."""
-    if size < 1000:
-        return f"{size} B"
-    for unit, scale in (("kB", 1000), ("MB", 1000**2)):
-        if (scaled := size / scale) < 999.5:
-            return f"~{scaled:.0f} {unit}" if scaled >= 10 else f"~{scaled:.1f} {unit}"
-    return f"~{size / 1000**3:.1f} GB"
+def format_about(size: int) -> str:
+    """Return a size that may be an estimate: `~98 MB`; bytes are exact."""
+    return format_size(size) if size < 1000 else f"~{format_size(size)}"
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:
@@ -212,7 +207,7 @@ def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -
     if fetched_hosts and (strange := sorted(hosts - fetched_hosts)):
         return f"it now leads to {', '.join(strange)}"
     if new.size > 2 * fetched_bytes + 10 * SLACK_BYTES:
-        return f"it grew from {format_size(fetched_bytes)} to {format_size(new.size)}"
+        return f"it grew from {format_about(fetched_bytes)} to {format_about(new.size)}"
     return None
 
 
@@ -228,5 +223,5 @@ def _parse_sources(
 def _figures(planned: PlannedSource) -> str:
     if isinstance(planned.source, WebSource) and planned.size is None:
         return "1 page, size unknown"
-    count = f"{planned.files:,} file{'' if planned.files == 1 else 's'}"
-    return count if planned.size is None else f"{count}, {format_size(planned.size)}"
+    files = count(planned.files, "file")
+    return files if planned.size is None else f"{files}, {format_about(planned.size)}"

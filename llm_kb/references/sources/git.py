@@ -20,6 +20,7 @@ from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.file_names import is_safe_path
 from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
 from llm_kb.references.sources.records import GitSource, LocalSource
+from llm_kb.rendering.plain_text import count
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing itself from Python 3.11 on
@@ -191,11 +192,7 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, G
         ("special file", "", sum(mode == "special" for mode, _ in wanted)),
         ("file", " with an unsafe name", len(regular) - len(files)),
     )
-    notes = [
-        f"left out: {count:,} {what}{'' if count == 1 else 's'}{more}"
-        for what, more, count in left_out
-        if count
-    ]
+    notes = [f"left out: {count(number, what)}{more}" for what, more, number in left_out if number]
     notes += [
         f"no file matches the path {path!r}"
         for path in source.paths
