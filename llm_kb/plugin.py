@@ -7,22 +7,49 @@ modules nothing is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import click
+from click_default_group import DefaultGroup  # type: ignore[import-untyped]
 from llm import hookimpl
 
-COMMANDS = {
+Member: TypeAlias = "str | tuple[str, Mapping[str, str]]"
+"""Where a command is defined, as `module:attribute`; of a group its help and its members."""
+
+_KNOWLEDGE = {
+    "add": "llm_kb.commands.knowledge.group:add",
+    "annotate": "llm_kb.commands.knowledge.annotate:annotate",
+    "capture": "llm_kb.commands.knowledge.capture:capture",
+    "import": "llm_kb.commands.knowledge.sync:import_",
+    "list": "llm_kb.commands.knowledge.group:list_",
+    "pull": "llm_kb.commands.knowledge.sync:pull",
+    "push": "llm_kb.commands.knowledge.sync:push",
+    "remove": "llm_kb.commands.knowledge.group:remove",
+    "schema": "llm_kb.commands.knowledge.group:schema",
+}
+_REFERENCES = {
+    "approve": "llm_kb.commands.references.fetch:approve",
+    "create": "llm_kb.commands.references.fetch:create",
+    "delete": "llm_kb.commands.references.group:delete",
+    "list": "llm_kb.commands.references.group:list_",
+    "pending": "llm_kb.commands.references.fetch:pending",
+    "refresh": "llm_kb.commands.references.fetch:refresh",
+    "search": "llm_kb.commands.references.group:search",
+    "show": "llm_kb.commands.references.group:show",
+    "update": "llm_kb.commands.references.group:update",
+    "verify": "llm_kb.commands.references.group:verify",
+}
+COMMANDS: dict[str, Member] = {
     "add": "llm_kb.commands.add:add",
     "check": "llm_kb.commands.check:check",
     "config": "llm_kb.commands.config:config",
     "disable": "llm_kb.commands.learned:disable",
     "edit": "llm_kb.commands.new:edit",
     "init": "llm_kb.commands.init:init",
-    "knowledge": "llm_kb.commands.knowledge.group:knowledge",
+    "knowledge": ("Keep what was learned about this repository in the repository", _KNOWLEDGE),
     "learn": "llm_kb.commands.learn:learn",
     "learned": "llm_kb.commands.learned:learned",
     "list": "llm_kb.commands.list_:list_",
@@ -30,14 +57,14 @@ COMMANDS = {
     "new": "llm_kb.commands.new:new",
     "path": "llm_kb.commands.config:path",
     "prompt": "llm_kb.commands.prompt:prompt",
-    "references": "llm_kb.commands.references.group:references",
+    "references": ("Fetch, keep and search what models were not trained on", _REFERENCES),
     "remove": "llm_kb.commands.remove:remove",
     "search": "llm_kb.commands.search:search",
     "show": "llm_kb.commands.show:show",
     "trust": "llm_kb.commands.trust:trust",
     "untrust": "llm_kb.commands.trust:untrust",
 }
-"""Every subcommand of `llm kb` and where it is defined."""
+"""Every subcommand of `llm kb`."""
 
 EXTENDED = ("prompt", "chat")
 """The commands of the host that take our options."""
@@ -58,7 +85,9 @@ def __dir__() -> list[str]:
 @hookimpl
 def register_commands(cli: click.Group) -> None:
     """Add the `kb` group, and our options to `prompt` and `chat`."""
-    cli.add_command(LazyGroup("kb", help="See, check and tune the knowledge that models can learn"))
+    cli.add_command(
+        LazyGroup("kb", COMMANDS, "See, check and tune the knowledge that models can learn")
+    )
     extend_commands(cli)
 
 
@@ -97,30 +126,53 @@ def load_template(reference: str) -> Any:
     return load_template(reference)
 
 
-class LazyGroup(click.Group):
-    """A group that imports a subcommand when it is asked for.
+class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
+    """A group that imports a subcommand when it is first needed.
 
-    Without a subcommand, or with a first argument that names none, it runs
-    `list`, as `llm`'s own groups do.
+    Without a subcommand, or when the first argument is not one, it runs `list`, as
+    `llm`'s own groups do.
     """
+
+    def __init__(self, name: str, members: Mapping[str, Member], summary: str) -> None:
+        super().__init__(name, help=summary, default="list", default_if_no_args=True)
+        self._members = members
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in alphabetical order."""
-        return sorted(COMMANDS)
+        return sorted({*self._members, *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command; None when there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
-        return cast(click.Command, getattr(import_module(module), attribute))
+        """Return a subcommand, or `list` when there is none of that name."""
+        for name in (cmd_name, self.default_cmd_name):
+            if name in self._members and name not in self.commands:
+                self.commands[name] = _load_command(name, self._members[name])
+        return cast(click.Command | None, super().get_command(ctx, cmd_name))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the default subcommand where none is named, but not to complete one."""
-        known = {*COMMANDS, *ctx.help_option_names}
-        if not ctx.resilient_parsing and (not args or args[0] not in known):
-            args.insert(0, "list")
-        return super().parse_args(ctx, args)
+        """Insert the default subcommand where there is none, but not while completing one."""
+        if not args and ctx.resilient_parsing:
+            return click.Group.parse_args(self, ctx, args)
+        return cast(list[str], super().parse_args(ctx, args))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; if `list` failed in its place, suggest commands spelled alike."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            typed = getattr(ctx, "arg0", None)
+            if typed is None:
+                raise
+            # Imported here: only a command that fails pays for it.
+            from llm_kb.commands._errors import suggest_command
+
+            raise suggest_command(error, ctx, typed, list(self._members)) from error
+
+
+def _load_command(name: str, member: Member) -> click.Command:
+    if isinstance(member, tuple):
+        return LazyGroup(name, member[1], member[0])
+    module, _, attribute = member.partition(":")
+    return cast(click.Command, getattr(import_module(module), attribute))
 
 
 def extend_commands(cli: click.Group) -> None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import click
 
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.rendering.plain_text import visible_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_NEAR_COMMAND = 0.6
+"""How alike a mistyped command and a real one must be, as `difflib` counts it."""
 
 
 def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
@@ -53,12 +57,18 @@ def _describe(error: OSError) -> str:
     return what if error.filename is None else f"{what}: {str(error.filename)!r}"
 
 
-class ListGroup(click.Group):
-    """Runs `list` without a subcommand, and where the first argument names none."""
+def suggest_command(
+    error: click.ClickException, ctx: click.Context, typed: str, commands: Sequence[str]
+) -> click.ClickException:
+    """Return an error that also names the commands that a mistyped one may have meant.
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the default subcommand where none is named, but not to complete one."""
-        known = {*self.commands, *ctx.help_option_names}
-        if not ctx.resilient_parsing and (not args or args[0] not in known):
-            args.insert(0, "list")
-        return super().parse_args(ctx, args)
+    Only for the errors of a `list` that ran because `typed` is not a command, and that
+    does not know it either.
+    """
+    is_usage = isinstance(error, click.UsageError)
+    near = get_close_matches(typed, commands, n=3, cutoff=_NEAR_COMMAND)
+    if not near or not (is_usage or isinstance(error.__cause__, UnknownTopicError)):
+        return error
+    names = " or ".join(f"'{ctx.command_path} {name}'" for name in near)
+    message = f"{error.format_message()}\nDid you mean the command {names}?"
+    return click.UsageError(message, ctx) if is_usage else click.ClickException(message)

@@ -10,16 +10,22 @@ import pytest
 from llm_kb.capture.annotation import CATEGORIES, SCHEMAS, parse_live_input
 from llm_kb.capture.emission import EMIT_SCHEMA
 from llm_kb.capture.entries import KINDS, STABILITIES, Kind
-from llm_kb.commands.knowledge.group import knowledge
+from tests.console import iter_commands
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8")
 SKILL = (ROOT / "llm_kb" / "host" / "skills" / "knowledge-capture.md").read_text(encoding="utf-8")
 
+COMMANDS = {
+    name.removeprefix("llm kb knowledge "): command
+    for name, command in iter_commands()
+    if name.startswith("llm kb knowledge ")
+}
 
-@pytest.mark.parametrize("name", sorted(knowledge.commands))
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_and_is_documented(name: str) -> None:
-    command = knowledge.commands[name]
+    command = COMMANDS[name]
     assert command.help
     assert f"`llm kb knowledge {name}`" in TEXT
     for parameter in command.params:

@@ -16,9 +16,9 @@ from pathlib import Path
 import click
 import pytest
 
-from llm_kb.commands.references.group import references
 from llm_kb.references.sources.file_names import page_name
 from tests.conftest import RunLlm, RunLlmProcess
+from tests.console import iter_commands
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 
@@ -465,9 +465,10 @@ def test_every_command_and_option_is_documented() -> None:
     text = DOCS.read_text()
     missing = [
         f"{name} {option}"
-        for name, command in references.commands.items()
+        for name, command in iter_commands()
+        if name.startswith("llm kb references ")
         for parameter in command.params
         for option in ([""] if isinstance(parameter, click.Argument) else parameter.opts)
-        if f"llm kb references {name}" not in text or f"`{option}" not in text
+        if name not in text or f"`{option}" not in text
     ]
     assert missing == []

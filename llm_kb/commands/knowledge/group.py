@@ -22,7 +22,7 @@ from llm_kb.capture.store import (
     require_repository,
 )
 from llm_kb.capture.store_format import StoreTables, dump_json, dump_tables, is_as_written
-from llm_kb.commands._errors import ListGroup, kb_errors
+from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import (
     complete_id,
     find_here,
@@ -31,18 +31,10 @@ from llm_kb.commands.knowledge._shared import (
     parse_provenance,
     remind_of_older,
 )
-from llm_kb.commands.knowledge.annotate import annotate
-from llm_kb.commands.knowledge.capture import capture
-from llm_kb.commands.knowledge.sync import import_, pull, push
 from llm_kb.git import ObjectReader
 
 
-@click.group(cls=ListGroup)
-def knowledge() -> None:
-    """Keep what was learned about this repository in the repository"""
-
-
-@knowledge.command("list")
+@click.command("list")
 @click.option("--scope", "file", metavar="FILE", help="Only what holds for this file or directory")
 @click.option("json_", "--json", is_flag=True, help="Output the store as it is kept, as JSON")
 @kb_errors
@@ -96,7 +88,7 @@ def _filter(stored: StoreTables, place: str | None) -> StoreTables:
     return stored if place is None else filter_by_file(stored, place)
 
 
-@knowledge.command()
+@click.command()
 @click.option(
     "type_",
     "--type",
@@ -174,7 +166,7 @@ def add(
         click.echo(f"Near: {render_short(near)}", err=True)
 
 
-@knowledge.command()
+@click.command()
 @click.argument("id_", metavar="ID", shell_complete=complete_id)
 @kb_errors
 def remove(id_: str) -> None:
@@ -190,7 +182,7 @@ def remove(id_: str) -> None:
         click.echo(f"Removed: {render_short(entry)}")
 
 
-@knowledge.command()
+@click.command()
 @click.argument("name", type=click.Choice(list(SCHEMAS)), default="knowledge")
 def schema(name: str) -> None:
     """
@@ -203,7 +195,3 @@ def schema(name: str) -> None:
         llm kb knowledge schema live-input
     """
     click.echo(dump_json(SCHEMAS[name]), nl=False)
-
-
-for command in (annotate, capture, import_, pull, push):
-    knowledge.add_command(command)

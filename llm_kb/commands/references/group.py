@@ -10,30 +10,18 @@ from typing import Any
 import click
 
 from llm_kb.commands._config import confirm, say
-from llm_kb.commands._errors import ListGroup, kb_errors
+from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.references._shared import (
     complete_reference,
     current_library,
     render_json,
 )
-from llm_kb.commands.references.fetch import approve, create, pending, refresh
 from llm_kb.host.terminal import is_terminal, read_input
 from llm_kb.references.answers import topic_details, topic_entry
 from llm_kb.references.ask import ask
 from llm_kb.references.plan.topic_request import MAX_AGE_DAYS, parse_changes
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, visible_line, visible_text
-
-
-@click.group(cls=ListGroup)
-def references() -> None:
-    """Fetch, keep and search what models were not trained on"""
-
-
-references.add_command(approve)
-references.add_command(create)
-references.add_command(pending)
-references.add_command(refresh)
 
 _TOLD_ELSEWHERE = frozenset({"files", "body", "sources", "is_stale", "created_by_ghost"})
 """What `show` leaves out, or tells in other words: `status` says whether a topic is stale."""
@@ -42,7 +30,7 @@ json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON
 topic_argument = click.argument("topic", shell_complete=complete_reference)
 
 
-@references.command("list")
+@click.command("list")
 @click.option("--include-obsolete", is_flag=True, help="Also those marked obsolete")
 @json_option
 @kb_errors
@@ -76,7 +64,7 @@ def list_(include_obsolete: bool, json_: bool) -> None:
         say("No reference topics. 'llm kb references create' makes one.")
 
 
-@references.command()
+@click.command()
 @topic_argument
 @json_option
 @kb_errors
@@ -103,7 +91,7 @@ def show(topic: str, json_: bool) -> None:
     click.echo(f"\n{visible_text(body) if is_terminal(sys.stdout) else body}", color=True)
 
 
-@references.command()
+@click.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "-t",
@@ -143,7 +131,7 @@ def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -
         say(f"warning: {warning}")
 
 
-@references.command()
+@click.command()
 @topic_argument
 @click.option("--status", type=click.Choice([s.value for s in Status]), help="What it is now")
 @click.option(
@@ -183,7 +171,7 @@ def update(
     click.echo(render_json(entry) if json_ else f"Updated {topic}")
 
 
-@references.command()
+@click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
 @json_option
 @kb_errors
@@ -215,7 +203,7 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-@references.command()
+@click.command()
 @topic_argument
 @click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @kb_errors

@@ -1,0 +1,51 @@
+"""The groups `kb`, `kb knowledge` and `kb references`: their default, and what they suggest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb.plugin import COMMANDS
+from tests.conftest import RunLlm
+
+GROUPS = [["kb"], *(["kb", name] for name, member in COMMANDS.items() if isinstance(member, tuple))]
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_without_a_subcommand_a_group_lists(run_llm: RunLlm, group: list[str]) -> None:
+    alone, listed = run_llm(group), run_llm([*group, "list"])
+    assert (alone.exit_code, alone.output) == (listed.exit_code, listed.output)
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_options_of_a_group_are_those_of_list(run_llm: RunLlm, group: list[str]) -> None:
+    alone, listed = run_llm([*group, "--json"]), run_llm([*group, "list", "--json"])
+    assert (alone.exit_code, alone.output) == (listed.exit_code, listed.output)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggested"),
+    [
+        (["kb", "serach", "x"], "'cli kb search'"),
+        (["kb", "serach"], "'cli kb search'"),
+        (["kb", "chekc", "--json"], "'cli kb check'"),
+        (["kb", "references", "searhc", "x"], "'cli kb references search'"),
+        (["kb", "knowledge", "anotate", "x"], "'cli kb knowledge annotate'"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistyped_command_is_suggested(
+    run_llm: RunLlm, arguments: list[str], suggested: str
+) -> None:
+    result = run_llm(arguments)
+    assert result.exit_code != 0
+    assert f"Did you mean the command {suggested}" in result.stderr
+
+
+def test_a_topic_is_no_mistyped_command(run_llm: RunLlm, tmp_path: Path) -> None:
+    """Where `list` knows the first argument, nothing is suggested, not even in an error."""
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.serach]\nsubjects = "kb"\n', encoding="utf-8")
+    assert run_llm(["kb", "serach"]).exit_code == 0
+    (tmp_path / "llm-kb.toml").write_text("[kb]\nnonsense = 1\n", encoding="utf-8")
+    assert "Did you mean the command" not in run_llm(["kb", "serach"]).stderr
