@@ -6,18 +6,23 @@ PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 
 BIN = $(VENV)/bin
 PYTEST_ARGS ?= -n auto
 
-.PHONY: help demo test coverage lint format types docs check-docs bench clean
+.PHONY: help demo test test-all test-base test-lowest test-sdist coverage lint format types \
+	docs check-docs bench clean
 
 help:
-	@echo 'make demo      see what a model sees of sample_kb; MODEL=… asks a real one'
-	@echo 'make test      run the suite (PYTEST_ARGS="-n 2 -k walk")'
-	@echo 'make coverage  run the suite and report branch coverage'
-	@echo 'make lint      ruff, formatting, the import contract'
-	@echo 'make format    let ruff mend what it can'
-	@echo 'make types     mypy'
-	@echo 'make docs      regenerate the help texts and transcripts in README.md and docs/'
-	@echo 'make bench     run every benchmark (minutes)'
-	@echo 'make clean     remove the virtual environment and caches'
+	@echo 'make demo         see what a model sees of sample_kb; MODEL=… asks a real one'
+	@echo 'make test         run the suite without its slowest tests (PYTEST_ARGS="-n 2 -k walk")'
+	@echo 'make test-all     run the whole suite, with the thorough profile of hypothesis'
+	@echo 'make test-base    run the suite without the extras'
+	@echo 'make test-lowest  run the suite with the lowest versions pyproject.toml allows'
+	@echo 'make test-sdist   build the sdist and run the suite that it holds'
+	@echo 'make coverage     run the whole suite and report branch coverage'
+	@echo 'make lint         ruff, formatting, the import contract'
+	@echo 'make format       let ruff fix what it can'
+	@echo 'make types        mypy'
+	@echo 'make docs         regenerate the help texts and transcripts in README.md and docs/'
+	@echo 'make bench        run every benchmark (minutes)'
+	@echo 'make clean        remove the virtual environments and caches'
 
 # Some systems ship a venv module without pip to put into it; then pip's own way is tried.
 $(BIN)/python:
@@ -25,17 +30,39 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) \
 		&& $(PYTHON) -m pip --python $(VENV) install --quiet pip; }
 
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
 $(VENV)/.installed-dev: EXTRAS = [code,fast,mcp]
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRAS)' --group $*
+	$(PIP_INSTALL) --upgrade 'pip>=25.1'
+	$(PIP_INSTALL) $(CONSTRAINTS) --editable '.$(EXTRAS)' --group $*
 	@touch $@
+
+# The rules below call make for an environment of their own, beside $(VENV).
+$(VENV)/lowest.txt: pyproject.toml scripts/lowest.py | $(BIN)/python
+	$(BIN)/python scripts/lowest.py >$@
 
 demo: $(VENV)/.installed-demo
 	@MODEL='$(MODEL)' $(BIN)/python scripts/demo.py
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not slow' $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-dev
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-base:
+	$(MAKE) VENV=$(VENV)-base EXTRAS= test
+
+test-lowest:
+	$(MAKE) VENV=$(VENV)-lowest $(VENV)-lowest/lowest.txt
+	$(MAKE) VENV=$(VENV)-lowest CONSTRAINTS='--constraint $(VENV)-lowest/lowest.txt' test
+
+test-sdist: $(VENV)/.installed-dev
+	rm -rf build/sdist
+	$(BIN)/python -m build --sdist --outdir build/sdist .
+	tar -xzf build/sdist/*.tar.gz -C build/sdist
+	cd build/sdist/llm_kb-*/ && $(MAKE) test
 
 coverage: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term
@@ -62,4 +89,4 @@ bench: $(VENV)/.installed-dev
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(VENV)-base $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

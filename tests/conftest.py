@@ -31,10 +31,12 @@ from tests.scripted import Script, ScriptedModels
 sys.addaudithook(guard_home)
 
 # How fast an example runs says something about the machine, not about the code.
-hypothesis.settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+_SLOW_MACHINE = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.load_profile("patient")
+hypothesis.settings.register_profile("quick", _SLOW_MACHINE, max_examples=25)
+hypothesis.settings.register_profile("thorough", _SLOW_MACHINE, max_examples=200)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 class RunLlm(Protocol):

@@ -1,4 +1,4 @@
-"""What commands print, for the documentation: written by cog, compared by a test.
+"""What commands print, for the documentation: written and checked by cog.
 
 Run by cog outside pytest too, so this module isolates what it runs by itself.
 """
@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 import click
@@ -59,7 +58,6 @@ def help_text(name: str, command: click.Command) -> str:
     return command.get_help(context)
 
 
-@lru_cache
 def transcript(*commands: str) -> str:
     """Run commands in a copy of sample_kb, each in a shell; return what a terminal shows.
 
@@ -102,9 +100,3 @@ def console(*commands: str) -> str:
 def find_transcripts(markdown: str) -> list[str]:
     """Return the console blocks of a document."""
     return _CONSOLE.findall(markdown)
-
-
-def find_prompts(block: str) -> list[str]:
-    """Return the commands of a console block, with the lines that go on after `> `."""
-    prompts = re.findall(r"^\$ (.*(?:\n> .*)*)", block, re.MULTILINE)
-    return [prompt.replace("\n> ", "\n") for prompt in prompts]

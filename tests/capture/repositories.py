@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.git import run_git
+from tests.git_templates import copy_empty_repository, copy_repository
 
 SHA1_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
@@ -57,13 +58,19 @@ class Repo:
 
 
 def make_repo(path: Path, *options: str) -> Repo:
-    """Return a new repository with one commit."""
+    """Return a new repository with one commit; `options` are those of `git init`."""
+    if not options:
+        copy_repository(path, {"README.md": "hello\n"})
+        return Repo(path=path)
     repo = make_empty_repo(path, *options)
     repo.commit("first", README_md="hello\n")
     return repo
 
 
 def make_empty_repo(path: Path, *options: str) -> Repo:
-    """Return a new repository without any commit."""
-    run_git("init", "--quiet", *options, str(path))
+    """Return a new repository without any commit; `options` are those of `git init`."""
+    if options:
+        run_git("init", "--quiet", *options, str(path))
+    else:
+        copy_empty_repository(path)
     return Repo(path=path)

@@ -259,27 +259,27 @@ def start_writer(repo: Repo, name: str, count: int) -> subprocess.Popen[str]:
 
 
 def test_ten_processes_writing_at_once_lose_nothing(repo: Repo) -> None:
-    writers = [start_writer(repo, f"writer {number}", 50) for number in range(10)]
+    writers = [start_writer(repo, f"writer {number}", 8) for number in range(10)]
     assert [writer.wait() for writer in writers] == [0] * 10
     for writer in writers:
         assert writer.stdout is not None
         writer.stdout.close()
     entries = load_store(repo.path).entries
-    expected = {f"writer {writer} number {number}" for writer in range(10) for number in range(50)}
+    expected = {f"writer {writer} number {number}" for writer in range(10) for number in range(8)}
     assert {entry.rule for entry in entries} == expected
-    assert {entry.id for entry in entries} == {f"ap-{number}" for number in range(1, 501)}
-    assert repo.git("rev-list", "--count", KNOWLEDGE_REF) == "500"
+    assert {entry.id for entry in entries} == {f"ap-{number}" for number in range(1, 81)}
+    assert repo.git("rev-list", "--count", KNOWLEDGE_REF) == "80"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_writer_killed_at_any_moment_leaves_a_store_that_works(repo: Repo) -> None:
-    """The whole process group dies, git with it, at ten different moments."""
+    """The whole process group dies, git with it, at four different moments."""
     answered = 0
-    for round_ in range(10):
+    for round_ in range(4):
         writer = start_writer(repo, f"round {round_}", 1000)
         assert writer.stdout is not None
         writer.stdout.readline()
-        time.sleep(round_ * 0.0037)
+        time.sleep(round_ * 0.009)
         os.killpg(writer.pid, signal.SIGKILL)
         answered += 1 + len(writer.stdout.read().splitlines())
         writer.wait()
@@ -290,5 +290,5 @@ def test_a_writer_killed_at_any_moment_leaves_a_store_that_works(repo: Repo) -> 
         entries = load_store(repo.path).entries
         assert len({entry.id for entry in entries}) == len(entries) >= answered
         add_to_store(repo.path, convention(f"after {round_}"))
-    assert len(load_store(repo.path).entries) >= answered + 10
+    assert len(load_store(repo.path).entries) >= answered + 4
     repo.git("fsck", "--connectivity-only")

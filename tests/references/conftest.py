@@ -43,15 +43,14 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def remote(tmp_path: Path) -> Remote:
     """A repository with a README, a guide and some code."""
-    remote = Remote(tmp_path / "remotes" / "frob")
-    remote.write(
+    return Remote(
+        tmp_path / "remotes" / "frob",
         {
             "README.md": "# Frob\n\nFrobnicates widgets.\n",
             "docs/guide.md": "# Guide\n\n## Lifecycle hooks\n\nCall `on_mount` first.\n",
             "src/frob.py": "def frobnicate(widget):\n    return widget\n",
-        }
+        },
     )
-    return remote
 
 
 @pytest.fixture

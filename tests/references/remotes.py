@@ -6,15 +6,19 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.git_templates import copy_empty_repository, copy_repository
+
 
 class Remote:
     """A repository on this disk that plays the one of a server."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, files: Mapping[str, str] | None = None) -> None:
+        """Make the repository, with these files committed where any are given."""
         self.directory = directory
-        directory.mkdir(parents=True)
-        self.git("init", "--quiet", "--initial-branch=main")
-        self.git("config", "uploadpack.allowFilter", "true")
+        if files:
+            copy_repository(directory, files)
+        else:
+            copy_empty_repository(directory)
 
     @property
     def url(self) -> str:

@@ -1,0 +1,59 @@
+"""Git repositories made once a session and copied: `git init` and a first commit cost more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from tests.isolation import isolated_environment, make_home
+
+_made = tempfile.TemporaryDirectory(prefix="llm-kb-templates-")
+
+
+def copy_empty_repository(path: Path) -> None:
+    """Make `path` a repository without any commit."""
+    shutil.copytree(_empty(), path, dirs_exist_ok=True)
+
+
+def copy_repository(path: Path, files: Mapping[str, str]) -> None:
+    """Make `path` a repository whose one commit adds these files."""
+    shutil.copytree(_committed(tuple(files.items())), path, dirs_exist_ok=True)
+
+
+@cache
+def _empty() -> Path:
+    path = _new_directory()
+    _git("init", "--quiet", "--initial-branch=main", str(path))
+    _git("-C", str(path), "config", "uploadpack.allowFilter", "true")  # as on any forge
+    for sample in (path / ".git" / "hooks").glob("*.sample"):
+        sample.unlink()
+    return path
+
+
+@cache
+def _committed(files: tuple[tuple[str, str], ...]) -> Path:
+    path = _new_directory()
+    copy_empty_repository(path)
+    for name, text in files:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
+    _git("-C", str(path), "add", "--all", "--force")
+    _git("-C", str(path), "commit", "--quiet", "--message", "first")
+    return path
+
+
+def _new_directory() -> Path:
+    return Path(tempfile.mkdtemp(dir=_made.name))
+
+
+def _git(*arguments: str) -> None:
+    """Run git with the identity of the tests and nothing of the developer's."""
+    home = Path(_made.name, "home")
+    if not home.exists():
+        make_home(home)
+    subprocess.run(["git", *arguments], env=isolated_environment(home, os.environ), check=True)
