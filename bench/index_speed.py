@@ -36,7 +36,7 @@ from unittest.mock import patch
 
 from known_items import CACHE, Query, build_set, fetch
 
-from llm_kb.search.chunking.outline_syntax import find_parser
+from llm_kb.search.chunking.code_syntax import find_parser
 from llm_kb.search.index.files import walk_files
 from llm_kb.search.index.index import index_path, open_index
 from llm_kb.search.index.packed_vectors import discard_index

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from typing import NamedTuple
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from llm_kb.search.chunking.chunk import CAP, chunk_document, outline_document
+from llm_kb.search.chunking.chunk import CAP, chunk_document
+from llm_kb.search.chunking.code_lines import outline_code
+from llm_kb.search.chunking.code_syntax import find_parser, outline_syntax
 from llm_kb.search.chunking.documents import decode_document, split_identifiers
-from llm_kb.search.chunking.outline_lines import outline_code
-from llm_kb.search.chunking.outline_markup import outline_markdown, outline_rst
-from llm_kb.search.chunking.outline_syntax import find_parser, outline_syntax
+from llm_kb.search.chunking.markdown import outline_markdown
+from llm_kb.search.chunking.outline import find_outline, outline
+from llm_kb.search.chunking.rst import outline_rst
 
 PATHS = ["a.md", "a.rst", "a.txt", "README", "a.py", "a.rs", "a.ts", "a.c", "a.json", ".hidden"]
 
@@ -217,7 +220,7 @@ def test_rst_titles_targets_and_directives() -> None:
         for mark in outline_rst(text).marks
     ]
 
-    assert marks == [(1, 1, "Guide"), (7, 2, "Install"), (12, 100, "open(file)")]
+    assert marks == [(1, 1, "Guide"), (7, 2, "Install"), (12, 101, "open(file)"), (16, 101, "")]
 
 
 # Code
@@ -338,7 +341,7 @@ def test_without_a_grammar_code_is_outlined_by_its_lines(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     find_parser.cache_clear()
     try:
-        outline = outline_document("a.rs", RUST)
+        outline = find_outline("a.rs", RUST)
     finally:
         find_parser.cache_clear()
 
@@ -400,3 +403,113 @@ def test_identifiers_are_split_at_every_hump(text: str) -> None:
             parts |= {found[0]: None, text[at] + rest[0]: None}
 
     assert split_identifiers(text) == " ".join(parts)
+
+
+# Outlines
+
+
+def headings(path: str, text: str) -> list[tuple[int, str, int, int]]:
+    found = outline(text, path)
+    lines = text.split("\n")
+    for heading in found:
+        span = "\n".join(lines[heading.first_line - 1 : heading.last_line])
+        assert text[heading.start : heading.end].rstrip("\n") == span.rstrip("\n")
+    return [(each.level, each.title, each.first_line, each.last_line) for each in found]
+
+
+def test_a_heading_of_markdown_holds_all_up_to_the_next_of_its_level() -> None:
+    text = "intro\n\n# A #\n\na\n\n### Deep\nd\n\n## `B`\n\n```\n# no\n```\n\nC\n===\nc"
+
+    assert headings("a.MD", text) == [
+        (1, "A", 3, 15),
+        (2, "Deep", 7, 9),
+        (2, "`B`", 10, 15),
+        (1, "C", 16, 18),
+    ]
+
+
+def test_a_setting_described_right_above_its_title_is_that_title() -> None:
+    text = (
+        "Settings\n========\n\n.. setting:: AGE\n\n``AGE``\n-------\n\nDefault: 0\n\n"
+        ".. setting:: CHECKS\n.. index:: checks\n\n``CHECKS``\n----------\n\nOn.\n"
+    )
+
+    assert headings("ref/settings.txt", text) == [
+        (1, "Settings", 1, 17),
+        (2, "``AGE``", 4, 10),
+        (2, "``CHECKS``", 11, 17),
+    ]
+
+
+def test_described_objects_nest_by_indentation_and_options_below_their_program() -> None:
+    text = (
+        "API\n===\n\n.. class:: Pool\n\n   A pool.\n\n   .. method:: get()\n\n      One.\n\n"
+        "   More of the pool.\n\nText of the title.\n\n"
+        ".. program:: git\n\n.. option:: --force\n\n   Do it.\n"
+    )
+
+    assert headings("api.rst", text) == [
+        (1, "API", 1, 20),
+        (2, "Pool", 4, 13),
+        (3, "get()", 8, 11),
+        (2, "git", 16, 20),
+        (3, "--force", 18, 20),
+    ]
+
+
+def test_headings_of_html_are_those_of_the_page() -> None:
+    text = (
+        "<html>\n<h1 class='x'>One &amp; <em>only</em></h1>\n<!-- <h2>no</h2> -->\n"
+        "<pre><h2>no</h2></pre>\n<H2\n id=a>Two</H2>\n<p>x\n<h2></h2>\n<h1>Three</h1>"
+    )
+
+    assert headings("p.html", text) == [
+        (1, "One & only", 2, 8),
+        (2, "Two", 5, 8),
+        (1, "Three", 9, 9),
+    ]
+
+
+def test_definitions_are_the_headings_of_code() -> None:
+    text = "import os\n\n\nclass A:\n    def f(self):\n        pass\n\n\ndef g():\n    pass\n"
+
+    found = [(level, title, first) for level, title, first, _ in headings("a.py", text)]
+
+    assert found == [(1, "A", 4), (2, "f", 5), (1, "g", 9)]
+
+
+def test_text_of_an_unknown_kind_has_no_headings() -> None:
+    assert outline("# not Markdown\n", "a.json") == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "unit", "times"),
+    [
+        ("a.md", "# " + "a" + " " * 500_000 + "b\n", 1),
+        ("a.md", "- x\na\n---\n", 40_000),
+        ("a.md", "- ```\n", 60_000),
+        ("a.md", "<pre>x</pre>\n", 60_000),
+        ("a.md", "# heading\n", 100_000),
+        ("a.md", "x" * 1_000_000 + "\n===\n", 1),
+        ("a.rst", ".. index:: x\n" + "   \n" * 200 + "y\nTitle\n=====\n", 50),
+        ("a.rst", ".. option:: x\n" + ".. index:: x\n   \n   \n" * 200 + "y\nT\n==\n", 50),
+        ("a.rst", "Title\n=====\n", 80_000),
+        ("a.rst", ".. option:: x\n", 80_000),
+        ("a.html", "<h1>", 100_000),
+        ("a.html", "<h1" * 100_000, 1),
+        ("a.html", "<pre>", 100_000),
+        ("a.py", "def f():\n    pass\n", 40_000),
+        ("a.py", "# c\n@d\n", 60_000),
+        ("a.py", "(" * 200_000, 1),
+        ("a.c", "a " * 300_000 + "(", 1),
+        ("a.js", "const " * 100_000, 1),
+    ],
+)
+def test_hostile_text_takes_time_in_its_length(path: str, unit: str, times: int) -> None:
+    text = unit * times
+
+    start = time.process_time()
+    outline(text, path)
+    chunk_document(path, text)
+
+    assert time.process_time() - start < 10

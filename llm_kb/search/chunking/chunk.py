@@ -8,14 +8,12 @@ that a change in one section leaves the chunks of the others alone.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from llm_kb.search.chunking.documents import MAX_TITLE, Chunk, Mark, Outline
-from llm_kb.search.chunking.outline_lines import CODE_SUFFIXES, outline_code
-from llm_kb.search.chunking.outline_markup import outline_markdown, outline_rst
-from llm_kb.search.chunking.outline_syntax import outline_syntax
+from llm_kb.search.chunking.outline import find_outline
 
 CAP = 1200
 """Characters a chunk has at most."""
@@ -26,17 +24,6 @@ FLOOR = 300
 # What to cut after, the best first.
 _SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
 _PLAIN_SEPARATORS = ("\n\n", "\n", " ")
-
-_OUTLINERS: dict[str, Callable[[str], Outline]] = {
-    ".md": outline_markdown,
-    ".mdx": outline_markdown,
-    ".markdown": outline_markdown,
-    ".qmd": outline_markdown,
-    # Plain text underlines its titles the same way, and some projects name such files so.
-    ".rst": outline_rst,
-    ".txt": outline_rst,
-    "": outline_rst,
-}
 
 
 class _Section(NamedTuple):
@@ -49,20 +36,9 @@ class _Section(NamedTuple):
     """The label of what begins here; empty in later parts of a section."""
 
 
-def outline_document(path: str, text: str) -> Outline:
-    """Outline a text by the extension of its path; without one that is known, by nothing."""
-    name = path.rpartition("/")[2]
-    stem, dot, extension = name.rpartition(".")
-    suffix = f".{extension.lower()}" if dot and stem else ""
-    if suffix in CODE_SUFFIXES:
-        return outline_syntax(suffix, text) or outline_code(suffix, text)
-    outliner = _OUTLINERS.get(suffix)
-    return outliner(text) if outliner else Outline()
-
-
 def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) -> list[Chunk]:
     """Cut a text into chunks; empty for an empty text."""
-    outline = outline_document(path, text)
+    outline = find_outline(path, text)
     chunks: list[Chunk] = []
     line = 1
     for sections in _merge(_cut(text, outline, cap), cap, floor):

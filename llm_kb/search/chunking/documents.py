@@ -12,6 +12,7 @@ SNIFFED_BYTES = 8192
 """How far into a file a NUL makes it binary."""
 
 MAX_TITLE = 200
+"""Characters of a label and of a title; longer ones are shortened."""
 
 # What a character is to a hump: `A` an upper case letter, `a` a lower case one, `0` a digit. To
 # look for one certain byte is several times faster than for one of a range of characters.
@@ -67,6 +68,12 @@ class Chunk(NamedTuple):
         """Return 16 bytes that identify title, heading and text."""
         joined = f"{self.title}\0{self.heading}\0{self.text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(joined, digest_size=16).digest()
+
+
+def shorten_label(text: str) -> str:
+    """Return a heading or a name on one line, within a bound."""
+    label = " ".join(text[: 4 * MAX_TITLE].split())
+    return label if len(label) <= MAX_TITLE else f"{label[: MAX_TITLE - 1]}…"
 
 
 def decode_document(data: bytes) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from llm_kb.errors import KbError
 
-VERSION = 1
+VERSION = 2
 """Of the schema and of whatever decides how files become rows; others are rebuilt."""
 
 BUSY_SECONDS = 20

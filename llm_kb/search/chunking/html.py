@@ -1,0 +1,54 @@
+"""Find the headings of HTML."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
+
+_TAG = re.compile(
+    r"<(?P<closing>/?)(?P<name>h[1-6]|script|style|textarea|pre)\b[^<>]{0,2000}>|(?P<comment><!--)",
+    re.IGNORECASE,
+)
+_ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
+_LONGEST = 2000
+"""Characters of a heading that are read, its tags included."""
+
+
+def outline_html(text: str) -> Outline:
+    """Return the headings of a page, outside of scripts, preformatted text and comments."""
+    marks: list[Mark] = []
+    wholes: list[tuple[int, int]] = []
+    position = 0
+    while match := _TAG.search(text, position):
+        position = match.end()
+        name = (match["name"] or "").lower()
+        if match["comment"]:
+            position = text.find("-->", position)
+        elif match["closing"]:
+            continue
+        elif name[0] == "h":
+            title = _read_title(text, position, name)
+            if title:
+                marks.append(Mark(match.start(), int(name[1]), title))
+        else:
+            position = _find_closing(text, position, name)
+            if position != -1:
+                wholes.append((match.start(), position))
+        if position == -1:
+            break
+    return Outline(marks=marks, wholes=wholes)
+
+
+def _read_title(text: str, start: int, name: str) -> str:
+    """Return the words between a heading's tags; empty where it is not closed or has none."""
+    inner = text[start : start + _LONGEST]
+    end = inner.lower().find(f"</{name}")
+    return shorten_label(unescape(_ANY_TAG.sub("", inner[: max(end, 0)])))
+
+
+def _find_closing(text: str, start: int, name: str) -> int:
+    """Return where an element ends; -1 where it does not."""
+    match = re.compile(rf"</{name}\b[^<>]{{0,100}}>", re.IGNORECASE).search(text, start)
+    return match.end() if match else -1

@@ -1,0 +1,114 @@
+"""Find the headings and the fences of Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
+
+_FRONT_MATTER = re.compile(
+    r"\A(?:\ufeff)?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
+
+_MARKDOWN_LINE = re.compile(
+    # A fence, also as the first thing of a list item.
+    r"^(?P<indent>[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+    r"|^[ ]{0,3}(?P<hashes>\#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
+    r"|^[ ]{0,3}(?P<under>=+|-+)[ \t]*\r?$"
+    r"|^[ ]{0,3}(?P<html><!--|<(?:pre|script|style|textarea)\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NO_PARAGRAPH = re.compile(
+    r"[ ]{0,3}(?:>|\#{1,6}(?:[ \t]|$)|(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)|[`~]{3}|<)|\t|[ ]{4}"
+)
+
+
+_LONGEST_PARAGRAPH = 10
+"""Lines that an underline can make a heading; a longer paragraph is not one."""
+
+_HTML_ENDS = {
+    name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("pre", "script", "style", "textarea")
+} | {"!--": re.compile("-->")}
+
+
+def outline_markdown(text: str) -> Outline:
+    """Return ATX and setext headings outside of fences and HTML, and the fences."""
+    front = _FRONT_MATTER.match(text)
+    position = front.end() if front else 0
+    marks: list[Mark] = []
+    wholes: list[tuple[int, int]] = []
+    unclosed: dict[str, int] = {}
+    while match := _MARKDOWN_LINE.search(text, position):
+        position = match.end()
+        if match["fence"]:
+            end = _fence_end(text, match, unclosed)
+            if end is not None:
+                wholes.append((match.start(), end))
+                position = end
+        elif hashes := match["hashes"]:
+            marks.append(Mark(match.start(), len(hashes), _heading_text(match["title"])))
+        elif under := match["under"]:
+            start = _paragraph_start(text, match.start(), marks)
+            if start is not None:
+                label = shorten_label(text[start : match.start()])
+                marks.append(Mark(start, 1 if under[0] == "=" else 2, label))
+        else:
+            position = _html_end(text, match)
+    return Outline(marks=marks, wholes=wholes)
+
+
+def _heading_text(title: str) -> str:
+    """Return the text of an ATX heading without its closing hashes."""
+    title = title.strip()
+    bare = title.rstrip("#")
+    return shorten_label(bare if not bare or bare[-1] in " \t" else title) or "#"
+
+
+def _fence_end(text: str, opener: re.Match[str], unclosed: dict[str, int]) -> int | None:
+    """Return where the line after the closing fence begins.
+
+    An unclosed fence runs to the end of the document; but where the opener is
+    indented like code it is taken for text, and None is returned. `unclosed` holds
+    the shortest fences of either kind without an end, so that none is looked for twice.
+    """
+    fence = opener["fence"]
+    nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > 3
+    if nested and len(fence) >= unclosed.get(fence[0], len(text)):
+        return None
+    indent = r"[ \t]*" if nested else r"[ ]{0,3}"
+    closer = re.compile(
+        rf"^{indent}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?(?:\n|\Z)", re.MULTILINE
+    )
+    line_end = text.find("\n", opener.end())
+    found = closer.search(text, line_end + 1) if line_end != -1 else None
+    if found:
+        return found.end()
+    unclosed[fence[0]] = len(fence)
+    return None if nested else len(text)
+
+
+def _paragraph_start(text: str, underline: int, marks: list[Mark]) -> int | None:
+    """Return where the paragraph above a setext underline begins; None without one."""
+    floor = marks[-1].offset if marks else 0
+    start = underline
+    for _ in range(_LONGEST_PARAGRAPH + 1):
+        if start <= floor:
+            break
+        previous = text.rfind("\n", 0, start - 1) + 1
+        line = text[previous : start - 1]
+        if not line.strip() or (marks and previous <= floor and text[floor] == "#"):
+            break
+        if _NO_PARAGRAPH.match(line):
+            # A list, a quotation or code: an underline of dashes is a rule there.
+            return None
+        start = previous
+    else:
+        return None
+    return start if start < underline else None
+
+
+def _html_end(text: str, opener: re.Match[str]) -> int:
+    """Return where raw HTML ends: after the line with its closing tag."""
+    closing = _HTML_ENDS[opener["html"][1:].lower()].search(text, opener.end())
+    line_end = text.find("\n", closing.start()) if closing else -1
+    return len(text) if line_end == -1 else line_end + 1

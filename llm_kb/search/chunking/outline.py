@@ -1,0 +1,93 @@
+"""The outline of a text: its headings or definitions, and where each ends. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from llm_kb.search.chunking.code_lines import CODE_SUFFIXES, outline_code
+from llm_kb.search.chunking.code_syntax import outline_syntax
+from llm_kb.search.chunking.documents import Outline
+from llm_kb.search.chunking.html import outline_html
+from llm_kb.search.chunking.markdown import outline_markdown
+from llm_kb.search.chunking.rst import outline_rst
+
+_OUTLINERS: dict[str, Callable[[str], Outline]] = {
+    **dict.fromkeys(
+        (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".ipynb"), outline_markdown
+    ),
+    # Plain text underlines its titles the same way, and some projects name such files so.
+    **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),
+}
+
+
+class Heading(NamedTuple):
+    """A heading or a definition with all that stands under it.
+
+    Lines count from 1, both inclusive; `start` and `end` are offsets in the text.
+    """
+
+    level: int
+    """How deep it is nested: 1 for the outermost, whatever the markup calls it."""
+    title: str
+    first_line: int
+    last_line: int
+    start: int
+    end: int
+
+
+def outline(text: str, path: str) -> tuple[Heading, ...]:
+    """Return the headings or definitions of a text, in its order, each with its span.
+
+    The path's extension says how to read it; of other texts nothing is known. A
+    heading ends where the next of its level or a higher one begins. Linear in the text.
+    """
+    spans = _find_spans(text, path)
+    line = 1
+    offset = 0
+    lines: dict[int, int] = {}
+    for at in sorted({edge for _, _, *edges in spans for edge in edges}):
+        line += text.count("\n", offset, at)
+        offset = at
+        lines[at] = line
+    return tuple(
+        Heading(
+            level=level,
+            title=title,
+            first_line=lines[start],
+            last_line=max(lines[start], lines[end] - (text[end - 1] == "\n")),
+            start=start,
+            end=end,
+        )
+        for level, title, start, end in spans
+    )
+
+
+def _find_spans(text: str, path: str) -> list[tuple[int, str, int, int]]:
+    """Return level, title, start and end of every heading, in order."""
+    spans: list[tuple[int, str, int, int]] = []
+    open_: list[tuple[int, int]] = []  # depth, place in spans
+
+    def close(depth: int, end: int) -> None:
+        while open_ and open_[-1][0] >= depth:
+            place = open_.pop()[1]
+            spans[place] = (*spans[place][:3], end)
+
+    for offset, depth, label in find_outline(path, text).marks:
+        close(depth, offset)
+        if label:
+            open_.append((depth, len(spans)))
+            spans.append((len(open_), label, offset, len(text)))
+    return [span for span in spans if span[2] < span[3]]
+
+
+def find_outline(path: str, text: str) -> Outline:
+    """Return the marks of a text by the extension of its path; none for an unknown one."""
+    name = path.rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    suffix = f".{extension.lower()}" if dot and stem else ""
+    if suffix in CODE_SUFFIXES:
+        return outline_syntax(suffix, text) or outline_code(suffix, text)
+    outliner = _OUTLINERS.get(suffix)
+    return outliner(text) if outliner else Outline()

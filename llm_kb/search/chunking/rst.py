@@ -1,0 +1,138 @@
+"""Find the section titles and the described objects of reStructuredText."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
+
+_MARK = re.compile(
+    # Each begins with the end of the line before, which a regex engine skips to by itself.
+    # A title, its underline and perhaps its overline. The lookahead tells early if there is one.
+    r"\n(?:(?=[^\n]*\n[!-/:-@\[-`{-~]{2}|[!-/:-@\[-`{-~]{2})"
+    r"(?:(?P<over>(?P<o>[!-/:-@\[-`{-~])(?P=o)+)[ \t]*\r?\n)?"
+    r"(?P<title>[ \t]*[^\s][^\n]*)\n"
+    r"(?P<under>(?P<u>[!-/:-@\[-`{-~])(?P=u)+)[ \t]*\r?$"
+    # Or the description of a function, a setting, an option …
+    r"|(?=(?P<indent>[ \t]*))(?P=indent)\.\.[ ](?:[a-z]+:)*(?P<kind>"
+    r"(?:auto)?(?:function|class|method|attribute|data|exception|module|decorator|property)"
+    r"|classmethod|staticmethod|macro|member|struct|type|django-admin-option|cmdoption"
+    r"|setting|confval|option|program|envvar|directive|role|rst:\w+|templatetag|templatefilter"
+    r"|fieldlookup|django-admin|event|signal|describe|object|glossary)::[ \t]+(?P<name>[^\n]+)$)",
+    re.MULTILINE,
+)
+_BLOCK = re.compile(
+    # A directive with its indented body, or a paragraph that announces a literal block.
+    r"\n(?:\.\. [^\n]*::|(?![ \t\n])[^\n]*::[ \t]*\n(?=[ \t]*\n[ \t]))[^\n]*"
+    r"(?P<body>(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)"
+)
+_TARGET = re.compile(r"\.\. (?:_.*:|index::.*|module::.*|currentmodule::.*)[ \t]*\r?\Z")
+_NOTHING_BELOW = re.compile(
+    # Options of a directive, targets, and entries of the index.
+    r"(?:[ \t]*(?::[^\n]*)?\n|\.\. _[^\n]*:[ \t]*\n|\.\. index::[^\n]*\n(?:[ \t]+[^\n]*\n)*)*"
+)
+_LINE_START = re.compile(r"\n([ \t]*)(?=\S)")
+
+_OBJECTS = 100
+"""Depth of the first described object: below that of every title."""
+
+_LOOKED_BACK = 1000
+"""Characters above a title in which the targets that belong to it are looked for."""
+
+
+def outline_rst(text: str) -> Outline:
+    """Return the titles of sections, the descriptions of objects, and blocks to keep whole.
+
+    As in reStructuredText itself, the depth of a title is the order in which its
+    adornment first occurs. A description with nothing under it belongs to the title
+    that follows; any other ends where the text is no longer indented.
+    """
+    adornments: dict[tuple[str, bool], int] = {}
+    marks: list[Mark] = []
+    indents: list[int] = []
+    end = 0
+    for match in _MARK.finditer(f"\n{text}"):
+        if match["name"]:
+            marks += _ends(text, end, match.start(), indents)
+            indent = len(match["indent"].expandtabs())
+            depth = _depth(indent) - (match["kind"] == "program")
+            marks.append(Mark(match.start(), depth, shorten_label(match["name"])))
+            indents.append(indent)
+        elif _is_title(match):
+            key = (match["u"], bool(match["over"]))
+            depth = adornments.setdefault(key, len(adornments) + 1)
+            start = _take_in_description(text, match.start(), marks)
+            if start == match.start():
+                marks += _ends(text, end, start, indents)
+            start = _before_targets(text, start, marks[-1].offset if marks else 0)
+            marks.append(Mark(start, depth, shorten_label(match["title"])))
+            indents.clear()
+        else:
+            continue
+        end = match.end() - 1
+    marks += _ends(text, end, len(text), indents)
+    return Outline(marks=marks, wholes=_find_blocks(text))
+
+
+def _is_title(match: re.Match[str]) -> bool:
+    """Return whether the adornment of a line makes it a title."""
+    title, over = match["title"].rstrip(), match["over"]
+    is_long_enough = len(match["under"]) >= len(title)
+    return is_long_enough and (over == match["under"] if over else title[0] not in " \t")
+
+
+def _depth(indent: int) -> int:
+    """Return the depth of an object; one below is that of the program whose option it may be."""
+    return _OBJECTS + 2 * indent + 1
+
+
+def _ends(text: str, start: int, end: int, indents: list[int]) -> Iterator[Mark]:
+    """Yield where the described objects end between two marks: at the first line left of them."""
+    if not indents:
+        return
+    for line in _LINE_START.finditer(text, start, end):
+        indent = len(line[1].expandtabs())
+        if indent <= indents[-1]:
+            yield Mark(line.start() + 1, _depth(indent), "")
+            while indents and indents[-1] >= indent:
+                indents.pop()
+            if not indents:
+                return
+
+
+def _take_in_description(text: str, title: int, marks: list[Mark]) -> int:
+    """Return where a title begins with the empty descriptions right above, which it replaces."""
+    start = title
+    while marks and marks[-1].depth >= _OBJECTS and marks[-1].label:
+        line_end = text.find("\n", marks[-1].offset) + 1
+        # Not `fullmatch`, which would try every other way to read the lines.
+        found = _NOTHING_BELOW.match(text, line_end, start)
+        if not found or found.end() != start:
+            break
+        start = marks.pop().offset
+    return start
+
+
+def _before_targets(text: str, offset: int, floor: int) -> int:
+    """Return where the link targets and index entries above a title begin."""
+    floor = max(floor, offset - _LOOKED_BACK)
+    start = end = offset
+    while end > floor:
+        above = text.rfind("\n", 0, end - 1) + 1
+        line = text[above : end - 1]
+        if _TARGET.match(line) and above >= floor:
+            start = above
+        elif line[:1].strip():
+            break
+        end = above
+    return start
+
+
+def _find_blocks(text: str) -> list[tuple[int, int]]:
+    """Return the spans of directives with their bodies."""
+    return [
+        (match.start(), match.end())
+        for match in _BLOCK.finditer(f"\n{text}")
+        if match["body"].strip()
+    ]
