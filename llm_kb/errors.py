@@ -46,6 +46,15 @@ class ConfigError(KbError):
         super().__init__(message)
 
 
+class UnresolvableError(KbError):
+    """A path whose links cannot be resolved, for instance while another process swaps them."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = f"its links cannot be resolved: {reason}"
+        super().__init__(f"{show_place(path)}: {self.reason}")
+
+
 class PatternError(KbError):
     """A pattern that cannot be one."""
 

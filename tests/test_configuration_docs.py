@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker
+from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, LayerSource
 from llm_kb.config.layers import default_layer, parse_layer
-from llm_kb.rendering.front_matter import decode_toml
+from llm_kb.files.toml import decode_toml
 from llm_kb.subjects.topics import Layer, Origin
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
@@ -59,6 +59,6 @@ def test_what_only_the_user_may_set_is_marked() -> None:
 
 def test_every_example_is_a_valid_layer() -> None:
     examples = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
-    speaker = Speaker(origin=Origin(layer=Layer.USER), base=Path("/u"), home=Path("/home"))
-    keys = [parse_layer(decode_toml(example), speaker).settings.keys() for example in examples]
+    source = LayerSource(origin=Origin(layer=Layer.USER), base=Path("/u"), home=Path("/home"))
+    keys = [parse_layer(decode_toml(example), source).settings.keys() for example in examples]
     assert [len(key) for key in keys] == [6, 9, 1]

@@ -13,9 +13,9 @@ import click
 
 from llm_kb.commands._config import current_layers, require_cwd, say, user_dir
 from llm_kb.config.changes import Change, edit_config
-from llm_kb.config.keys import Speaker
+from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig
-from llm_kb.config.load import Layers, read_layer, user_speaker, workspace_speaker
+from llm_kb.config.load import Layers, read_layer, user_source, workspace_source
 from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
@@ -26,24 +26,24 @@ class ConfigFile:
     """A configuration file that may be edited, and who speaks in it."""
 
     path: Path
-    speaker: Speaker
+    source: LayerSource
 
     @property
     def layer(self) -> LayerConfig:
         """What it says now. Raises ConfigError."""
-        return read_layer(self.path, self.speaker)
+        return read_layer(self.path, self.source)
 
 
 def user_file() -> ConfigFile:
     """Return the user layer's file, whether it exists or not."""
     path = user_config_path(user_dir())
-    return ConfigFile(path=path, speaker=user_speaker(path, os.environ))
+    return ConfigFile(path=path, source=user_source(path, os.environ))
 
 
 def workspace_file() -> ConfigFile | None:
     """Return the workspace layer's file, if there is one."""
     file = find_workspace(find_cwd(), os.environ, user_dir=user_dir())
-    return ConfigFile(path=file.path, speaker=workspace_speaker(file)) if file else None
+    return ConfigFile(path=file.path, source=workspace_source(file)) if file else None
 
 
 def nearest_file(*, user: bool) -> ConfigFile:
@@ -83,7 +83,7 @@ def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> N
     edit may be one of several that mend them. Raises KbError.
     """
     before = _find_fitting()
-    edit_config(file.path, file.speaker, decide, partial(_require_fit, before, file.speaker))
+    edit_config(file.path, file.source, decide, partial(_require_fit, before, file.source))
     if before is None and _find_fitting() is None:
         say("llm-kb: as a whole the configuration is still not valid; see 'llm kb config'")
 
@@ -98,12 +98,12 @@ def _find_fitting() -> Layers | None:
     return layers
 
 
-def _require_fit(before: Layers | None, speaker: Speaker, layer: LayerConfig) -> None:
+def _require_fit(before: Layers | None, source: LayerSource, layer: LayerConfig) -> None:
     """Raise ConfigError when an edited layer breaks what fitted together before."""
     if before is None:
         return
     try:
-        before.with_edited(layer, speaker).require_fit()
+        before.with_edited(layer, source).require_fit()
     except ConfigError as error:
         problem = f"as a whole the configuration would not be valid: {error}"
         raise ConfigError(error.where, [problem]) from error

@@ -57,7 +57,7 @@ def add(
         "title": title,
         "introduction": introduction,
         "description": description,
-        "subjects": _name_directory(place, None if user else file.speaker.base),
+        "subjects": _name_directory(place, None if user else file.source.base),
         "layout": layout,
     }
     given = {name: value for name, value in fields.items() if value is not None}

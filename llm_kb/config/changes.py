@@ -18,12 +18,12 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from llm_kb.config.keys import Speaker
+from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, parse_layer
 from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import locked, replace_file
-from llm_kb.rendering.front_matter import TomlError, decode_toml
+from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.subjects.topics import Layer
 
 _HEADER = re.compile(r"\s*\[")
@@ -221,7 +221,7 @@ class EditError(KbError):
 
 def edit_config(
     path: Path,
-    speaker: Speaker,
+    source: LayerSource,
     decide: Callable[[dict[str, Any]], Change],
     check: Callable[[LayerConfig], None] = lambda _: None,
 ) -> None:
@@ -232,14 +232,14 @@ def edit_config(
     raises ConfigError. Raises ConfigError, EditError, WriteError.
     """
     with locked(Path(os.path.realpath(path)).parent):
-        is_workspace = speaker.origin.layer is not Layer.USER
+        is_workspace = source.origin.layer is not Layer.USER
         data = read_bytes(path, require_owner=is_workspace) if os.path.lexists(path) else b""
         document = decode_bytes(data, path)
-        parse_layer(document, speaker)
+        parse_layer(document, source)
         change = decide(copy.deepcopy(document))
         text = apply_change(change, data.decode("utf-8-sig"), path)
         try:
-            check(parse_layer(decode_toml(text), speaker))
+            check(parse_layer(decode_toml(text), source))
         except ConfigError as error:
             raise ConfigError(f"{path}, left as it is", error.problems) from error
         replace_file(path, (_MARK if data.startswith(_MARK) else b"") + text.encode())

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, Speaker, suggest
+from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, LayerSource, ListKey
 from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
 from llm_kb.config.workspace import read_toml
 from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError, show_place
 from llm_kb.files.containment import resolve_links
+from llm_kb.files.values import suggest
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layer, Origin
 
@@ -62,8 +63,8 @@ def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
     UnknownFragmentError, ConfigError.
     """
     if is_assignment(text):
-        speaker = _speaker(Origin(layer=Layer.COMMAND_LINE, place=f"--kb-cfg {text}"), places)
-        return Fragment(layer=parse_assignment(text, speaker), is_workspace=False)
+        source = _layer_source(Origin(layer=Layer.COMMAND_LINE, place=f"--kb-cfg {text}"), places)
+        return Fragment(layer=parse_assignment(text, source), is_workspace=False)
     path = find_fragment(text, places)
     # The link and what it leads to: neither end may turn the other into the user's word.
     is_workspace = places.has_workspace and (
@@ -71,9 +72,9 @@ def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
         or resolve_links(path).is_relative_to(resolve_links(places.root))
     )
     origin = Origin(layer=Layer.FRAGMENT, place=str(path))
-    speaker = _speaker(origin, places, bounds=places.root if is_workspace else None)
+    source = _layer_source(origin, places, bounds=places.root if is_workspace else None)
     table = read_toml(path, require_owner=is_workspace)
-    return Fragment(layer=parse_layer(table, speaker), is_workspace=is_workspace)
+    return Fragment(layer=parse_layer(table, source), is_workspace=is_workspace)
 
 
 def find_fragment(text: str, places: FragmentPlaces) -> Path:
@@ -131,8 +132,10 @@ def _locate(text: str, places: FragmentPlaces) -> Path:
     return Path(os.path.normpath((places.cwd or places.root) / path))
 
 
-def _speaker(origin: Origin, places: FragmentPlaces, *, bounds: Path | None = None) -> Speaker:
-    return Speaker(
+def _layer_source(
+    origin: Origin, places: FragmentPlaces, *, bounds: Path | None = None
+) -> LayerSource:
+    return LayerSource(
         origin=origin,
         base=places.root,
         home=places.home,
@@ -154,7 +157,7 @@ def is_assignment(text: str) -> bool:
     return _ASSIGNMENT.fullmatch(text) is not None
 
 
-def parse_assignment(text: str, speaker: Speaker) -> LayerConfig:
+def parse_assignment(text: str, source: LayerSource) -> LayerConfig:
     """Read `KEY=VALUE` (a list replaces) or `KEY+=VALUE` (a list extends).
 
     The value is TOML; a string may stand without its quotes, which shells eat,
@@ -165,13 +168,13 @@ def parse_assignment(text: str, speaker: Speaker) -> LayerConfig:
         raise ConfigError(text, ["not an assignment; write KEY=VALUE or KEY+=VALUE"])
     parts = _split_key(found["key"])
     key = _find_key(parts)
-    if found["operator"] == "+=" and key is not None and not key.is_list:
+    if found["operator"] == "+=" and key is not None and not isinstance(key, ListKey):
         problem = f"{'.'.join(parts)}: only a list can be extended with '+='; use '='"
-        raise ConfigError(speaker.origin.place or text, [problem])
+        raise ConfigError(source.origin.place or text, [problem])
     table = {parts[-1]: _parse_value(found["value"], key)}
     for part in reversed(parts[:-1]):
         table = {part: table}
-    return parse_layer(table, speaker, replaces=found["operator"] == "=")
+    return parse_layer(table, source, replaces=found["operator"] == "=")
 
 
 def split_knowledge(text: str) -> tuple[str, str]:
@@ -218,7 +221,7 @@ def _find_key(parts: Sequence[str]) -> Key | None:
 def _parse_value(text: str, key: Key | None) -> object:
     """Read a value as TOML, else take it as the string it is."""
     # Imported here: splitting `-k` needs no TOML reader.
-    from llm_kb.rendering.front_matter import TomlError, decode_toml  # noqa: PLC0415
+    from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
 
     raw = text.strip()
     try:
@@ -228,6 +231,6 @@ def _parse_value(text: str, key: Key | None) -> object:
     value: object = table["value"] if table.keys() == {"value"} else raw
     if key is not None and key.is_text and not isinstance(value, str | list | dict):
         value = raw  # title=2026 is a title
-    if key is not None and key.is_list and not isinstance(value, list):
+    if isinstance(key, ListKey) and not isinstance(value, list):
         value = [value]
     return value

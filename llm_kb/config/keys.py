@@ -1,17 +1,28 @@
-"""The keys a configuration may hold: how each value is read and what it may be.
+"""The keys a configuration may hold: how each value is read and what is allowed.
 
-`config` walks a file by these tables; nothing else knows which keys exist.
+`layers` reads a document by these tables; nothing else knows which keys exist. Pure:
+the caller passes in how links are resolved.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from llm_kb.errors import PatternError
+from llm_kb.errors import PatternError, UnresolvableError
+from llm_kb.files.values import (
+    CONTROL,
+    BadValueError,
+    describe,
+    read_choice,
+    read_count,
+    read_flag,
+    read_line,
+    read_text,
+)
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Origin
 
@@ -21,249 +32,153 @@ Value: TypeAlias = "bool | int | str | tuple[str, ...]"
 TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TOPIC_ID_RULE = "letters, digits, '.', '_' and '-', starting with a letter or a digit"
 
-# Lone surrogates are bytes of a command line that are no text.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-class BadValueError(ValueError):
-    """A value that a key cannot take: what was found, and what is allowed."""
-
-    def __init__(self, found: str, allowed: str) -> None:
-        self.found = found
-        self.allowed = allowed
-        super().__init__(f"found {found}; allowed: {allowed}")
-
-
-class BadItemsError(ValueError):
-    """All items of a list that its key cannot take."""
-
-    def __init__(self, errors: Sequence[BadValueError]) -> None:
-        self.errors = tuple(errors)
-        super().__init__("; ".join(map(str, errors)))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speaker:
-    """Who says a setting, and therefore what it may say about directories."""
+class LayerSource:
+    """Where a layer comes from, and therefore which directories it may name."""
 
     origin: Origin
     base: Path = Path("/")
-    """The directory that relative ones start from."""
+    """The directory that relative paths start from."""
     home: Path | None = None
-    """What `~` stands for; None where it is not known."""
+    """The directory that `~` stands for; None where it is not known."""
     bounds: Path | None = None
-    """The workspace, where the speaker is one of its files; None for the user's own word."""
+    """The workspace, if the layer is one of its files; None for the user's own."""
     resolve_links: Callable[[Path], Path] = lambda path: path
-    """Returns a path with its links resolved: the outside's part in reading a directory."""
+    """Returns a path with its links resolved; raises UnresolvableError."""
 
 
-Reader: TypeAlias = Callable[[object, Speaker], Value]
+Reader: TypeAlias = Callable[[object, LayerSource], Value]
+ItemReader: TypeAlias = Callable[[object, LayerSource], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key: how its value is read, and whether only the user layer may hold it."""
+    """One key that holds a single value."""
 
     read: Reader
     user_only: bool = False
-    is_list: bool = False
+    """Whether only the user layer may hold it."""
     is_text: bool = False
     """Whether its value, or each value of its list, is a string."""
 
 
-def describe_found(value: object) -> str:
-    """Name a TOML value for an error, short and on one line."""
-    if isinstance(value, dict):
-        return "a table"
-    shown = repr(value).lower() if isinstance(value, bool) else repr(value)
-    if isinstance(value, list):
-        return f"the list {shown}" if len(shown) <= 60 else "a list"
-    if len(shown) > 60:
-        shown = f"{shown[:57]}..."
-    if isinstance(value, bool | str):
-        return shown
-    kind = "number" if isinstance(value, int | float) else type(value).__name__
-    return f"the {kind} {shown}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListKey(Key):
+    """One key that holds a list of strings, each read by `read`."""
+
+    read: ItemReader
+    is_text: bool = True
+    is_unique: bool = False
 
 
-def read_flag(value: object, _speaker: Speaker) -> bool:
-    """Read `true` or `false`."""
-    if not isinstance(value, bool):
-        raise BadValueError(describe_found(value), "true or false")
-    return value
-
-
-def read_count(value: object, _speaker: Speaker) -> int:
-    """Read a whole number that is not negative; a bool is no number."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadValueError(describe_found(value), "a whole number, 0 or more")
-    return value
-
-
-def read_text(value: object, _speaker: Speaker) -> str:
-    """Read a string of any number of lines."""
-    if not isinstance(value, str):
-        raise BadValueError(describe_found(value), "a string")
-    if _CONTROL.search(value):
-        raise BadValueError(describe_found(value), "a string without control characters")
-    return value
-
-
-def read_line(value: object, speaker: Speaker) -> str:
-    """Read a string of one line."""
-    text = read_text(value, speaker)
-    if "\n" in text or "\r" in text:
-        raise BadValueError(describe_found(value), "a string of one line")
-    return text
-
-
-def read_choice(choices: Collection[str]) -> Reader:
-    """Return a reader of one of these strings."""
-
-    def read(value: object, _speaker: Speaker) -> str:
-        if not isinstance(value, str) or value not in choices:
-            allowed = ", ".join(sorted(choices))
-            raise BadValueError(describe_found(value), allowed + suggest(value, choices))
-        return value
-
-    return read
-
-
-def read_list(read_item: Reader, *, unique: bool = False) -> Reader:
-    """Return a reader of a list, each item read by `read_item`; it raises BadItemsError."""
-
-    def read(value: object, speaker: Speaker) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            allowed = "a list of strings"
-            if isinstance(value, str):
-                allowed += f", as in [{describe_found(value)}]"
-            raise BadValueError(describe_found(value), allowed)
-        items: list[str] = []
-        errors: list[BadValueError] = []
-        for item in value:
-            try:
-                text = str(read_item(item, speaker))
-            except BadValueError as error:
-                errors.append(error)
-                continue
-            if unique and text in items:
-                twice = f"{describe_found(item)} twice"
-                errors.append(BadValueError(twice, "each pattern once"))
-            items.append(text)
-        if errors:
-            raise BadItemsError(errors)
-        return tuple(items)
-
-    return read
-
-
-def read_pattern(value: object, _speaker: Speaker) -> str:
+def read_pattern(value: object, _source: LayerSource) -> str:
     """Read a pattern over slugs."""
-    if not isinstance(value, str):
-        raise BadValueError(describe_found(value), "a list of patterns, each a string")
-    if _CONTROL.search(value):
-        raise BadValueError(describe_found(value), "patterns without control characters")
+    text = read_line(value)
     try:
-        return parse_pattern(value).text
+        return parse_pattern(text).text
     except PatternError as error:
-        raise BadValueError(
-            describe_found(value), f"patterns over slugs ({error.reason})"
-        ) from error
+        raise BadValueError(describe(value), f"a pattern over slugs ({error.reason})") from error
 
 
-def read_directory(value: object, speaker: Speaker) -> str:
+def read_directory(value: object, source: LayerSource) -> str:
     """Read a directory and return it absolute, with its links resolved.
 
     A file of the workspace may name directories inside the workspace only.
     """
-    if not isinstance(value, str) or not value or _CONTROL.search(value) or "\n" in value:
-        raise BadValueError(describe_found(value), "a directory, as a string of one line")
-    if speaker.bounds is None:
-        return str(speaker.resolve_links(_place(value, speaker)))
-    _require_relative(value)
-    path = speaker.resolve_links(_place(value, speaker))
-    if not path.is_relative_to(speaker.resolve_links(speaker.bounds)):
+    place = _read_place(value, source)
+    try:
+        path = source.resolve_links(place)
+        bounds = source.bounds and source.resolve_links(source.bounds)
+    except UnresolvableError as error:
+        raise BadValueError(describe(value), f"a directory ({error.reason})") from error
+    if bounds and not path.is_relative_to(bounds):
         raise BadValueError(
-            f"{describe_found(value)}, which leads to {str(path)!r}",
-            f"a directory that lies inside the workspace {str(speaker.bounds)!r}",
+            f"{describe(value)}, which leads to {str(path)!r}",
+            f"a directory that lies inside the workspace {str(source.bounds)!r}",
         )
     return str(path)
 
 
-def read_load_path(value: object, speaker: Speaker) -> str:
+def read_load_path(value: object, source: LayerSource) -> str:
     """Read a directory of config fragments; a relative one belongs to the workspace."""
-    if not isinstance(value, str) or not value or _CONTROL.search(value) or "\n" in value:
-        allowed = "a list of directories, each a string of one line"
-        raise BadValueError(describe_found(value), allowed)
-    if speaker.bounds is not None:
+    place = _read_place(value, source)
+    text = str(value)
+    return str(place) if text.startswith("~") else text
+
+
+def _read_place(value: object, source: LayerSource) -> Path:
+    if not isinstance(value, str) or not value or CONTROL.search(value) or "\n" in value:
+        raise BadValueError(describe(value), "a directory, as a string of one line")
+    if source.bounds is not None:
         _require_relative(value)
-    return str(_place(value, speaker)) if value.startswith("~") else value
-
-
-def suggest(found: object, choices: Collection[str]) -> str:
-    """Return `; did you mean …?` with the nearest choice, or nothing."""
-    # Imported here: only a mistake pays for it.
-    from difflib import get_close_matches  # noqa: PLC0415
-
-    near = get_close_matches(found, sorted(choices), n=1) if isinstance(found, str) else []
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _place(value: str, speaker: Speaker) -> Path:
     if value != "~" and not value.startswith("~/"):
-        return speaker.base / value
-    if speaker.home is None:
-        raise BadValueError(describe_found(value), "a path without '~': there is no home directory")
-    return speaker.home / value[2:]
+        return source.base / value
+    if source.home is None:
+        raise BadValueError(describe(value), "a path without '~': there is no home directory")
+    return source.home / value[2:]
 
 
 def _require_relative(value: str) -> None:
     parts = re.split(r"[/\\]", value)
     if value.startswith("~") or parts[0] == "" or ".." in parts or re.match(r"[A-Za-z]:", value):
         raise BadValueError(
-            describe_found(value),
+            describe(value),
             "a relative path inside the workspace, without '~' or '..' "
             "(other directories belong in the user layer's kb.toml)",
         )
 
 
+def _flag(value: object, _source: LayerSource) -> bool:
+    return read_flag(value)
+
+
+def _count(value: object, _source: LayerSource) -> int:
+    return read_count(value)
+
+
+def _text(value: object, _source: LayerSource) -> str:
+    return read_text(value)
+
+
+def _line(value: object, _source: LayerSource) -> str:
+    return read_line(value)
+
+
+def _choice(choices: Collection[str]) -> ItemReader:
+    return lambda value, _source: read_choice(value, choices)
+
+
 KB_KEYS: Mapping[str, Key] = {
-    "auto": Key(read=read_flag),
-    "menu": Key(read=read_choice({"topics", "subjects"}), is_text=True),
-    "menu_budget": Key(read=read_count),
-    "max_result_chars": Key(read=read_count),
-    "config_load_paths": Key(read=read_list(read_load_path), is_list=True, is_text=True),
-    "allow_links_to": Key(
-        read=read_list(read_directory), user_only=True, is_list=True, is_text=True
-    ),
+    "auto": Key(read=_flag),
+    "menu": Key(read=_choice({"topics", "subjects"}), is_text=True),
+    "menu_budget": Key(read=_count),
+    "max_result_chars": Key(read=_count),
+    "config_load_paths": ListKey(read=read_load_path),
+    "allow_links_to": ListKey(read=read_directory, user_only=True),
 }
 """The keys of `[kb]`, tables aside."""
 
 TOPIC_KEYS: Mapping[str, Key] = {
-    "enable": Key(read=read_flag),
-    "title": Key(read=read_line, is_text=True),
-    "introduction": Key(read=read_text, is_text=True),
-    "description": Key(read=read_text, is_text=True),
+    "enable": Key(read=_flag),
+    "title": Key(read=_line, is_text=True),
+    "introduction": Key(read=_text, is_text=True),
+    "description": Key(read=_text, is_text=True),
     "subjects": Key(read=read_directory, is_text=True),
-    "learned": Key(read=read_list(read_pattern, unique=True), is_list=True, is_text=True),
-    "disabled": Key(read=read_list(read_pattern, unique=True), is_list=True, is_text=True),
-    "ignore": Key(read=read_list(read_line), is_list=True, is_text=True),
-    "layout": Key(read=read_choice({layout.value for layout in Layout}), is_text=True),
+    "learned": ListKey(read=read_pattern, is_unique=True),
+    "disabled": ListKey(read=read_pattern, is_unique=True),
+    "ignore": ListKey(read=_line),
+    "layout": Key(read=_choice({layout.value for layout in Layout}), is_text=True),
 }
 """The keys of `[kb.topic.<id>]`."""
 
 REFERENCE_KEYS: Mapping[str, Key] = {
-    "allow_hosts": Key(read=read_list(read_line), user_only=True, is_list=True, is_text=True),
-    "allow_protocols": Key(
-        read=read_list(read_choice({"file", "git", "ssh"})),
-        user_only=True,
-        is_list=True,
-        is_text=True,
-    ),
+    "allow_hosts": ListKey(read=_line, user_only=True),
+    "allow_protocols": ListKey(read=_choice({"file", "git", "ssh"}), user_only=True),
     "dir": Key(read=read_directory, user_only=True, is_text=True),
-    "embedding_model": Key(read=read_line, user_only=True, is_text=True),
-    "max_bytes": Key(read=read_count, user_only=True),
-    "max_files": Key(read=read_count, user_only=True),
-    "timeout": Key(read=read_count, user_only=True),
+    "embedding_model": Key(read=_line, user_only=True, is_text=True),
+    "max_bytes": Key(read=_count, user_only=True),
+    "max_files": Key(read=_count, user_only=True),
+    "timeout": Key(read=_count, user_only=True),
 }
 """The keys of `[kb.references]`."""

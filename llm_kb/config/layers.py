@@ -1,17 +1,15 @@
-"""What one layer of the configuration says: read from a table, and merged with others.
+"""One layer of the configuration: read from a table, and merged with other layers.
 
-Pure: the tables were read elsewhere. `config_keys` knows the keys, `config` what
-merged layers amount to.
+Pure: the tables were read elsewhere. `keys` lists the keys; `resolve` turns merged
+layers into the effective configuration.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from types import MappingProxyType
-from typing import TypeAlias
 
 from llm_kb.config.keys import (
     KB_KEYS,
@@ -19,42 +17,38 @@ from llm_kb.config.keys import (
     TOPIC_ID,
     TOPIC_ID_RULE,
     TOPIC_KEYS,
-    BadItemsError,
-    BadValueError,
     Key,
-    Speaker,
+    LayerSource,
+    ListKey,
     Value,
-    describe_found,
-    suggest,
 )
 from llm_kb.errors import ConfigError
+from llm_kb.files.fields import Fields
+from llm_kb.files.values import BadValueError, shorten
 from llm_kb.subjects.topics import Config, Layer, Origin, References
-
-_ReadTable: TypeAlias = "Callable[[str, object], None]"
-"""Reads a table, given its dotted key and its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One value and everyone who had a say in it, lowest layer first.
+    """One value and every origin that set or extended it, lowest layer first.
 
-    Of several origins of a scalar the last one's value stands.
+    Of several origins of a scalar, the last one set its value.
     """
 
     value: Value
     origins: tuple[Origin, ...]
     replaces: bool = False
-    """For a list: whether it replaces what lower layers said, or extends it."""
+    """For a list: whether it replaces the list of lower layers or extends it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerConfig:
-    """What one layer says, or several merged."""
+    """The settings of one layer, or of several merged."""
 
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """By dotted key: `kb.menu`, `kb.topic.project.learned`."""
     topics: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
-    """The ids of the topics that are spoken of, in order, and by whom."""
+    """The origins of each topic's tables, by topic id, in order."""
 
     def without(self, keys: Iterable[str]) -> LayerConfig:
         """Return this layer without the settings of these dotted keys."""
@@ -69,97 +63,74 @@ def topic_key(topic: str, field_name: str) -> str:
 
 
 def parse_layer(
-    table: Mapping[str, object], speaker: Speaker, *, replaces: bool = False
+    table: Mapping[str, object], source: LayerSource, *, replaces: bool = False
 ) -> LayerConfig:
-    """Read a TOML document, already decoded, into what its layer says.
+    """Return the layer that a decoded TOML document makes.
 
-    `replaces` says what its lists do to those of lower layers. Raises one
+    `replaces` says whether its lists replace those of lower layers. Raises one
     ConfigError with all problems of the document.
     """
-    reading = _Reading(speaker, replaces=replaces)
-    reading.read_table("", table, {}, {"kb": reading.read_kb})
-    if reading.problems:
-        raise ConfigError(speaker.origin.place or speaker.origin.layer.value, reading.problems)
+    document = Fields(table)
+    reader = _LayerReader(source, replaces=replaces)
+    reader.read_kb(document.fields("kb"))
+    document.reject_unknown()
+    if document.problems:
+        raise ConfigError(source.origin.place or source.origin.layer.value, document.problems)
     return LayerConfig(
-        settings=MappingProxyType(reading.settings), topics=MappingProxyType(reading.topics)
+        settings=MappingProxyType(reader.settings), topics=MappingProxyType(reader.topics)
     )
 
 
-class _Reading:
-    """The settings and the problems found so far while a document is walked."""
+class _LayerReader:
+    """Collects the settings of a document."""
 
-    def __init__(self, speaker: Speaker, *, replaces: bool) -> None:
-        self.speaker = speaker
-        self.replaces = replaces
+    def __init__(self, source: LayerSource, *, replaces: bool) -> None:
         self.settings: dict[str, Setting] = {}
         self.topics: dict[str, tuple[Origin, ...]] = {}
-        self.problems: list[str] = []
+        self._source = source
+        self._replaces = replaces
 
-    def read_kb(self, prefix: str, value: object) -> None:
-        tables = {"topic": self.read_topics, "references": self.read_references}
-        self.read_table(prefix, value, KB_KEYS, tables)
-
-    def read_references(self, prefix: str, value: object) -> None:
-        self.read_table(prefix, value, REFERENCE_KEYS, {})
-
-    def read_topics(self, prefix: str, value: object) -> None:
-        if not isinstance(value, Mapping):
-            return self.refuse(prefix, describe_found(value), "a table of topics, by id")
-        for id_, table in value.items():
+    def read_kb(self, kb: Fields) -> None:
+        references, topics = kb.fields("references"), kb.fields("topic")
+        self._read_keys(kb, KB_KEYS)
+        self._read_keys(references, REFERENCE_KEYS)
+        for id_ in topics:
             if TOPIC_ID.fullmatch(id_) is None:
-                self.refuse(prefix, f"the topic id {id_!r}", TOPIC_ID_RULE)
+                found = f"the topic id {shorten(id_)}"
+                topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
             else:
-                self.topics[id_] = (self.speaker.origin,)
-                self.read_table(f"{prefix}.{id_}", table, TOPIC_KEYS, {})
-        return None
+                self.topics[id_] = (self._source.origin,)
+                self._read_keys(topics.fields(id_), TOPIC_KEYS)
 
-    def read_table(
-        self, prefix: str, value: object, keys: Mapping[str, Key], tables: Mapping[str, _ReadTable]
-    ) -> None:
-        if not isinstance(value, Mapping):
-            return self.refuse(prefix, describe_found(value), "a table")
-        for name, item in value.items():
-            dotted = f"{prefix}.{quote_key(name)}" if prefix else quote_key(name)
-            if name in tables:
-                tables[name](dotted, item)
-            elif name in keys:
-                self.read_key(dotted, item, keys[name])
-            else:
-                known = [*keys, *tables]
-                allowed = ", ".join(sorted(known)) + suggest(name, known)
-                self.problems.append(f"{dotted}: unknown key; allowed: {allowed}")
-        return None
+    def _read_keys(self, fields: Fields, keys: Mapping[str, Key]) -> None:
+        for name in fields:
+            if name in keys:
+                self._read_key(fields, name, keys[name])
+        fields.reject_unknown(*keys)
 
-    def read_key(self, dotted: str, value: object, key: Key) -> None:
-        if key.user_only and self.speaker.origin.layer is not Layer.USER:
-            layer = self.speaker.origin.layer.value
-            self.problems.append(
-                f"{dotted}: not allowed in the {layer} layer; "
-                "it belongs in the user layer's kb.toml (see `llm kb path --user`)"
+    def _read_key(self, fields: Fields, name: str, key: Key) -> None:
+        layer = self._source.origin.layer
+        if key.user_only and layer is not Layer.USER:
+            fields.report(
+                name,
+                f"not allowed in the {layer.value} layer; "
+                "it belongs in the user layer's kb.toml (see `llm kb path --user`)",
             )
             return
-        try:
-            read = key.read(value, self.speaker)
-        except BadValueError as error:
-            self.refuse(dotted, error.found, error.allowed)
-            return
-        except BadItemsError as error:
-            for item in error.errors:
-                self.refuse(dotted, item.found, item.allowed)
-            return
-        self.settings[dotted] = Setting(
-            value=read,
-            origins=(self.speaker.origin,),
-            replaces=self.replaces and key.is_list,
-        )
-
-    def refuse(self, dotted: str, found: str, allowed: str) -> None:
-        self.problems.append(f"{dotted}: found {found}; allowed: {allowed}")
-
-
-def quote_key(name: str) -> str:
-    """Return one part of a dotted key as TOML would write it, on one line."""
-    return name if re.fullmatch(r"[A-Za-z0-9._-]+", name) else repr(name)
+        value: Value | None
+        if isinstance(key, ListKey):
+            read_item = key.read
+            value = fields.texts(
+                name, lambda item: read_item(item, self._source), unique=key.is_unique
+            )
+        else:
+            value = fields.get(name, lambda found: key.read(found, self._source))
+        if value is not None:
+            self.settings[fields.place(name)] = Setting(
+                value=value,
+                origins=(self._source.origin,),
+                replaces=self._replaces and isinstance(key, ListKey),
+            )
 
 
 def merge(layers: Iterable[LayerConfig]) -> LayerConfig:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_kb.config.fragments import FragmentPlaces, parse_knowledge, read_fragment
-from llm_kb.config.keys import Speaker
+from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, default_layer, merge, parse_layer
 from llm_kb.config.resolve import find_withheld, load_path_values, resolve
 from llm_kb.config.trust import digest_workspace, is_trusted, was_trusted
@@ -48,9 +48,9 @@ class Layers:
         """What trust in the workspace layer is bound to."""
         return digest_workspace(self.workspace, self.below)
 
-    def with_edited(self, layer: LayerConfig, speaker: Speaker) -> Layers:
-        """Return these layers with the one of this speaker's file replaced."""
-        if speaker.origin.layer is Layer.USER:
+    def with_edited(self, layer: LayerConfig, source: LayerSource) -> Layers:
+        """Return these layers with the one of this source's file replaced."""
+        if source.origin.layer is Layer.USER:
             return replace(self, below=merge([default_layer(), layer]))
         return replace(self, workspace=layer)
 
@@ -68,27 +68,27 @@ def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str])
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
-    workspace = read_layer(file.path, workspace_speaker(file))
+    workspace = read_layer(file.path, workspace_source(file))
     return Layers(below=below, workspace=workspace, file=file)
 
 
 def read_user_layer(user_dir: Path, environ: Mapping[str, str]) -> LayerConfig:
     """Read the user layer's file, if there is one. Raises ConfigError."""
     path = user_config_path(user_dir)
-    return read_layer(path, user_speaker(path, environ))
+    return read_layer(path, user_source(path, environ))
 
 
-def read_layer(path: Path, speaker: Speaker) -> LayerConfig:
+def read_layer(path: Path, source: LayerSource) -> LayerConfig:
     """Read a configuration file; one that is not there says nothing. Raises ConfigError."""
     if not exists(path):
         return LayerConfig()
-    require_owner = speaker.origin.layer is not Layer.USER
-    return parse_layer(read_toml(path, require_owner=require_owner), speaker)
+    require_owner = source.origin.layer is not Layer.USER
+    return parse_layer(read_toml(path, require_owner=require_owner), source)
 
 
-def user_speaker(path: Path, environ: Mapping[str, str]) -> Speaker:
+def user_source(path: Path, environ: Mapping[str, str]) -> LayerSource:
     """Return who speaks in the user layer's file."""
-    return Speaker(
+    return LayerSource(
         origin=Origin(layer=Layer.USER, place=str(path)),
         base=path.parent,
         home=find_home(environ),
@@ -96,9 +96,9 @@ def user_speaker(path: Path, environ: Mapping[str, str]) -> Speaker:
     )
 
 
-def workspace_speaker(file: WorkspaceFile) -> Speaker:
+def workspace_source(file: WorkspaceFile) -> LayerSource:
     """Return who speaks in a workspace layer's file."""
-    return Speaker(
+    return LayerSource(
         origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
         base=file.root,
         bounds=file.root,

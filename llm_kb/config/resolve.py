@@ -10,9 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from llm_kb.config.keys import TOPIC_KEYS, Value, suggest
+from llm_kb.config.keys import TOPIC_KEYS, Value
 from llm_kb.config.layers import LayerConfig, Setting, topic_key
 from llm_kb.errors import ConfigError
+from llm_kb.files.values import suggest
 from llm_kb.subjects.topics import (
     BUILT_IN_TOPICS,
     REFERENCE_PREFIX,

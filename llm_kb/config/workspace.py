@@ -6,12 +6,12 @@ Every `llm prompt` asks this, so nothing here parses, and nothing heavy is impor
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import ConfigError
+from llm_kb.opener import open_regular, read_open
 
 USER_FILE = "kb.toml"
 WORKSPACE_FILES = (Path(".llm", "kb.toml"), Path("llm-kb.toml"))
@@ -116,14 +116,6 @@ def _mentions_auto(path: Path, require_owner: bool) -> bool:
 MAX_BYTES = 1_000_000
 """No configuration is larger; a larger file is a mistake or an attack."""
 
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    # A FIFO in the file's place is then opened at once, and seen for what it is.
-    | getattr(os, "O_NONBLOCK", 0)
-)
-
 
 def read_toml(path: Path, *, require_owner: bool = False) -> dict[str, object]:
     """Read and decode a TOML document. Raises ConfigError."""
@@ -139,31 +131,27 @@ def read_bytes(path: Path, *, require_owner: bool = False) -> bytes:
     try:
         if require_owner:
             _require_owner(path, path.lstat())
-        descriptor = os.open(path, _FLAGS)
+        descriptor, status = open_regular(path, follow_link=True)
         try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise ConfigError(str(path), ["is no regular file; put a TOML file in its place"])
             if require_owner:
                 _require_owner(path, status)
-            with open(descriptor, "rb", closefd=False) as file:
-                data = file.read(MAX_BYTES + 1)
+            data = read_open(descriptor, status.st_size, MAX_BYTES + 1)
         finally:
             os.close(descriptor)
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error
     if len(data) > MAX_BYTES:
-        raise ConfigError(str(path), [f"is larger than {MAX_BYTES:,} bytes; it cannot be right"])
+        raise ConfigError(str(path), [f"is larger than {MAX_BYTES:,} bytes, the most allowed"])
     return data
 
 
 def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
     """Decode a TOML document. Raises ConfigError."""
     # Imported here: most requests only look whether a file mentions `auto`.
-    from llm_kb.rendering.front_matter import TomlError, decode_toml  # noqa: PLC0415
+    from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
 
     if b"\0" in data:
-        raise ConfigError(str(path), ["holds a NUL byte; it is no TOML document"])
+        raise ConfigError(str(path), ["holds a NUL byte; it is not a TOML document"])
     try:
         # TOML 1.1 lets a byte order mark pass, and editors on Windows write it.
         return decode_toml(data.removeprefix(b"\xef\xbb\xbf").decode())
@@ -171,7 +159,7 @@ def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(str(path), [f"is not UTF-8 (line {line}); save it as UTF-8"]) from error
     except TomlError as error:
-        raise ConfigError(str(path), [f"is no valid TOML: {error}"]) from error
+        raise ConfigError(str(path), [f"is not valid TOML: {error}"]) from error
 
 
 def _require_owner(path: Path, status: os.stat_result) -> None:

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-OPEN = os.O_RDONLY | sum(
-    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
-)
-"""FIFOs must not block, terminals not become ours. Windows lacks all but O_BINARY."""
+from llm_kb.errors import UnresolvableError
+from llm_kb.opener import NO_LINKS, OPEN, open_regular, read_open
 
 DIRECTORY = getattr(os, "O_DIRECTORY", 0)
-NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd
 """Whether the system opens what lies in an open directory, and never through a link."""
 
-_LARGEST_READ = 1 << 26
 _read_descriptor = os.readlink
 
 
@@ -109,14 +104,11 @@ class Containment:
         """Return a file's first `limit` bytes, its size, and its path once links are resolved.
 
         The last is relative where it lies in the topic. Raises OSError when it cannot
-        be opened, is no regular file, or lies outside.
+        be opened, is not a regular file, or lies outside.
         """
         full = self.prefix + path
-        fd = os.open(full, OPEN)
+        fd, status = open_regular(full, follow_link=True)
         try:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", full)
             real = real_path(fd, full)
             if real == full:
                 real = path
@@ -124,16 +116,9 @@ class Containment:
                 real = self.relative(real) or real
             else:
                 raise OutsideError(full)
-            size = status.st_size
-            wanted = size + 1 if limit is None else limit
-            # Room is made for all that is asked for, and for a high limit that costs more than
-            # the rest of this: so ask for what the file has, and a byte to see whether it grew.
-            asked = min(wanted, size + 1, _LARGEST_READ)
-            data = os.read(fd, asked)
-            if len(data) == asked < wanted:
-                data = _read_on(fd, data, wanted)
+            data = read_open(fd, status.st_size, limit)
             # A file that grew while it was read has at least what was read of it.
-            return data, max(size, len(data)), real
+            return data, max(status.st_size, len(data)), real
         finally:
             os.close(fd)
 
@@ -172,15 +157,6 @@ def real_path(fd: int, path: str) -> str:
         if not os.path.samestat(os.fstat(fd), os.stat(real, follow_symlinks=False)):
             raise OutsideError(path) from None
         return real
-
-
-def _read_on(fd: int, start: bytes, wanted: int) -> bytes:
-    chunks = [start]
-    left = wanted - len(start)
-    while left > 0 and (chunk := os.read(fd, min(left, _LARGEST_READ))):
-        chunks.append(chunk)
-        left -= len(chunk)
-    return b"".join(chunks)
 
 
 def _as_prefix(path: str) -> str:
@@ -315,6 +291,12 @@ class FileReader:
 
 
 def resolve_links(path: Path) -> Path:
-    """Return a path with its links resolved; of a loop, as much as can be."""
+    """Return a path with its links resolved; of a loop, as much as can be.
+
+    Raises UnresolvableError.
+    """
     # Not `Path.resolve`, which raises for a loop of links before Python 3.13.
-    return Path(os.path.realpath(path))
+    try:
+        return Path(os.path.realpath(path))
+    except OSError as error:  # another process swaps a link for a directory just now
+        raise UnresolvableError(str(path), error.strerror or str(error)) from error

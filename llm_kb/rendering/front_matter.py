@@ -7,9 +7,10 @@ plain, quoted or block scalar. A YAML library would cost more than all the rest.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+
+from llm_kb.files.toml import TomlError, decode_toml
 
 _KEY = re.compile(r"""(["']?)([\w-]+)\1[ \t]*:(?:[ \t]+(.*))?$""")
 _BLOCK = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#.*)?$")
@@ -85,44 +86,3 @@ def _unescape(escape: re.Match[str]) -> str:
     if code:
         return chr(int(code, 16))
     return _CONTROLS.get(escape[4], escape[4])
-
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-MOST_DOTS = 100
-"""Dots on one line, strings aside. The reader's time grows with their square."""
-
-# Every alternative also matches when it is left open, so that the scan stays linear.
-_NO_KEY = re.compile(
-    r"""
-    \"\"\" (?: \\. | [^\\] )*? (?: \"\"\" | \Z )
-    | ''' .*? (?: ''' | \Z )
-    | " (?: \\[^\n] | [^"\\\n] )* "?
-    | ' [^'\n]* '?
-    | \# [^\n]*
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-
-
-class TomlError(ValueError):
-    """A text that is no TOML document; the message says why and on which line."""
-
-
-def decode_toml(text: str) -> dict[str, object]:
-    """Decode a TOML document. Raises TomlError."""
-    if _has_many_dots(text) and _has_many_dots(_NO_KEY.sub("''", text)):
-        raise TomlError(f"it has a key of more than {MOST_DOTS} parts")
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise TomlError("it is nested too deeply") from error
-    except ValueError as error:  # TOMLDecodeError, or a number Python refuses to convert
-        raise TomlError(str(error)) from error
-
-
-def _has_many_dots(text: str) -> bool:
-    return any(line.count(".") > MOST_DOTS for line in text.split("\n"))

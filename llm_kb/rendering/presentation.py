@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
+from llm_kb.opener import is_binary
 from llm_kb.rendering.plain_text import attribute, closes_tag, count, defuse, one_line
 from llm_kb.subjects.topics import Content, Subject
-
-SNIFFED_BYTES = 8192
-"""A NUL among the first this many bytes makes a file binary."""
 
 PASS_THROUGH = frozenset({"", "md", "txt", "text"})
 """Extensions whose files are shown as they are; all others are fenced."""
@@ -81,7 +79,7 @@ def present(subject: Subject, content: Content) -> Presented:
     data = content.data
     if not content.size:
         return _without_body(subject, content, "this file is empty")
-    if data.find(0, 0, SNIFFED_BYTES) >= 0:
+    if is_binary(data):
         notice = f"{_kind_of_binary(data)}, {count(content.size, 'byte')}, skipped"
         return _without_body(subject, content, notice, binary=True)
     body, shown, notices = _decode(data, whole=len(data) >= content.size)

@@ -164,7 +164,7 @@ class Catalog(Protocol):
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes.
 
-        Raises UnreadableError when it is gone, denied, no regular file, or has
+        Raises UnreadableError when it is gone, denied, not a regular file, or has
         come to lie outside the topic since it was listed.
         """
 

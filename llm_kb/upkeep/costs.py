@@ -8,8 +8,9 @@ from typing import Any
 
 from llm_kb.errors import UnreadableError
 from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
+from llm_kb.opener import SNIFFED_BYTES
 from llm_kb.rendering.menu import FittedMenu, estimate_tokens
-from llm_kb.rendering.presentation import SNIFFED_BYTES, Presented, present, present_unreadable
+from llm_kb.rendering.presentation import Presented, present, present_unreadable
 from llm_kb.rendering.section import render_section
 from llm_kb.subjects.topics import Read, Subject
 

@@ -79,7 +79,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         "max_age_days must be a number from 0 to 9223372036854775807",
     ),
     "topic.md is lost": (lost, "it is missing; put it back"),
-    "topic.md is a FIFO": (pipe, "it is no regular file"),
+    "topic.md is a FIFO": (pipe, "not a regular file"),
     "nobody may enter": (shut_all, "Permission denied"),
 }
 

@@ -14,15 +14,15 @@ from llm_kb.config.fragments import (
     parse_knowledge,
     split_knowledge,
 )
-from llm_kb.config.keys import Speaker, Value
+from llm_kb.config.keys import LayerSource, Value
 from llm_kb.config.layers import LayerConfig, Setting
 from llm_kb.errors import ConfigError, PatternError, UnknownTopicError
 from llm_kb.subjects.topics import Layer, Origin
 
-SPEAKER = Speaker(
+SOURCE = LayerSource(
     origin=Origin(layer=Layer.COMMAND_LINE, place="--kb-cfg"), base=Path("/w"), home=Path("/home")
 )
-SAID = (SPEAKER.origin,)
+SAID = (SOURCE.origin,)
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ SAID = (SPEAKER.origin,)
 def test_an_assignment_sets_one_key(text: str, key: str, value: Value, replaces: bool) -> None:
     setting = Setting(value=value, origins=SAID, replaces=replaces)
     topics = {key.removeprefix("kb.topic.").rpartition(".")[0]: SAID} if "topic" in key else {}
-    assert parse_assignment(text, SPEAKER) == LayerConfig(settings={key: setting}, topics=topics)
+    assert parse_assignment(text, SOURCE) == LayerConfig(settings={key: setting}, topics=topics)
 
 
 def test_a_table_sets_several() -> None:
-    layer = parse_assignment('kb.topic.p={subjects="a", title="b"}', SPEAKER)
+    layer = parse_assignment('kb.topic.p={subjects="a", title="b"}', SOURCE)
     assert {key: setting.value for key, setting in layer.settings.items()} == {
         "kb.topic.p.subjects": "/w/a",
         "kb.topic.p.title": "b",
@@ -123,7 +123,7 @@ def test_a_table_sets_several() -> None:
 )
 def test_a_bad_assignment_says_why(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_assignment(text, SPEAKER)
+        parse_assignment(text, SOURCE)
     if text != "no":  # which is found to be one before anyone speaks
         assert caught.value.where == "--kb-cfg"
     assert caught.value.problems == (problem,)
@@ -138,7 +138,7 @@ KEY = st.sampled_from(
 def test_any_assignment_is_read_or_refused(key: str, operator: str, value: str) -> None:
     outcome: LayerConfig | ConfigError
     try:
-        outcome = parse_assignment(f"{key}{operator}{value}", SPEAKER)
+        outcome = parse_assignment(f"{key}{operator}{value}", SOURCE)
     except ConfigError as error:
         outcome = error
     if isinstance(outcome, ConfigError):

@@ -32,11 +32,11 @@ from llm_kb.config.changes import (
     remove_topic,
     set_patterns,
 )
-from llm_kb.config.load import workspace_speaker
+from llm_kb.config.load import workspace_source
 from llm_kb.config.workspace import WorkspaceFile
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.files.atomic import WriteError
-from llm_kb.rendering.front_matter import decode_toml
+from llm_kb.files.toml import decode_toml
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
@@ -66,8 +66,8 @@ not a header
 
 
 def edit(path: Path, change: Change) -> None:
-    speaker = workspace_speaker(WorkspaceFile(path=path, root=path.parent))
-    edit_config(path, speaker, lambda _: change)
+    source = workspace_source(WorkspaceFile(path=path, root=path.parent))
+    edit_config(path, source, lambda _: change)
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_a_result_that_is_no_valid_layer_is_not_written(path: Path) -> None:
 
 def test_a_broken_file_is_not_edited(path: Path) -> None:
     path.write_text("[kb\n")
-    with pytest.raises(ConfigError, match="is no valid TOML"):
+    with pytest.raises(ConfigError, match="is not valid TOML"):
         edit(path, add_topic("x", {"subjects": "y"}))
     assert path.read_text() == "[kb\n"
 

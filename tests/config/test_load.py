@@ -221,16 +221,16 @@ def test_knowledge_that_names_nothing_is_an_error(
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        pytest.param(b"a\0b", "holds a NUL byte; it is no TOML document", id="NUL"),
-        pytest.param(b"\xff\xfea\0", "holds a NUL byte; it is no TOML document", id="UTF-16"),
+        pytest.param(b"a\0b", "holds a NUL byte; it is not a TOML document", id="NUL"),
+        pytest.param(b"\xff\xfea\0", "holds a NUL byte; it is not a TOML document", id="UTF-16"),
         pytest.param(b"# \n\n# \xe9\n", "is not UTF-8 (line 3); save it as UTF-8", id="Latin-1"),
         pytest.param(
             b"x" * (MAX_BYTES + 1),
-            "is larger than 1,000,000 bytes; it cannot be right",
+            "is larger than 1,000,000 bytes, the most allowed",
             id="huge",
         ),
         pytest.param(
-            b"a = " + b"[" * 100_000, "is no valid TOML: it is nested too deeply", id="deep"
+            b"a = " + b"[" * 100_000, "is not valid TOML: it is nested too deeply", id="deep"
         ),
     ],
 )
@@ -258,7 +258,7 @@ def test_malformed_toml_names_the_file(
     with pytest.raises(ConfigError) as caught:
         load(workspace, user_dir)
     assert caught.value.where == str(path)
-    assert caught.value.problems[0].startswith("is no valid TOML: ")
+    assert caught.value.problems[0].startswith("is not valid TOML: ")
 
 
 def test_a_byte_order_mark_passes(workspace: Path, user_dir: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_directory_in_the_files_place_is_refused(workspace: Path, user_dir: Pa
     (workspace / "llm-kb.toml").mkdir()
     (problem,) = problems_of(workspace, user_dir)
     assert problem in {
-        "is no regular file; put a TOML file in its place",
+        "cannot be read: not a regular file",
         "cannot be read: Permission denied",  # Windows
     }
 
@@ -280,7 +280,7 @@ def test_a_directory_in_the_files_place_is_refused(workspace: Path, user_dir: Pa
 def test_a_fifo_in_the_files_place_is_refused_at_once(workspace: Path, user_dir: Path) -> None:
     (workspace / "llm-kb.toml").unlink()
     os.mkfifo(workspace / "llm-kb.toml")
-    assert problems_of(workspace, user_dir) == ("is no regular file; put a TOML file in its place",)
+    assert problems_of(workspace, user_dir) == ("cannot be read: not a regular file",)
 
 
 @posix_only

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.config.keys import Speaker
+from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, Setting, default_layer, merge, parse_layer
 from llm_kb.config.resolve import find_withheld, resolve
 from llm_kb.errors import ConfigError
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Topic
 
-USER = Speaker(
+USER = LayerSource(
     origin=Origin(layer=Layer.USER, place="/u/kb.toml"), base=Path("/u"), home=Path("/home/me")
 )
-WORKSPACE = Speaker(
+WORKSPACE = LayerSource(
     origin=Origin(layer=Layer.WORKSPACE, place="/w/llm-kb.toml"),
     base=Path("/w"),
     bounds=Path("/w"),
@@ -28,13 +28,13 @@ WORKSPACE = Speaker(
 NO_ORIGIN = (Origin(layer=Layer.DEFAULT),)
 
 
-def parse(table: Mapping[str, object], speaker: Speaker = WORKSPACE) -> LayerConfig:
-    return parse_layer({"kb": table}, speaker)
+def parse(table: Mapping[str, object], source: LayerSource = WORKSPACE) -> LayerConfig:
+    return parse_layer({"kb": table}, source)
 
 
-def problems_of(document: Mapping[str, object], speaker: Speaker = WORKSPACE) -> tuple[str, ...]:
+def problems_of(document: Mapping[str, object], source: LayerSource = WORKSPACE) -> tuple[str, ...]:
     with pytest.raises(ConfigError) as caught:
-        parse_layer(document, speaker)
+        parse_layer(document, source)
     return caught.value.problems
 
 
@@ -116,8 +116,7 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"config_load_paths": [""]}},
-            "kb.config_load_paths: found ''; "
-            "allowed: a list of directories, each a string of one line",
+            "kb.config_load_paths[0]: found ''; allowed: a directory, as a string of one line",
             id="empty load path",
         ),
         pytest.param(
@@ -142,12 +141,12 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"config_load_paths": ["../x"]}},
-            f"kb.config_load_paths: found '../x'; allowed: {ELSEWHERE}",
+            f"kb.config_load_paths[0]: found '../x'; allowed: {ELSEWHERE}",
             id="load path leaves",
         ),
         pytest.param(
             {"kb": {"topic": []}},
-            "kb.topic: found the list []; allowed: a table of topics, by id",
+            "kb.topic: found the list []; allowed: a table",
             id="topics are a list",
         ),
         pytest.param(
@@ -190,12 +189,12 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"topic": {"p": {"learned": ["a", "a"]}}}},
-            "kb.topic.p.learned: found 'a' twice; allowed: each pattern once",
+            "kb.topic.p.learned[1]: found 'a' twice; allowed: each item once",
             id="duplicate pattern",
         ),
         pytest.param(
             {"kb": {"topic": {"p": {"disabled": [3]}}}},
-            "kb.topic.p.disabled: found the number 3; allowed: a list of patterns, each a string",
+            "kb.topic.p.disabled[0]: found the number 3; allowed: a string",
             id="pattern of the wrong type",
         ),
         pytest.param(
@@ -231,15 +230,15 @@ def test_a_bad_value_is_told_with_key_finding_and_choice(
 
 def test_an_invalid_pattern_says_why() -> None:
     (problem,) = problems_of({"kb": {"topic": {"p": {"learned": ["/a"]}}}})
-    assert problem.startswith("kb.topic.p.learned: found '/a'; allowed: patterns over slugs (")
+    assert problem.startswith("kb.topic.p.learned[0]: found '/a'; allowed: a pattern over slugs (")
 
 
 def test_all_bad_items_of_a_list_come_together() -> None:
     learned = ["a", "\x1b", "a", 3]
     assert problems_of({"kb": {"topic": {"p": {"learned": learned}}}}) == (
-        "kb.topic.p.learned: found '\\x1b'; allowed: patterns without control characters",
-        "kb.topic.p.learned: found 'a' twice; allowed: each pattern once",
-        "kb.topic.p.learned: found the number 3; allowed: a list of patterns, each a string",
+        "kb.topic.p.learned[1]: found '\\x1b'; allowed: a string without control characters",
+        "kb.topic.p.learned[2]: found 'a' twice; allowed: each item once",
+        "kb.topic.p.learned[3]: found the number 3; allowed: a string",
     )
 
 
@@ -288,7 +287,7 @@ def test_the_protocols_are_those_that_fetching_knows() -> None:
     layer = parse({"references": {"allow_protocols": protocols}}, USER)
     assert layer.settings["kb.references.allow_protocols"].value == tuple(protocols)
     assert problems_of({"kb": {"references": {"allow_protocols": ["ext"]}}}, USER) == (
-        f"kb.references.allow_protocols: found 'ext'; allowed: {', '.join(protocols)}",
+        f"kb.references.allow_protocols[0]: found 'ext'; allowed: {', '.join(protocols)}",
     )
 
 
@@ -308,27 +307,27 @@ def test_a_user_topic_may_be_anywhere(written: str, read: str) -> None:
 
 
 def test_without_a_home_a_tilde_is_an_error() -> None:
-    speaker = Speaker(origin=USER.origin, base=Path("/u"))
-    assert problems_of({"kb": {"topic": {"p": {"subjects": "~/x"}}}}, speaker) == (
+    source = LayerSource(origin=USER.origin, base=Path("/u"))
+    assert problems_of({"kb": {"topic": {"p": {"subjects": "~/x"}}}}, source) == (
         "kb.topic.p.subjects: found '~/x'; allowed: a path without '~': there is no home directory",
     )
 
 
 def test_a_workspace_directory_must_lie_inside_once_links_are_resolved() -> None:
     links = {Path("/w/kb"): Path("/etc"), Path("/w"): Path("/real/w")}
-    speaker = Speaker(
+    source = LayerSource(
         origin=WORKSPACE.origin,
         base=Path("/w"),
         bounds=Path("/w"),
         resolve_links=lambda path: links.get(path, Path("/real/w/docs")),
     )
-    assert problems_of({"kb": {"topic": {"p": {"subjects": "kb"}}}}, speaker) == (
+    assert problems_of({"kb": {"topic": {"p": {"subjects": "kb"}}}}, source) == (
         (
             "kb.topic.p.subjects: found 'kb', which leads to '/etc'; "
             "allowed: a directory that lies inside the workspace '/w'"
         ),
     )
-    inside = parse_layer({"kb": {"topic": {"p": {"subjects": "docs"}}}}, speaker)
+    inside = parse_layer({"kb": {"topic": {"p": {"subjects": "docs"}}}}, source)
     assert inside.settings["kb.topic.p.subjects"].value == "/real/w/docs"
 
 
@@ -414,16 +413,16 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4), st.sampled_from([USER, WORKSPACE]))
-def test_any_document_is_read_or_refused(document: dict[str, object], speaker: Speaker) -> None:
+def test_any_document_is_read_or_refused(document: dict[str, object], source: LayerSource) -> None:
     outcome: LayerConfig | ConfigError
     try:
-        outcome = parse_layer(document, speaker)
+        outcome = parse_layer(document, source)
     except ConfigError as error:
         outcome = error
     if isinstance(outcome, ConfigError):
         assert all(problem.isprintable() for problem in outcome.problems)
     else:
-        assert all(s.origins == (speaker.origin,) for s in outcome.settings.values())
+        assert all(s.origins == (source.origin,) for s in outcome.settings.values())
 
 
 def test_the_defaults_resolve_to_the_records_defaults() -> None:

@@ -86,7 +86,7 @@ def test_a_directory_below_one_that_is_closed_is_an_error(notes: Path) -> None:
 def test_a_file_that_became_a_fifo_does_not_block(notes: Path) -> None:
     (notes / "a.md").unlink()
     os.mkfifo(notes / "a.md")
-    with pytest.raises(FetchError, match=r"a\.md: it is no regular file"):
+    with pytest.raises(FetchError, match=r"a\.md: not a regular file"):
         read_local(LocalSource(url=str(notes)), "a.md")
 
 

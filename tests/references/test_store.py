@@ -230,8 +230,8 @@ BREAKS = {
     "a directory nobody may enter": "Permission denied",
     "a file nobody may read": "Permission denied",
     "no text": "it is not in UTF-8",
-    "a FIFO": "it is no regular file",
-    "a directory": "it is no regular file",
+    "a FIFO": "not a regular file",
+    "a directory": "not a regular file",
     "a link to itself": "Too many levels of symbolic links",
     "a link to nothing": "it is missing; put it back, or delete what is left of the topic: "
     "llm kb references delete topic-b",

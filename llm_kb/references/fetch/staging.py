@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from llm_kb.files.atomic import WriteError
+from llm_kb.opener import read_regular
 from llm_kb.references.fetch.old_topic import OldTopic
-from llm_kb.references.sources.local import read_regular
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
+from llm_kb.opener import read_regular
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.plan.plan import Plan, parse_plan, plan_table
-from llm_kb.references.sources.local import read_regular
 
 _ID = re.compile(r"[0-9a-f]{12}")
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, KbError)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from llm_kb.files.containment import NO_LINKS, OPEN
+from llm_kb.opener import read_regular
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import LocalSource
@@ -86,18 +85,3 @@ def _mode(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "120000"
     return "100644" if stat.S_ISREG(mode) else "special"
-
-
-def read_regular(path: Path, *, follow_link: bool = False) -> bytes:
-    """Return a file's content; raise OSError for a link, a FIFO or whatever else is no file.
-
-    With `follow_link` it may be a link to a file.
-    """
-    descriptor = os.open(path, OPEN if follow_link else OPEN | NO_LINKS)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    finally:
-        os.close(descriptor)

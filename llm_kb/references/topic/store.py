@@ -25,8 +25,8 @@ from pathlib import Path
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import BusyError, WriteError, replace_file
 from llm_kb.files.atomic import lock_topic as locked
+from llm_kb.opener import read_regular
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
-from llm_kb.references.sources.local import read_regular
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
     Provenance,

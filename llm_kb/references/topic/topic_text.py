@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.references.errors import TopicFileError, show_value
 from llm_kb.references.sources.records import Source, parse_source, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.references.topic.topic_file import Status, TopicFile, check_title, format_time
-from llm_kb.rendering.front_matter import TomlError, decode_toml
 
 if TYPE_CHECKING:
     from tomlkit.items import AoT

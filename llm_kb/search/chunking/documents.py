@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-SNIFFED_BYTES = 8192
-"""How far into a file a NUL makes it binary."""
+from llm_kb.opener import is_binary
 
 MAX_TITLE = 200
 """Characters of a label and of a title; longer ones are shortened."""
@@ -82,7 +81,7 @@ def decode_document(data: bytes) -> str | None:
     Undecodable bytes are replaced and NULs beyond the sniffed part dropped, so
     that the text can be stored anywhere; a byte order mark is removed.
     """
-    if b"\0" in data[:SNIFFED_BYTES]:
+    if is_binary(data):
         return None
     text = data.decode("utf-8-sig", "replace")
     return text.replace("\0", "") if b"\0" in data else text

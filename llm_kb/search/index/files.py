@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from llm_kb.opener import open_regular, read_open
 from llm_kb.search.chunking.documents import decode_document
 
 MAX_FILE_BYTES = 20_000_000
@@ -73,19 +73,14 @@ def walk_files(root: Path) -> Iterator[File]:
 
 def read_file(root: Path, path: str) -> Reading | None:
     """Read a document; None when it is no longer there to read."""
-    # O_NONBLOCK: a FIFO put in the file's place must not block.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    flags |= getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(f"{root}/{path}", flags)
+        descriptor, status = open_regular(f"{root}/{path}", follow_link=False)
     except OSError:
         return None
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return None
         now = time.time_ns()
-        data = b"" if status.st_size > MAX_FILE_BYTES else _read_all(descriptor, status.st_size)
+        is_data = status.st_size > MAX_FILE_BYTES
+        data = b"" if is_data else read_open(descriptor, status.st_size)
     except OSError:
         return None
     finally:
@@ -97,16 +92,6 @@ def read_file(root: Path, path: str) -> Reading | None:
         hashlib.blake2b(data, digest_size=16).digest(),
         decode_document(data),
     )
-
-
-def _read_all(descriptor: int, size: int) -> bytes:
-    """Read to the end of the file, at most somewhat more than its stated size."""
-    parts = []
-    left = min(size, MAX_FILE_BYTES) + 1
-    while left > 0 and (part := os.read(descriptor, left)):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
 
 
 def _tick(mtime_ns: int) -> int:

@@ -1,0 +1,70 @@
+"""Open a regular file, and only that: no FIFO is waited for, no terminal becomes ours.
+
+Every file whose path somebody else could have chosen is opened here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+OPEN = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+)
+"""Flags for reading; Windows has only O_BINARY of these."""
+
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+"""The flag that refuses a link as the last component."""
+
+SNIFFED_BYTES = 8192
+"""The first bytes of a file, in which a NUL byte makes it binary."""
+
+_LARGEST_READ = 1 << 26
+
+
+def open_regular(path: str | os.PathLike[str], *, follow_link: bool) -> tuple[int, os.stat_result]:
+    """Open a file; return its descriptor, which the caller closes, and its status.
+
+    Raises OSError if it cannot be opened or is not a regular file.
+    """
+    descriptor = os.open(path, OPEN if follow_link else OPEN | NO_LINKS)
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return descriptor, status
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
+def read_regular(
+    path: str | os.PathLike[str], *, follow_link: bool = False, most: int | None = None
+) -> bytes:
+    """Return a file's content, at most the first `most` bytes; raise OSError as `open_regular`."""
+    descriptor, status = open_regular(path, follow_link=follow_link)
+    try:
+        return read_open(descriptor, status.st_size, most)
+    finally:
+        os.close(descriptor)
+
+
+def read_open(descriptor: int, size: int, most: int | None = None) -> bytes:
+    """Return what an open file holds from its position on, at most `most` bytes.
+
+    `size` is its size when it was opened; of a file that has grown since, one byte more is
+    returned, so that the caller can tell.
+    """
+    left = size + 1 if most is None else most
+    chunks: list[bytes] = []
+    while left > 0:
+        # One byte more than the size shows the end, and a high limit reserves no memory.
+        chunk = os.read(descriptor, min(left, size + 1, _LARGEST_READ))
+        if not chunk:
+            break
+        chunks.append(chunk)
+        left -= len(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def is_binary(data: bytes) -> bool:
+    """Tell whether the first bytes of a file hold a NUL byte."""
+    return data.find(0, 0, SNIFFED_BYTES) >= 0
