@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,10 +47,16 @@ def test_where_it_is(text: str, found: dict[str, str], rest: str) -> None:
         pytest.param('a: "one\n  two" # no', "one two", id="quotes over lines"),
         pytest.param('a: "never closed', "never closed", id="open quotes"),
         pytest.param("a: 'it''s'", "it's", id="single quotes"),
-        pytest.param("a: >\n  one\n  two\nb: c", "one\ntwo", id="folded"),
-        pytest.param("a: >-\n  one\n\n  two", "one\n\ntwo", id="folded, stripped"),
+        pytest.param("a: >\n  one\n  two\nb: c", "one two", id="folded"),
+        pytest.param("a: >-\n  one\n\n  two", "one\ntwo", id="folded, stripped"),
         pytest.param("a: |2+ # why\n  # one\n  two", "# one\ntwo", id="literal"),
         pytest.param("a: b\na: c", "c", id="the last of two"),
+        pytest.param("a: 2024-01-01", "2024-01-01", id="a date"),
+        pytest.param("b: [\na: c", "c", id="beside a malformed key"),
+        pytest.param("a: Use when: it's time # no", "Use when: it's time", id="not valid YAML"),
+        pytest.param("a: >\n  one\n  tw", "one tw", id="cut in a block"),
+        pytest.param('a: "x\\u00', "x\\u00", id="cut in an escape"),
+        pytest.param("a: b\x07c", "b\x07c", id="a control character"),
     ],
 )
 def test_yaml(yaml: str, value: str) -> None:
@@ -87,6 +95,26 @@ def test_yaml_that_is_no_text_of_a_top_level_key(yaml: str) -> None:
 )
 def test_toml(toml: str, found: dict[str, str]) -> None:
     assert read_front_matter(f"+++\n{toml}\n+++\nrest") == (found, "rest")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        pytest.param("a: &a [x]\nb: *a\n", id="an alias"),
+        pytest.param("a: !!python/object/apply:os.system ['exit 1']\n", id="a tag"),
+        pytest.param("a: " + "[" * 100_000, id="brackets"),
+        pytest.param("a:\n " + "- " * 50_000, id="dashes"),
+        pytest.param("? " * 50_000, id="question marks"),
+        pytest.param("a: x\n " + "{" * 100_000, id="braces in a second line"),
+        pytest.param("\n".join(" " * i + "a:" for i in range(400)), id="mappings"),
+    ],
+)
+def test_hostile_yaml_holds_nothing_and_takes_no_time(hostile: str) -> None:
+    before = time.process_time()
+    found, _ = read_front_matter(f"---\n{hostile}\nz: z\n---\n")
+    assert found["z"] == "z"
+    assert not any("exit" in text for text in found.values())
+    assert time.process_time() - before < 1
 
 
 @given(st.text(alphabet=st.sampled_from("---+++\n: ab\"'|>#[\\ux1")))
