@@ -1,4 +1,4 @@
-"""`llm kb check`: what is wrong with a knowledge base, and what could be better."""
+"""`llm kb check`: find what is wrong with a knowledge base, or could be better."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llm_kb.upkeep.check import Inspection, inspect_config_error, iter_subjects
 from llm_kb.upkeep.rules import Finding, has_errors, render_findings, render_summary, sort_findings
 
 MANY = 500
-"""Subjects that are checked before anyone wonders what is going on."""
+"""From this number of subjects on, a topic gets a progress bar."""
 
 
 @click.command()
@@ -32,10 +32,10 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Find what is wrong with the knowledge base, or could be better
 
-    Every subject is read. What a text tells a model to read is followed where it
-    is written as a call or option, as in learn("project", "review"), -k
-    project/review or kb:project/review. Exits with 1 when there are errors;
-    warnings alone exit with 0. Fit for a pre-commit hook.
+    Reads every subject. References to subjects are followed when they are written
+    as a call or an option: learn("project", "review"), -k project/review or
+    kb:project/review. Exits with 1 if there are errors, and with 0 if there are
+    only warnings, so it can be a pre-commit hook. docs/check.md explains each rule.
 
     \b
         llm kb check
@@ -53,7 +53,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
 
 
 def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int]:
-    """Return what was found, sorted, and how many subjects were looked at."""
+    """Return the findings, sorted, and the number of subjects that were read."""
     cwd = find_cwd() or Path("/")
     try:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
@@ -64,7 +64,7 @@ def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int]:
 
 
 def _show_progress(topic: str, subjects: Sequence[Subject]) -> Iterator[Subject]:
-    """Draw a bar for a topic that takes long."""
+    """Yield the subjects of a topic, with a progress bar if there are many."""
     if len(subjects) < MANY:
         yield from subjects
         return

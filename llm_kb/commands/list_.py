@@ -12,7 +12,7 @@ from llm_kb.commands._config import say, show
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.host.terminal import style
-from llm_kb.upkeep.subject_list import stock_topic, take_stock
+from llm_kb.upkeep.subject_list import list_topic, list_topics
 from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
 
 
@@ -57,11 +57,11 @@ def list_(
         raise click.UsageError("--tree is for people; it goes with neither --json nor --nl")
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     if topic is not None:
-        stocked = [stock_topic(kb.find_topic(topic), everything=all_).only(queries)]
-        records = stocked[0].subject_dicts()
+        listed = [list_topic(kb.find_topic(topic), everything=all_).only(queries)]
+        records = listed[0].subject_dicts()
     else:
-        stocked = [t for t in take_stock(kb, everything=all_) if t.is_about(queries)]
-        records = [t.as_dict() for t in stocked]
+        listed = [t for t in list_topics(kb, everything=all_) if t.is_about(queries)]
+        records = [t.as_dict() for t in listed]
     if json_ or nl:
         lines = map(json.dumps, records) if nl else [json.dumps(records, indent=2)]
         click.echo("".join(f"{line}\n" for line in lines), nl=False)
@@ -69,7 +69,7 @@ def list_(
     whole = render_topic if topic is None else render_subjects
     render = render_tree if tree else whole
     # One write for all of them: thousands of small ones take longer than the walk.
-    show("".join(f"{_style(line)}\n" for t in stocked for line in render(t)), nl=False)
+    show("".join(f"{_style(line)}\n" for t in listed for line in render(t)), nl=False)
     if not any(opened.topic.in_menu for opened in kb.topics.values()):
         say("llm-kb: no topics are configured; `llm kb init` proposes some")
 

@@ -123,7 +123,7 @@ class DirectoryCatalog:
 _MOST_RULES = 1 << 16
 """Bytes of a `.kbignore` that are read."""
 
-_NO_SKILL = f"it lies in no directory with a {SKILL_FILE}"
+NO_SKILL = f"it lies in no directory with a {SKILL_FILE}"
 
 
 class Gathering:
@@ -178,7 +178,7 @@ class Gathering:
 
     def _report_strays(self, place: Place, names: Sequence[str], slugs: Sequence[str]) -> None:
         self.skipped += [
-            Skipped(path=place.path + name, reason=_NO_SKILL)
+            Skipped(path=place.path + name, reason=NO_SKILL)
             for name, slug in zip(names, slugs, strict=True)
             if not slug
         ]

@@ -1,11 +1,11 @@
-"""Inspect a knowledge base: read all of it, and find what is wrong or could be better."""
+"""Check a knowledge base: read all of it, and find what is wrong or could be better."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from llm_kb.config.layers import topic_key
@@ -16,18 +16,22 @@ from llm_kb.errors import (
     UnknownTopicError,
     UnreadableError,
 )
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
+from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
-from llm_kb.rendering.presentation import present
+from llm_kb.rendering.presentation import Presented, present
 from llm_kb.subjects.selection import is_listed, select
-from llm_kb.subjects.topics import Listing, Read, Subject, Topic
-from llm_kb.upkeep import rules as checks
+from llm_kb.subjects.topics import Layout, Listing, Subject, Topic
+from llm_kb.upkeep import text_checks as checks
 from llm_kb.upkeep.mentions import Mentions, find_references
 from llm_kb.upkeep.rules import Finding, Rule
+from llm_kb.upkeep.skills import check_skill, check_strays
 from llm_kb.upkeep.subject_list import find_disabled, find_problem
 
+_PROSE = frozenset({"", "adoc", "markdown", "md", "mdx", "org", "rst", "text", "txt"})
+
 READ_BYTES = 8_000_000
-"""How much of a subject is looked at; what is longer is too long in any case."""
+"""How much of a subject is read; a longer one is too long in any case."""
 
 
 def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
@@ -41,14 +45,14 @@ Track: TypeAlias = Callable[[str, Sequence[Subject]], Iterable[Subject]]
 
 
 def iter_subjects(_topic: str, subjects: Sequence[Subject]) -> Iterable[Subject]:
-    """Go through the subjects of a topic without telling anyone how far it is."""
+    """Return the subjects of a topic as they are, without showing progress."""
     return subjects
 
 
 class Inspection:
-    """One inspection of a knowledge base; files are named relative to `cwd` below it.
+    """One check of a knowledge base; files are named relative to `cwd` if they are below it.
 
-    `track` goes through the subjects of a topic, and may show how far it is.
+    `track` iterates over the subjects of a topic, and may show progress.
     """
 
     def __init__(self, kb: KnowledgeBase, cwd: Path, track: Track = iter_subjects) -> None:
@@ -57,13 +61,23 @@ class Inspection:
         self._track = track
         self._configured = frozenset(topic.id for topic in kb.config.topics)
         self.subjects = 0
-        """How many subjects were looked at so far."""
+        """The number of subjects that were read so far."""
 
     def run(self) -> Iterator[Finding]:
-        """Yield every finding, in no order."""
+        """Yield every finding, in no particular order."""
+        if not (self._kb.config.topics or self._kb.config.adjustments):
+            yield self._report_no_topics()
         for opened in self._kb.topics.values():
             yield from self._inspect_topic(opened)
         yield from self._inspect_menu()
+
+    def _report_no_topics(self) -> Finding:
+        file = self._kb.config.workspace_file
+        if file is None:
+            what = "there is no llm-kb.toml here or above, and no topic of your own"
+            return Finding(rule=Rule.NO_CONFIGURATION, file=str(self._cwd), what=what)
+        what = "no topics are configured"
+        return Finding(rule=Rule.NO_TOPICS, file=_name_file(str(file), self._cwd), what=what)
 
     def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
         listing = opened.catalog.list_subjects()
@@ -72,16 +86,18 @@ class Inspection:
             yield Finding(rule=Rule.NO_DIRECTORY, file=self._config_file(opened), what=problem)
             return
         for skipped in listing.skipped:
-            yield checks.check_skipped(self._file(opened, skipped.path), skipped)
+            if skipped.reason != NO_SKILL:
+                yield checks.check_skipped(self._file(opened, skipped.path), skipped)
         yield from self._inspect_patterns(opened)
-        # What was fetched or captured is not written here, so it cannot be mended here.
+        # Fetched and captured subjects are not written here, so they cannot be fixed here.
         if opened.topic.id in self._configured:
             yield from self._inspect_words(opened)
             yield from self._inspect_names(opened, listing)
+            yield from check_strays(self._file(opened, "").rstrip("/"), listing.skipped)
             yield from self._inspect_subjects(opened, listing.subjects)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
-        """Look at what the configuration says of a topic."""
+        """Check the texts that the configuration has for a topic."""
         topic, file = opened.topic, self._config_file(opened)
         if not (topic.introduction or "").strip():
             what = f"topic {topic.id!r} has no introduction"
@@ -111,49 +127,46 @@ class Inspection:
     def _inspect_subjects(
         self, opened: OpenTopic, subjects: Sequence[Subject]
     ) -> Iterator[Finding]:
-        """Look into every subject, and for those that none of them mentions."""
+        """Read every subject; then report binary files and hidden subjects without a mention."""
         preloaded = opened.preloaded
-        mentions = Mentions(s for s in subjects if not is_listed(s) and s.identity not in preloaded)
+        hidden = {s.path for s in subjects if not is_listed(s) and s.identity not in preloaded}
+        mentions = Mentions(s for s in subjects if s.path in hidden and _is_read(opened.topic, s))
         mentions.look_at(opened.topic.description or "")
+        binary: list[str] = []
         with opened.catalog.reading() as read:
             for subject in self._track(opened.topic.id, subjects):
                 self.subjects += 1
-                is_visible = is_listed(subject) or subject.identity in preloaded
-                yield from self._inspect_subject(
-                    opened, subject, read, mentions, is_visible=is_visible
-                )
-        for subject in mentions.unmentioned.values():
-            what = f"no visible subject mentions {subject.name!r}"
+                file = self._file(opened, subject.path)
+                try:
+                    presented = present(subject, read(subject, READ_BYTES))
+                except UnreadableError as error:
+                    yield Finding(rule=Rule.UNREADABLE, file=file, what=error.reason)
+                    continue
+                if presented.binary and subject.path in hidden:
+                    mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
+                elif presented.binary:
+                    binary.append(file)
+                else:
+                    text = presented.content.data.decode("utf-8-sig", "replace")
+                    mentions.look_at(text, subject if subject.path in hidden else None)
+                    yield from self._inspect_text(opened, subject, presented, text)
+        yield from checks.check_binary(self._file(opened, "").rstrip("/"), binary)
+        for subject in mentions.unmentioned():
+            what = f"no listed subject mentions {subject.name!r}"
             file = self._file(opened, subject.path)
             yield Finding(rule=Rule.UNMENTIONED, file=file, what=what)
 
-    def _inspect_subject(
-        self,
-        opened: OpenTopic,
-        subject: Subject,
-        read: Read,
-        mentions: Mentions,
-        *,
-        is_visible: bool,
+    def _inspect_text(
+        self, opened: OpenTopic, subject: Subject, presented: Presented, text: str
     ) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
-        try:
-            content = read(subject, READ_BYTES)
-        except UnreadableError as error:
-            yield Finding(rule=Rule.UNREADABLE, file=file, what=error.reason)
-            return
-        presented = present(subject, content)
-        if presented.binary and not is_visible:
-            mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
-            return
-        yield from checks.check_content(file, presented, self._kb.config.max_result_chars)
-        if presented.binary:
-            return
-        text = content.data.decode("utf-8-sig", "replace")
+        most = self._kb.config.max_result_chars if _is_read(opened.topic, subject) else 0
+        yield from checks.check_content(file, presented, most)
         yield from checks.check_characters(file, text)
         yield from self._inspect_references(file, text)
-        if is_visible:
-            mentions.look_at(text)
+        path = PurePosixPath(subject.path)
+        if opened.topic.layout is Layout.SKILLS and path.name == SKILL_FILE:
+            yield from check_skill(file, path.parent.name or opened.topic.root.name, text)
 
     def _inspect_references(self, file: str, text: str) -> Iterator[Finding]:
         for reference in find_references(text, list(self._kb.topics)):
@@ -170,7 +183,7 @@ class Inspection:
                     yield Finding(rule=Rule.DANGLING, file=file, line=reference.line, what=problem)
 
     def _resolve(self, opened: OpenTopic, pattern: str) -> str | None:
-        """Return why a pattern names no subject; None when it names one."""
+        """Return why a pattern matches no subject; None if it matches one."""
         try:
             missing = select(opened.catalog, [pattern]).missing
         except PatternError as error:
@@ -189,11 +202,11 @@ class Inspection:
             yield Finding(rule=Rule.OVER_BUDGET, file=file, what=what)
 
     def _config_file(self, opened: OpenTopic) -> str:
-        """Return the file that configures a topic, or its id where none does."""
+        """Return the file that configures a topic, or its id if there is none."""
         return self._place(topic_key(opened.topic.id, "subjects")) or opened.topic.id
 
     def _place(self, key: str) -> str | None:
-        """Return the file a key was last set in."""
+        """Return the file that sets a key; None if there is none."""
         origins = self._kb.config.origins.get(key, ())
         places = [origin.place for origin in origins if origin.place]
         return _name_file(places[-1], self._cwd) if places else None
@@ -204,6 +217,11 @@ class Inspection:
         return _name_file(f"{opened.topic.root}/{path}", self._cwd)
 
 
+def _is_read(topic: Topic, subject: Subject) -> bool:
+    """Tell whether a subject is meant to be read: the code of a skill is run instead."""
+    return topic.layout is not Layout.SKILLS or subject.extension in _PROSE
+
+
 def disables_any(topic: Topic, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
     listing = DirectoryCatalog(replace(topic, disabled=(pattern,))).list_subjects()
@@ -211,5 +229,5 @@ def disables_any(topic: Topic, pattern: str) -> bool:
 
 
 def _name_file(path: str, cwd: Path) -> str:
-    """Return a path relative to the current directory where it is below it."""
+    """Return a path relative to the current directory, if it is below that."""
     return path.removeprefix(f"{cwd}{os.sep}")

@@ -1,4 +1,4 @@
-"""What is on the shelves of a knowledge base: topics and subjects with state and size."""
+"""List the topics and subjects of a knowledge base, with the state and size of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llm_kb.subjects.topics import Catalog, Listing, Skipped, Subject, Topic
 
 
 class State(Enum):
-    """What becomes of a subject in a request."""
+    """How a request treats a subject."""
 
     AVAILABLE = "available"
     PRELOADED = "pre-loaded"
@@ -26,10 +26,10 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StockedSubject:
-    """A subject; size and last change are None where they cannot be known.
+class ListedSubject:
+    """A subject; `size` and `changed` are None when they cannot be read.
 
-    `changed` is in seconds since the epoch: a moment is made of it when one is shown.
+    `changed` is the time of the last change in seconds since the epoch.
     """
 
     name: str
@@ -40,11 +40,11 @@ class StockedSubject:
 
     @property
     def tokens(self) -> int | None:
-        """The tokens of it, at four bytes each."""
+        """Its estimated tokens, at four bytes each."""
         return None if self.size is None else -(-self.size // 4)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the record that `--json` prints."""
         return {
             "slug": self.name,
             "path": self.path,
@@ -57,7 +57,7 @@ class StockedSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What the listed subjects of a topic come to, and when one changed last."""
+    """The visible subjects of a topic added up, and the time of the last change."""
 
     subjects: int
     size: int
@@ -66,22 +66,22 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StockedTopic:
-    """A topic, its subjects in the order of listings, and what is no subject of it.
+class ListedTopic:
+    """A topic, its subjects in the order of listings, and the files that were skipped.
 
-    `problem` says why there are none. `whole` says that hidden and disabled
-    subjects are among them, and that what was skipped is to be named.
+    `problem` is the reason why there are no subjects. `whole` is set when hidden and
+    disabled subjects are included, and skipped files are to be named.
     """
 
     topic: Topic
-    subjects: tuple[StockedSubject, ...] = ()
+    subjects: tuple[ListedSubject, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     problem: str | None = None
     whole: bool = False
 
     @property
-    def listed(self) -> tuple[StockedSubject, ...]:
-        """The subjects that a model gets, or may find by itself."""
+    def visible(self) -> tuple[ListedSubject, ...]:
+        """The subjects that a model is sent, or can find by itself."""
         # Identity, as an enum's hash is computed in Python and there may be many.
         return tuple(
             s for s in self.subjects if s.state is State.AVAILABLE or s.state is State.PRELOADED
@@ -89,32 +89,32 @@ class StockedTopic:
 
     @property
     def totals(self) -> Totals:
-        """The listed subjects added up."""
-        listed = self.listed
-        sizes = [s.size for s in listed if s.size is not None]
+        """The visible subjects added up."""
+        visible = self.visible
+        sizes = [s.size for s in visible if s.size is not None]
         return Totals(
-            subjects=len(listed),
+            subjects=len(visible),
             size=sum(sizes),
             tokens=sum(-(-size // 4) for size in sizes),
-            changed=max((s.changed for s in listed if s.changed is not None), default=None),
+            changed=max((s.changed for s in visible if s.changed is not None), default=None),
         )
 
     def count(self, state: State) -> int:
-        """Count the subjects of a state."""
+        """Return the number of subjects in a state."""
         return sum(subject.state is state for subject in self.subjects)
 
     def is_about(self, terms: Sequence[str]) -> bool:
-        """Tell whether every term is in its id, title or introduction, in any case."""
+        """Tell whether its id, title or introduction contains every term, ignoring case."""
         topic = self.topic
         return _matches_all(terms, topic.id, topic.title, topic.introduction)
 
-    def only(self, terms: Sequence[str]) -> StockedTopic:
-        """Return it with only the subjects whose slug has every term, in any case."""
+    def only(self, terms: Sequence[str]) -> ListedTopic:
+        """Return it with only the subjects whose slug contains every term, ignoring case."""
         kept = tuple(s for s in self.subjects if _matches_all(terms, s.name))
         return replace(self, subjects=kept)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it, with its subjects counted."""
+        """Return the record that `--json` prints, with its subjects counted."""
         totals = self.totals
         hidden = {"hidden": self.count(State.HIDDEN), "disabled": self.count(State.DISABLED)}
         return {
@@ -134,7 +134,7 @@ class StockedTopic:
         }
 
     def subject_dicts(self) -> list[dict[str, object]]:
-        """Return its subjects as JSON has them, then what was skipped."""
+        """Return the records of its subjects, then those of skipped files."""
         found = [subject.as_dict() for subject in self.subjects]
         skipped = self.skipped if self.whole else ()
         return found + [
@@ -156,35 +156,35 @@ def _iso(seconds: float | None) -> str | None:
 Measure: TypeAlias = Callable[[Subject], tuple[int | None, float | None]]
 
 
-def take_stock(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[StockedTopic]:
+def list_topics(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[ListedTopic]:
     """Yield the topics in the order of the menu.
 
-    `everything` takes in hidden and disabled subjects, topics that no menu offers,
-    and disabled topics last.
+    `everything` includes hidden and disabled subjects, topics that are not in the menu,
+    and, last, disabled topics.
     """
     for opened in kb.topics.values():
         if everything or opened.topic.in_menu:
-            yield stock_topic(opened, everything=everything)
+            yield list_topic(opened, everything=everything)
     for topic in kb.config.topics:
         if everything and not topic.enable:
-            yield StockedTopic(topic=topic, problem="the topic is disabled", whole=True)
+            yield ListedTopic(topic=topic, problem="the topic is disabled", whole=True)
 
 
-def stock_topic(opened: OpenTopic, *, everything: bool = False) -> StockedTopic:
-    """Take stock of one topic."""
+def list_topic(opened: OpenTopic, *, everything: bool = False) -> ListedTopic:
+    """Return one topic with its subjects."""
     listing = opened.catalog.list_subjects()
     preloaded = opened.preloaded
     measure = _measurer(opened)
     found = [
-        _stock(subject, _state(subject, preloaded), measure)
+        _list_subject(subject, _state(subject, preloaded), measure)
         for subject in listing.subjects
         if everything or is_listed(subject) or subject.identity in preloaded
     ]
     if everything and opened.topic.disabled:
         disabled = find_disabled(opened.topic, listing)
-        found += [_stock(subject, State.DISABLED, measure) for subject in disabled]
+        found += [_list_subject(subject, State.DISABLED, measure) for subject in disabled]
         found.sort(key=lambda subject: subject.name)
-    return StockedTopic(
+    return ListedTopic(
         topic=opened.topic,
         subjects=tuple(found),
         skipped=tuple(skipped for skipped in listing.skipped if skipped.path),
@@ -194,14 +194,14 @@ def stock_topic(opened: OpenTopic, *, everything: bool = False) -> StockedTopic:
 
 
 def find_disabled(topic: Topic, listing: Listing) -> list[Subject]:
-    """Return the subjects that only `disabled` keeps out of the listing of a directory."""
+    """Return the subjects that `disabled` keeps out of the listing of a directory."""
     kept = {subject.path for subject in listing.subjects}
     whole = DirectoryCatalog(replace(topic, disabled=())).list_subjects()
     return [subject for subject in whole.subjects if subject.path not in kept]
 
 
 def find_problem(opened: OpenTopic, listing: Listing) -> str | None:
-    """Return why the directory of a topic cannot be read; None where it can."""
+    """Return the reason why the directory of a topic cannot be read; None if it can."""
     reasons = [skipped.reason for skipped in listing.skipped if not skipped.path]
     return f"{opened.topic.root}: {reasons[0]}" if reasons else None
 
@@ -212,15 +212,15 @@ def _state(subject: Subject, preloaded: frozenset[str]) -> State:
     return State.AVAILABLE if is_listed(subject) else State.HIDDEN
 
 
-def _stock(subject: Subject, state: State, measure: Measure) -> StockedSubject:
+def _list_subject(subject: Subject, state: State, measure: Measure) -> ListedSubject:
     size, changed = measure(subject)
-    return StockedSubject(
+    return ListedSubject(
         name=subject.name, path=subject.path, state=state, size=size, changed=changed
     )
 
 
 def _measurer(opened: OpenTopic) -> Measure:
-    """Return what tells a subject's size and last change: of a file, one call says both."""
+    """Return a function that returns the size and the last change of a subject."""
     if not isinstance(opened.catalog, DirectoryCatalog):
         return lambda subject: (_read_size(opened.catalog, subject), None)
     root = str(opened.topic.root)

@@ -1,4 +1,4 @@
-"""A stock as people read it, in lines that fit 80 columns where slugs allow."""
+"""Render listed topics and subjects for people, within 80 columns where slugs allow."""
 
 from __future__ import annotations
 
@@ -8,52 +8,52 @@ from functools import lru_cache
 from itertools import takewhile
 
 from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
-from llm_kb.upkeep.subject_list import State, StockedSubject, StockedTopic
+from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State
 
 WIDTH = 80
 
 _SPECIAL = (State.PRELOADED, State.HIDDEN, State.DISABLED)
 
-_LONGEST_COLUMN = 40
-"""Slugs longer than this push the rest of their line aside, not that of all lines."""
+_WIDEST_COLUMN = 100
+"""The column of slugs is as wide as the longest, up to this width."""
 
 
-def render_topic(stocked: StockedTopic) -> Iterator[str]:
-    """Yield a topic's heading and what there is of it."""
-    topic = stocked.topic
+def render_topic(listed: ListedTopic) -> Iterator[str]:
+    """Yield a topic's heading and its totals."""
+    topic = listed.topic
     heading = f"{topic.id}: {visible_line(topic.title)}" if topic.title else topic.id
     yield shorten(heading, WIDTH)
-    yield f"  {_summary(stocked)}"
-    special = _special(stocked)
+    yield f"  {_summary(listed)}"
+    special = _special(listed)
     if special:
         yield f"  {special}"
-    yield from _skipped_lines(stocked, "  ")
+    yield from _skipped_lines(listed, "  ")
 
 
-def render_subjects(stocked: StockedTopic) -> Iterator[str]:
+def render_subjects(listed: ListedTopic) -> Iterator[str]:
     """Yield the lines of a topic's subjects, in columns."""
-    width = min(max((len(s.name) for s in stocked.subjects), default=0), _LONGEST_COLUMN)
-    for subject in stocked.subjects:
+    width = min(max((len(s.name) for s in listed.subjects), default=0), _WIDEST_COLUMN)
+    for subject in listed.subjects:
         yield f"{subject.name:{width}}  {_figures(subject)}{_state(subject)}".rstrip()
-    if stocked.problem:
-        yield f"no subjects: {stocked.problem}"
-    yield from _skipped_lines(stocked, "")
+    if listed.problem:
+        yield f"no subjects: {listed.problem}"
+    yield from _skipped_lines(listed, "")
 
 
-def render_tree(stocked: StockedTopic) -> Iterator[str]:
+def render_tree(listed: ListedTopic) -> Iterator[str]:
     """Yield a topic's subjects as a tree of their slugs, each level indented."""
-    yield f"{stocked.topic.id}/"
+    yield f"{listed.topic.id}/"
     above: Sequence[str] = ()
-    for subject in sorted(stocked.subjects, key=lambda subject: subject.name.split("/")):
+    for subject in sorted(listed.subjects, key=lambda subject: subject.name.split("/")):
         *parents, name = subject.name.split("/")
         for depth in range(_common(parents, above), len(parents)):
             yield f"{'  ' * (depth + 1)}{parents[depth]}/"
         size = "" if subject.size is None else f"  {format_size(subject.size)}"
         yield f"{'  ' * (len(parents) + 1)}{name}{size}{_state(subject)}"
         above = parents
-    if stocked.problem:
-        yield f"  no subjects: {stocked.problem}"
-    yield from _skipped_lines(stocked, "  ")
+    if listed.problem:
+        yield f"  no subjects: {listed.problem}"
+    yield from _skipped_lines(listed, "  ")
 
 
 def _common(parents: Sequence[str], above: Sequence[str]) -> int:
@@ -62,11 +62,11 @@ def _common(parents: Sequence[str], above: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _summary(stocked: StockedTopic) -> str:
-    """Return how much there is of a topic."""
-    if stocked.problem:
-        return f"no subjects: {stocked.problem}"
-    totals = stocked.totals
+def _summary(listed: ListedTopic) -> str:
+    """Return the number, size and age of a topic's subjects."""
+    if listed.problem:
+        return f"no subjects: {listed.problem}"
+    totals = listed.totals
     parts = [count(totals.subjects, "subject"), format_size(totals.size)]
     parts.append(f"~{totals.tokens:,} tokens")
     if totals.changed is not None:
@@ -74,26 +74,26 @@ def _summary(stocked: StockedTopic) -> str:
     return ", ".join(parts)
 
 
-def _special(stocked: StockedTopic) -> str:
-    """Return how many subjects there is something to say about."""
-    counts = [(stocked.count(state), state.value) for state in _SPECIAL]
-    counts.append((len(stocked.skipped), "skipped"))
+def _special(listed: ListedTopic) -> str:
+    """Return the numbers of subjects that are treated specially, and of skipped files."""
+    counts = [(listed.count(state), state.value) for state in _SPECIAL]
+    counts.append((len(listed.skipped), "skipped"))
     return ", ".join(f"{number:,} {name}" for number, name in counts if number)
 
 
-def _figures(subject: StockedSubject) -> str:
+def _figures(subject: ListedSubject) -> str:
     size = "" if subject.size is None else format_size(subject.size)
     tokens = "" if subject.tokens is None else f"~{subject.tokens:,} tokens"
     day = "" if subject.changed is None else _format_day(subject.changed)
     return f"{size:>9}  {tokens:>15}  {day:10}"
 
 
-def _state(subject: StockedSubject) -> str:
+def _state(subject: ListedSubject) -> str:
     return "" if subject.state is State.AVAILABLE else f"  {subject.state.value}"
 
 
-def _skipped_lines(stocked: StockedTopic, indent: str) -> Iterator[str]:
-    for skipped in stocked.skipped if stocked.whole else ():
+def _skipped_lines(listed: ListedTopic, indent: str) -> Iterator[str]:
+    for skipped in listed.skipped if listed.whole else ():
         yield f"{indent}skipped {visible_line(skipped.path)}: {visible_line(skipped.reason)}"
 
 

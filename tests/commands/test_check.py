@@ -43,7 +43,7 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
     [
         pytest.param(
             {"kb/one.md": b"\0"},
-            ("binary", "kb/one.md", None, "binary file, 1 byte, skipped"),
+            ("binary", "kb/one.md", None, "not a text file"),
             id="binary",
         ),
         pytest.param(
@@ -73,13 +73,13 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
         ),
         pytest.param(
             {"kb/.notes.md": "Hidden.\n"},
-            ("unmentioned", "kb/.notes.md", None, "no visible subject mentions 'notes'"),
+            ("unmentioned", "kb/.notes.md", None, "no listed subject mentions 'notes'"),
             id="hidden and not mentioned",
         ),
         pytest.param(
-            {"kb/.notes.md": "See more.\n", "kb/.more.md": "x", "kb/one.md": "See `notes`.\n"},
-            ("unmentioned", "kb/.more.md", None, "no visible subject mentions 'more'"),
-            id="mentioned by a hidden one only",
+            {"kb/.notes.md": "See `more`.\n", "kb/.more.md": "See `notes`.\n"},
+            ("unmentioned", "kb/.more.md", None, "no listed subject mentions 'more'"),
+            id="mentioned by one that nothing mentions",
         ),
         pytest.param(
             {"kb/one.md": 'Call\nlearn("a", "two").\n'},
@@ -223,9 +223,35 @@ def test_hidden_subjects_that_are_pre_loaded_need_no_mention(
 
 def test_pictures_of_a_skill_need_no_mention(run_llm: RunLlm, tmp_path: Path) -> None:
     config = f'{CONFIG}layout = "skills"\n'
-    write_files(tmp_path, {"llm-kb.toml": config, "kb/draw/SKILL.md": "Use `./fonts`.\n"})
+    skill = "---\nname: draw\ndescription: Draws.\n---\nUse `./fonts`.\n"
+    write_files(tmp_path, {"llm-kb.toml": config, "kb/draw/SKILL.md": skill})
     write_files(tmp_path, {"kb/draw/logo.png": b"\0", "kb/draw/fonts/licence.txt": "Free.\n"})
     assert check(run_llm, 0) == []
+
+
+def test_a_collection_of_skills_as_people_keep_it(run_llm: RunLlm, tmp_path: Path) -> None:
+    """A README beside the skills is fine, and so are files that SKILL.md names in its way."""
+    skill = "---\nname: pdf\ndescription: Reads PDF.\n---\nFor forms, read FORMS.md.\n"
+    write_files(tmp_path, {"llm-kb.toml": f'{CONFIG}layout = "skills"\n', "kb/README.md": "All.\n"})
+    write_files(tmp_path, {"kb/pdf/SKILL.md": skill, "kb/pdf/forms.md": "See scripts/fill.py.\n"})
+    write_files(tmp_path, {"kb/pdf/scripts/fill.py": "import check\n", "kb/pdf/check.py": "x\n"})
+    assert check(run_llm, 0) == []
+    write_files(tmp_path, {"kb/pdf/SKILL.md": "Nothing.\n", "kb/xls/skill.md": "x\n"})
+    assert check(run_llm, 0) == [
+        ("skill", "kb/pdf/SKILL.md", None, "it has no front matter with a name and a description"),
+        ("skill", "kb/xls/skill.md", None, "its name must be SKILL.md, in upper case"),
+        ("unmentioned", "kb/pdf/forms.md", None, "no listed subject mentions 'pdf/forms'"),
+    ]
+
+
+def test_without_a_configuration(run_llm: RunLlm, tmp_path: Path) -> None:
+    what = "there is no llm-kb.toml here or above, and no topic of your own"
+    assert check(run_llm, 1) == [("no-configuration", str(tmp_path), None, what)]
+
+
+def test_a_configuration_without_topics(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {"llm-kb.toml": "[kb]\n"})
+    assert check(run_llm, 0) == [("no-topics", "llm-kb.toml", None, "no topics are configured")]
 
 
 def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -233,12 +259,12 @@ def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
     result = run_llm(["kb", "check"])
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
-        "kb/one.md:1: error: no subject of topic 'a' matches 'x'",
-        f"  why:  {Rule.DANGLING.why}",
-        f"  mend: {Rule.DANGLING.mend}",
-        "kb/two.md: warning: 1 byte not valid in UTF-8, shown as \ufffd",
-        f"  why:  {Rule.UNDECODABLE.why}",
-        f"  mend: {Rule.UNDECODABLE.mend}",
+        "kb/one.md:1: error: no subject of topic 'a' matches 'x' [dangling]",
+        f"  why: {Rule.DANGLING.why}",
+        f"  fix: {Rule.DANGLING.fix}",
+        "kb/two.md: warning: 1 byte not valid in UTF-8, shown as \ufffd [undecodable]",
+        f"  why: {Rule.UNDECODABLE.why}",
+        f"  fix: {Rule.UNDECODABLE.fix}",
     ]
     assert result.stderr == "llm-kb: 1 error and 1 warning in 2 subjects\n"
 

@@ -289,7 +289,7 @@ def test_nothing_of_references_is_disabled(file: Path, user_dir: Path, run_llm: 
     assert not (user_dir / "kb.toml").exists()
 
 
-def test_edits_can_mend_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> None:
+def test_edits_can_fix_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> None:
     file.write_text(f'{WRITTEN}[kb.topic.repo-knowledge]\ndisabled = ["a", "b"]\n')
     result = run_llm(["kb", "disable", "repo-knowledge", "a", "--remove"])
     assert (result.exit_code, result.stderr.splitlines()[0]) == (

@@ -1,4 +1,4 @@
-"""Inspecting topics that are no directories; the rest is in tests/commands/test_check.py."""
+"""Inspecting topics that are not directories; the rest is in tests/commands/test_check.py."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ def test_what_cannot_be_read_is_found_and_the_rest_inspected() -> None:
     assert list(inspection.run()) == [
         Finding(rule=Rule.UNREADABLE, file="t/a.md", what="permission denied"),
         Finding(rule=Rule.UNREADABLE, file="t/.c.md", what="permission denied"),
-        Finding(rule=Rule.UNMENTIONED, file="t/.c.md", what="no visible subject mentions 'c'"),
+        Finding(rule=Rule.UNMENTIONED, file="t/.c.md", what="no listed subject mentions 'c'"),
     ]
     assert inspection.subjects == 3
 
 
-def test_of_what_was_fetched_or_captured_only_what_the_user_can_mend() -> None:
+def test_of_what_was_fetched_or_captured_only_what_the_user_can_fix() -> None:
     catalog = MemoryCatalog({"con.md": "\u202e", ".hidden.md": "x"})
     topic = make_topic("fetched", learned=("absent",))
-    inspection = Inspection(KnowledgeBase(Config(), [(topic, catalog)]), Path("/"))
+    inspection = Inspection(
+        KnowledgeBase(Config(adjustments=(topic,)), [(topic, catalog)]), Path("/")
+    )
     assert list(inspection.run()) == [
         Finding(
             rule=Rule.UNMATCHED,

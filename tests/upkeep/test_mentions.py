@@ -1,4 +1,4 @@
-"""What texts say of subjects."""
+"""Which subjects texts name."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ from tests.presented import make_subject
         pytest.param("x/fonts/a.txt", "choose fonts", False, id="bare word for a directory"),
         pytest.param(".x/a.txt", "look into x/", True, id="hidden directory without its dot"),
         pytest.param(f"{'d/' * 2000}a.txt", "see d/d/a.txt", True, id="deep"),
+        pytest.param("pdf/forms.md", "If you fill a form, read FORMS.md", True, id="case"),
+        pytest.param("pdf/forms.md", "see [forms](../pdf/forms.md#top)", True, id="link"),
+        pytest.param("a/my form.md", "see [a form](my%20form.md)", True, id="encoded link"),
+        pytest.param("a/my form.md", "see [a form](<my form.md>)", True, id="link in brackets"),
         pytest.param(".two words.md", "see 'two words'", True, id="white space"),
         pytest.param(".two words.md", "two  words", False, id="other white space"),
     ],
@@ -36,7 +40,21 @@ def test_mentions(path: str, text: str, is_mentioned: bool) -> None:
     mentions.look_at("nothing")
     mentions.look_at(text)
     mentions.look_at("more")
-    assert list(mentions.unmentioned) == ([] if is_mentioned else [path])
+    unmentioned = [subject.path for subject in mentions.unmentioned()]
+    assert unmentioned == ([] if is_mentioned else [path])
+
+
+def test_a_hidden_subject_passes_on_what_it_names() -> None:
+    one, two, three, four = (
+        make_subject(f".{name}.md") for name in ("one", "two", "three", "four")
+    )
+    mentions = Mentions([one, two, three, four])
+    mentions.look_at("See `two`.", by=one)
+    mentions.look_at("See `four`.", by=three)
+    mentions.look_at("See `three`.", by=four)
+    assert mentions.unmentioned() == [one, two, three, four]
+    mentions.look_at("See `one`.")
+    assert mentions.unmentioned() == [three, four]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a stock adds up to, and how it reads."""
+"""Totals of listed topics, and how they are rendered."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from dataclasses import replace
 import pytest
 
 from llm_kb.subjects.topics import Skipped
-from llm_kb.upkeep.subject_list import State, StockedSubject, StockedTopic, Totals
+from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State, Totals
 from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
 from tests.presented import BARE, PROJECT
 
 DAY = 20_000 * 86_400.0
-QUALITY = StockedSubject(
+QUALITY = ListedSubject(
     name="code-quality", path="code-quality.md", state=State.AVAILABLE, size=1_234, changed=DAY
 )
-ALICE = StockedSubject(
+ALICE = ListedSubject(
     name="maintainers/alice",
     path="maintainers/alice.md",
     state=State.PRELOADED,
     size=5,
     changed=DAY + 86_400,
 )
-NOTES = StockedSubject(name="notes", path=".notes.md", state=State.HIDDEN, size=9, changed=DAY)
-OLD = StockedSubject(name="old", path="old.md", state=State.DISABLED)
+NOTES = ListedSubject(name="notes", path=".notes.md", state=State.HIDDEN, size=9, changed=DAY)
+OLD = ListedSubject(name="old", path="old.md", state=State.DISABLED)
 LINK = Skipped(path="link\n.md", reason="the link leads outside the topic")
 
-TOPIC = StockedTopic(topic=PROJECT, subjects=(QUALITY, ALICE), skipped=(LINK,))
+TOPIC = ListedTopic(topic=PROJECT, subjects=(QUALITY, ALICE), skipped=(LINK,))
 WHOLE = replace(TOPIC, subjects=(QUALITY, ALICE, NOTES, OLD), whole=True)
 
 
 def test_totals_are_those_of_the_listed_subjects() -> None:
     assert WHOLE.totals == Totals(subjects=2, size=1_239, tokens=311, changed=DAY + 86_400)
-    empty = StockedTopic(topic=PROJECT)
+    empty = ListedTopic(topic=PROJECT)
     assert empty.totals == Totals(subjects=0, size=0, tokens=0, changed=None)
 
 
@@ -126,19 +126,19 @@ def test_a_topic_in_lines() -> None:
 
 
 def test_a_topic_without_subjects_says_why() -> None:
-    topic = StockedTopic(topic=BARE, problem="/kb/bare: no such directory")
+    topic = ListedTopic(topic=BARE, problem="/kb/bare: no such directory")
     assert list(render_topic(topic)) == ["bare", "  no subjects: /kb/bare: no such directory"]
     assert list(render_subjects(topic)) == ["no subjects: /kb/bare: no such directory"]
     assert list(render_tree(topic)) == ["bare/", "  no subjects: /kb/bare: no such directory"]
 
 
 def test_subjects_that_could_not_be_measured_have_no_date() -> None:
-    topic = StockedTopic(topic=BARE, subjects=(replace(OLD, state=State.AVAILABLE),))
+    topic = ListedTopic(topic=BARE, subjects=(replace(OLD, state=State.AVAILABLE),))
     assert list(render_topic(topic)) == ["bare", "  1 subject, 0 B, ~0 tokens"]
 
 
 def test_a_title_is_one_line_of_the_width() -> None:
-    topic = StockedTopic(topic=replace(BARE, title="A\n" + "long " * 40), problem="x")
+    topic = ListedTopic(topic=replace(BARE, title="A\n" + "long " * 40), problem="x")
     heading = next(render_topic(topic))
     assert (heading[:8], len(heading)) == ("bare: A ", 80)
 

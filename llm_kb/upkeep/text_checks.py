@@ -1,0 +1,131 @@
+"""Check the names and texts of subjects: what each rule finds in one of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+
+from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.presentation import NOT_UTF8, Presented
+from llm_kb.subjects.topics import Skipped, Subject
+from llm_kb.upkeep.rules import Finding, Rule
+
+_ZERO_WIDTH = re.compile("[\u200b\u2060-\u2064\ufeff]")
+_UNSEEN = (
+    (Rule.INVISIBLE, ("tag character", None), re.compile("[\U000e0000-\U000e007f]")),
+    (
+        Rule.INVISIBLE,
+        ("bidirectional control", None),
+        re.compile("[\u202a-\u202e\u2066-\u2069]"),
+    ),
+    (Rule.ZERO_WIDTH, ("character without width", "characters without width"), _ZERO_WIDTH),
+)
+_MOST_POINTS = 5
+_MOST_OTHERS = 3
+"""Files named in one finding about files alike: there may be thousands of them."""
+_MOST_SINGLE = 3
+_MOST_KINDS = 6
+_ODD_NAMES = {
+    "has characters of patterns": re.compile(r"[*?\[\]]"),
+    "has characters that Windows forbids": re.compile(r'[<>:"|\\]|[. ](?:/|$)'),
+    "is a device on Windows": re.compile(
+        r"(?:^|/)(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\.[^/]*)?(?:/|$)", re.IGNORECASE
+    ),
+    "has white space at an edge": re.compile(r"(?:^|/)\s|\s(?:\.[^/.]*)?(?:/|$)"),
+    "has quotes": re.compile(r"['`]"),
+    "looks like an option": re.compile(r"^-"),
+    "has joiners, which have no width": re.compile("[\u200c\u200d]"),
+}
+
+
+def check_name(file: str, path: str) -> Iterator[Finding]:
+    """Find what makes the path of a subject hard to type."""
+    odd = [what for what, pattern in _ODD_NAMES.items() if pattern.search(path)]
+    if odd:
+        yield Finding(rule=Rule.UNSAFE_NAME, file=file, what=f"its name {', '.join(odd)}")
+
+
+def check_alike(files: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """Find paths, given with their files, that differ only in case."""
+    alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for file, path in files:
+        alike[path.casefold()].append((file, path))
+    for group in alike.values():
+        paths = [path for _, path in group]
+        for file, path in group if len(group) > 1 else ():
+            what = f"its name differs only in case from {_name_others(path, paths)}"
+            yield Finding(rule=Rule.UNSAFE_NAME, file=file, what=what)
+
+
+def check_ambiguous(subjects: Iterable[tuple[str, Subject]]) -> Iterator[Finding]:
+    """Find subjects, given with their files, that share a slug."""
+    sharing: defaultdict[str, list[tuple[str, Subject]]] = defaultdict(list)
+    for file, subject in subjects:
+        sharing[subject.slug].append((file, subject))
+    for slug, group in sharing.items():
+        paths = [subject.path for _, subject in group]
+        for file, subject in group if len(group) > 1 else ():
+            what = f"its slug {slug!r} is also the slug of {_name_others(subject.path, paths)}"
+            yield Finding(rule=Rule.AMBIGUOUS, file=file, what=what)
+
+
+def _name_others(path: str, paths: Sequence[str]) -> str:
+    """Return the other paths, the first few by name."""
+    first = [other for other in paths[: _MOST_OTHERS + 1] if other != path][:_MOST_OTHERS]
+    left = len(paths) - 1 - len(first)
+    return ", ".join(map(repr, first)) + (f" and {left:,} more" if left else "")
+
+
+def check_skipped(file: str, skipped: Skipped) -> Finding:
+    """Return the finding for a file that the walk skipped."""
+    return Finding(rule=Rule.SKIPPED, file=file, what=skipped.reason)
+
+
+def check_content(file: str, presented: Presented, max_chars: int) -> Iterator[Finding]:
+    """Find the parts of a text that a model would not get."""
+    for notice in presented.notices:
+        if NOT_UTF8 in notice:
+            yield Finding(rule=Rule.UNDECODABLE, file=file, what=notice)
+    if max_chars and (presented.is_cut or len(presented.text) > max_chars):
+        what = f"its {presented.size:,} bytes are more than one load returns"
+        yield Finding(rule=Rule.OVERSIZE, file=file, what=what)
+
+
+def check_binary(directory: str, files: Sequence[str]) -> Iterator[Finding]:
+    """Find the files of a topic that are not text; many of them are one finding."""
+    if len(files) <= _MOST_SINGLE:
+        for file in files:
+            yield Finding(rule=Rule.BINARY, file=file, what="not a text file")
+        return
+    kinds = Counter(_kind(file) for file in files).most_common(_MOST_KINDS)
+    shown = ", ".join(f"{number:,} {kind}" for kind, number in kinds)
+    more = ", …" if sum(number for _, number in kinds) < len(files) else ""
+    what = f"{len(files):,} files are not text: {shown}{more}"
+    yield Finding(rule=Rule.BINARY, file=directory, what=what)
+
+
+def _kind(file: str) -> str:
+    """Return the line of `ignore` that covers a file and its like."""
+    path = PurePosixPath(file)
+    return f"*{path.suffix}" if path.suffix else path.name
+
+
+def check_characters(file: str, text: str, where: str = "") -> Iterator[Finding]:
+    """Find characters that readers do not see, or that change the order of the text."""
+    if text.isascii():
+        return
+    for rule, (one, many), pattern in _UNSEEN:
+        found = pattern.findall(text)
+        if found:
+            line = None if where else text.count("\n", 0, text.index(found[0])) + 1
+            points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
+            what = f"{count(len(found), one, many)}{where}: {points}"
+            yield Finding(rule=rule, file=file, line=line, what=what)
+
+
+def check_patterns(file: str, key: str, unmatched: Sequence[str]) -> Iterator[Finding]:
+    """Return a finding for each pattern of a configuration that matches nothing."""
+    for pattern in unmatched:
+        yield Finding(rule=Rule.UNMATCHED, file=file, what=f"{key}: {pattern!r} matches nothing")
