@@ -7,10 +7,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
-from urllib.robotparser import RobotFileParser
+
+from protego import Protego
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError
-from llm_kb.references.sources.http import USER_AGENT, HttpPolicy, join_url
+from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.web import fetch_text, measure_page, read_links
 
@@ -73,7 +74,7 @@ class _Site:
         self.prefix = split.path.rpartition("/")[0] + "/"
         self.host = split.hostname or ""
         self.refused = 0
-        self._robots = Robots(fetch_text(f"{self.root}/robots.txt", policy) or "", USER_AGENT)
+        self._robots = Robots(fetch_text(f"{self.root}/robots.txt", policy) or "", PRODUCT)
 
     def covers(self, url: str) -> bool:
         """Tell whether a link leads to a page of the crawl."""
@@ -207,28 +208,17 @@ MAX_DELAY = 5.0
 
 
 class Robots:
-    """The rules of one site for one client."""
+    """The rules of one site for one client, as RFC 9309 reads them."""
 
     def __init__(self, text: str, agent: str) -> None:
         self._agent = agent
-        self._rules = RobotFileParser()
-        self._rules.parse([line for line in text.splitlines() if _makes_sense(line)])
+        self._rules = Protego.parse(text)
 
     def allows(self, url: str) -> bool:
-        """Tell whether a page may be fetched."""
-        return self._rules.can_fetch(self._agent, url)
+        """Tell whether a page may be fetched: the longest rule that matches decides."""
+        return self._rules.can_fetch(url, self._agent)
 
     @property
     def delay(self) -> float:
         """How many seconds to keep between requests."""
-        # Compared before it is a float: none is as large as some numbers a site may write.
-        return float(min(self._rules.crawl_delay(self._agent) or 0, MAX_DELAY))
-
-
-def _makes_sense(line: str) -> bool:
-    """Tell whether the parser of the standard library can read a line; it raises on some."""
-    try:
-        RobotFileParser().parse(["User-agent: *", line])
-    except ValueError:
-        return False
-    return True
+        return min(self._rules.crawl_delay(self._agent) or 0.0, MAX_DELAY)

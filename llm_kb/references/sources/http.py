@@ -22,7 +22,10 @@ from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, 
 from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
 from llm_kb.references.sources.rules import check_web_url
 
-USER_AGENT = "llm-kb (+https://pypi.org/project/llm-kb/)"
+PRODUCT = "llm-kb"
+"""What `robots.txt` calls us."""
+
+USER_AGENT = f"{PRODUCT} (+https://pypi.org/project/llm-kb/)"
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 10_000_000
 """No page is larger, whatever the plan says."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
+
+import webencodings
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
 from llm_kb.references.sources.html_to_markdown import (
@@ -172,24 +173,21 @@ def _require_text(answer: Response) -> None:
 
 
 def _decode(answer: Response) -> str:
-    """Decode a body by its mark, its header, its `<meta>`, else as UTF-8; nothing fails."""
-    body = answer.body
-    if body.startswith(codecs.BOM_UTF8):
-        return body.decode("utf-8-sig", "replace")
-    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return body.decode("utf-16", "replace")
+    """Decode a body by its byte order mark, its header, its `<meta>`, else as UTF-8.
+
+    Names of character sets are those that browsers know (WHATWG). Python knows more, some of
+    which take quadratic time or are not character sets at all.
+    """
     declared = answer.charset
-    if not declared and (found := _META_CHARSET.search(body[:4096])):
+    if not declared and (found := _META_CHARSET.search(answer.body[:4096])):
         declared = found[1].decode("ascii")
-    try:
-        codec = codecs.lookup(declared or "utf-8")
-        # Only codecs between bytes and text: Python has others, such as `zlib`.
-        name = codec.name if codec._is_text_encoding else "utf-8"  # noqa: SLF001 - no public way
-    except (LookupError, ValueError):
-        name = "utf-8"
-    try:
-        text = body.decode(name, "replace")
-    except UnicodeError:  # some codecs know no "replace"
-        text = body.decode("utf-8", "replace")
-    # Some make what no file can hold: halves of a surrogate pair.
-    return text.encode("utf-8", "replace").decode()
+    text: str = webencodings.decode(answer.body, _find_encoding(declared or "utf-8"))[0]
+    return text
+
+
+def _find_encoding(name: str) -> webencodings.Encoding:
+    """Return the encoding of a declared name; UTF-8 for one that browsers do not decode."""
+    # Servers write `latin-1` as Python does; browsers know `latin1`.
+    names = (name, name.replace("-", "")) if name.isascii() else ()
+    found = next(filter(None, map(webencodings.lookup, names)), webencodings.UTF8)
+    return webencodings.UTF8 if found.name == "replacement" else found
