@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +38,7 @@ from llm_kb.capture.store_format import (
     make_tables,
     parse_tables,
 )
+from llm_kb.files.atomic import WriteError, locked
 from llm_kb.git import ObjectReader
 from llm_kb.rendering.plain_text import count
 
@@ -217,31 +216,10 @@ def _queue_of_writers(common_dir: Path) -> Iterator[None]:
     The ref alone keeps the store right; turns spare ten writers nine failures each.
     So where there are no such locks, or one is held too long, we go on without.
     """
-    if sys.platform == "win32":
+    with ExitStack() as stack:
+        with suppress(WriteError):  # git says what is wrong with the directory
+            stack.enter_context(locked(common_dir / "llm-kb.lock", seconds=_QUEUE_PATIENCE))
         yield
-        return
-    import fcntl  # noqa: PLC0415 - there is none on Windows
-
-    deadline = time.monotonic() + _QUEUE_PATIENCE
-    # The directory itself is locked: git does not look at such locks, no file is
-    # left behind, and the lock ends with the process however that ends.
-    try:
-        descriptor = os.open(common_dir, os.O_RDONLY)
-    except OSError:
-        yield  # git says what is wrong with the directory
-        return
-    try:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - no secret
-            except OSError:
-                break  # a file system without locks
-        yield
-    finally:
-        os.close(descriptor)
 
 
 OLDER_PLACES = (

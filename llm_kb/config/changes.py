@@ -23,6 +23,7 @@ from llm_kb.config.layers import LayerConfig, parse_layer
 from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import locked, replace_file
+from llm_kb.files.containment import resolve_links
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.subjects.topics import Layer
 
@@ -231,7 +232,8 @@ def edit_config(
     and may raise. Nothing is written that is no valid layer, or for which `check`
     raises ConfigError. Raises ConfigError, EditError, WriteError.
     """
-    with locked(Path(os.path.realpath(path)).parent):
+    file = resolve_links(path)
+    with locked(file.with_name(f".{file.name}.lock")):
         is_workspace = source.origin.layer is not Layer.USER
         data = read_bytes(path, require_owner=is_workspace) if os.path.lexists(path) else b""
         document = decode_bytes(data, path)

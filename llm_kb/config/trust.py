@@ -32,6 +32,10 @@ def trust_path(user_dir: Path) -> Path:
     return user_dir / TRUST_FILE
 
 
+def _lock_path(user_dir: Path) -> Path:
+    return user_dir / ".kb-trust.lock"
+
+
 def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
     """Return a digest of what a workspace layer says, links resolved.
 
@@ -78,7 +82,7 @@ def trust(file: Path, digest: str, user_dir: Path) -> TrustRecords:
 
     A corrupt record is replaced. Raises WriteError.
     """
-    with locked(user_dir):
+    with locked(_lock_path(user_dir)):
         before = read_trust(user_dir)
         _write(user_dir, {**before.digests, str(file): digest})
     return before
@@ -86,7 +90,7 @@ def trust(file: Path, digest: str, user_dir: Path) -> TrustRecords:
 
 def untrust(file: Path, user_dir: Path) -> bool:
     """Withdraw trust; tell whether there was any. Raises WriteError."""
-    with locked(user_dir):
+    with locked(_lock_path(user_dir)):
         kept = dict(read_trust(user_dir).digests)
         if kept.pop(str(file), None) is None:
             return False

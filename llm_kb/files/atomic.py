@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from llm_kb.errors import KbError
 
-try:
-    import fcntl
-except ImportError:  # Windows, where the last writer wins
-    fcntl = None  # type: ignore[assignment]
-
 LOCK_SECONDS = 10.0
+
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+"""Errors of file systems that have no locks."""
 
 
 class WriteError(KbError):
@@ -27,6 +25,13 @@ class WriteError(KbError):
         self.path = path
         self.reason = reason
         super().__init__(f"cannot write {str(path)!r}: {reason}")
+
+
+class BusyError(WriteError):
+    """A lock that another process holds."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, "another process is writing here; try again")
 
 
 def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
@@ -99,40 +104,35 @@ def _link(written: Path, path: Path) -> None:
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Keep other writers of a directory's files out, as long as they ask as well.
+def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold a lock file, so that one process at a time does what it guards.
 
-    The lock is on the directory itself, so that nothing is left behind, and ends
-    with the process. Raises WriteError when another holds it for too long.
+    Waits for its turn, at most `seconds`, for ever if they are negative. The lock ends
+    with the process; the file is removed with the lock. Goes on without a lock on a
+    file system that has none. Raises WriteError, of which BusyError if another holds it
+    for too long.
     """
-    _make_directory(directory)
-    if fcntl is None:
-        yield
-        return
+    # Imported here: only what writes pays for it.
+    from filelock import FileLock, Timeout  # noqa: PLC0415
+
+    _make_directory(path.parent)
+    lock = FileLock(path, timeout=seconds, poll_interval=0.02, fallback_to_soft=False)
     try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+        lock.acquire()
+    except Timeout:
+        raise BusyError(path.parent) from None
     except OSError as error:
-        raise WriteError(directory, error.strerror or str(error)) from error
+        if error.errno not in _NO_LOCKS:
+            raise WriteError(path, error.strerror or str(error)) from error
     try:
-        _wait_for_lock(descriptor, directory)
         yield
     finally:
-        os.close(descriptor)
-
-
-def _wait_for_lock(descriptor: int, directory: Path) -> None:
-    deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise WriteError(directory, "another process is writing here; try again") from None
-            time.sleep(0.05)
-        except OSError:
-            return  # a file system without locks
-        else:
-            return
+        if lock.is_locked:
+            # While it is still held: a waiting process sees that its file is gone, and makes a new
+            # one. Windows refuses to remove an open file; it then stays, which does no harm.
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            lock.release()
 
 
 def _copy_attributes(old: Path, new: Path, new_mode: int) -> None:
@@ -151,40 +151,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-try:
-    import fcntl
-except ImportError:  # Windows, where nobody keeps two writers apart
-    fcntl = None  # type: ignore[assignment]
-
-
-class BusyError(Exception):
-    """Somebody else holds a lock."""
-
-
-@contextmanager
-def lock_topic(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock file; it stays behind, since deleting it would let two hold it.
-
-    Raises WriteError, and BusyError where it is held and nobody wants to wait.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
-    try:
-        while fcntl is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not wait:
-                    raise BusyError from None
-                time.sleep(0.05)
-            except OSError:
-                break  # a file system without locks
-        yield
-    finally:
-        os.close(descriptor)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -19,17 +18,9 @@ from typing import NamedTuple
 
 from llm_kb.files.containment import Containment, Descent, Entries, OutsideError
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored, may_hold_ignored
+from llm_kb.subjects.names import UNUSABLE, find_flaw, printable
 from llm_kb.subjects.topics import Skipped
 
-# Control characters, line and paragraph separators, format characters, which reorder or hide
-# text and are no part of a tag (joiners aside, see `plain_text`), and the surrogates that
-# stand for undecodable bytes.
-_UNUSABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
-    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e007f]"
-)
 _CONTROL = bytes((*range(0x20), 0x7F))
 _OUTSIDE = "the link leads outside the topic"
 _NEITHER = "it is neither a file nor a directory"
@@ -183,7 +174,7 @@ class Walk:
         path = place.path + name
         if path == RULES_FILE or (self._has_rules and self._ignore.ignores(path + suffix)):
             return False
-        flaw = None if is_plain else _find_flaw(name)
+        flaw = None if is_plain else find_flaw(name)
         if flaw:
             self._skip(path, flaw)
         return not flaw
@@ -244,16 +235,7 @@ def _is_plain(joined: str) -> bool:
         # Without what is to be deleted nothing changes; `isprintable` takes three times as long.
         encoded = joined.encode()
         return len(encoded.translate(None, _CONTROL)) == len(encoded)
-    return not _UNUSABLE.search(joined) and unicodedata.is_normalized("NFC", joined)
-
-
-def _find_flaw(name: str) -> str | None:
-    """Return why nothing of this name can be in a topic; None where it can."""
-    if _UNUSABLE.search(name):
-        return "its name holds control, invisible or undecodable characters"
-    if "\\" in name:
-        return "its name holds a backslash, which no pattern may hold"
-    return None if name.strip(".") else "its name is dots alone"
+    return not UNUSABLE.search(joined) and unicodedata.is_normalized("NFC", joined)
 
 
 def describe(error: OSError) -> str:
@@ -265,14 +247,3 @@ def slugify_component(name: str) -> str:
     """Return the part of a slug that a directory's name becomes."""
     bare = name.lstrip(".")
     return bare if bare.isascii() else unicodedata.normalize("NFC", bare)
-
-
-def printable(path: str) -> str:
-    """Escape what a terminal should not be sent, for reports."""
-    return _UNUSABLE.sub(_escape, path)
-
-
-def _escape(match: re.Match[str]) -> str:
-    # A byte that is no UTF-8 was decoded to a surrogate that holds it.
-    byte = ord(match[0]) - 0xDC00
-    return f"\\x{byte:02x}" if 0 < byte <= 0xFF else match[0].encode("unicode_escape").decode()

@@ -9,10 +9,10 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import create_file
 from llm_kb.files.containment import resolve_links
 from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, UNUSABLE, is_portable
 from llm_kb.subjects.topics import Layout, Topic
 
-# What a file name holds on every system, and no pattern would take for a wildcard.
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\:*?\"<>|\[\]]")
+_WILDCARDS = re.compile(r"[*?\[\]]")
 _EXTENSIONS = re.compile(
     r"\.(c|css|go|html|java|js|json|md|py|rs|rst|sh|sql|text|toml|ts|txt|xml|ya?ml)", re.IGNORECASE
 )
@@ -55,14 +55,18 @@ def create_subject(topic: Topic, slug: str) -> Path:
 
 def place_subject(slug: str, layout: Layout) -> str:
     """Return the path of a new subject below its topic. Raises BadSlugError."""
-    if found := _UNSAFE.search(slug):
-        raise BadSlugError(slug, f"it holds {found[0]!r}")
+    for pattern in (UNUSABLE, _WILDCARDS, FORBIDDEN_ON_WINDOWS):
+        if found := pattern.search(slug):
+            raise BadSlugError(slug, f"it holds {found[0]!r}")
     parts = slug.split("/")
     if any(not part.strip(". ") or part != part.strip() for part in parts):
         raise BadSlugError(slug, "each part between slashes must be a name")
     path = f"{slug}/SKILL.md" if layout is Layout.SKILLS else _add_extension(slug)
-    for part in filter(is_always_ignored, path.split("/")):
-        raise BadSlugError(slug, f"nothing called {part!r} is ever a subject")
+    for part in path.split("/"):
+        if is_always_ignored(part):
+            raise BadSlugError(slug, f"nothing called {part!r} is ever a subject")
+        if not is_portable(part):
+            raise BadSlugError(slug, f"{part[:40]!r} cannot be a file name on every system")
     return path
 
 

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
+from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, WINDOWS_DEVICE
 from llm_kb.subjects.topics import Skipped, Subject
 from llm_kb.upkeep.rules import Finding, Rule
 
@@ -29,10 +30,8 @@ _MOST_SINGLE = 3
 _MOST_KINDS = 6
 _ODD_NAMES = {
     "has characters of patterns": re.compile(r"[*?\[\]]"),
-    "has characters that Windows forbids": re.compile(r'[<>:"|\\]|[. ](?:/|$)'),
-    "is a device on Windows": re.compile(
-        r"(?:^|/)(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\.[^/]*)?(?:/|$)", re.IGNORECASE
-    ),
+    "has characters that Windows forbids": FORBIDDEN_ON_WINDOWS,
+    "is a device on Windows": WINDOWS_DEVICE,
     "has white space at an edge": re.compile(r"(?:^|/)\s|\s(?:\.[^/.]*)?(?:/|$)"),
     "has quotes": re.compile(r"['`]"),
     "looks like an option": re.compile(r"^-"),

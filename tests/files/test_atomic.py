@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from llm_kb.files import atomic
-from llm_kb.files.atomic import WriteError, create_file, locked, replace_file
+
+from llm_kb.files.atomic import BusyError, WriteError, create_file, locked, replace_file
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
@@ -110,22 +112,17 @@ def test_without_links_no_part_of_a_file_is_ever_seen(
     assert (seen, (tmp_path / "x").read_bytes()) == ([b""], b"one")
 
 
-@posix_only
-def test_a_lock_that_is_held_for_too_long_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(atomic, "LOCK_SECONDS", 0.1)
-    with locked(tmp_path), pytest.raises(WriteError, match="another process is writing here"):  # noqa: SIM117
-        with locked(tmp_path):
+def test_a_lock_that_is_held_for_too_long_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    with locked(path):
+        with pytest.raises(BusyError, match="another process is writing here; try again"):
+            with locked(path, seconds=0.1):
+                pytest.fail("two held the lock")
+        with pytest.raises(BusyError), locked(path, seconds=0):
             pytest.fail("two held the lock")
-    with locked(tmp_path):
-        assert names(tmp_path) == []
-
-
-def test_without_locks_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic, "fcntl", None)
-    with locked(tmp_path), locked(tmp_path):
-        assert names(tmp_path) == []
+    with locked(path):
+        assert names(tmp_path) == ["x.lock"]
+    assert names(tmp_path) == []
 
 
 @posix_only
@@ -136,11 +133,46 @@ def test_a_file_system_without_locks_is_no_reason_to_stop(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
-    with locked(tmp_path), locked(tmp_path):
-        assert names(tmp_path) == []
+    with locked(tmp_path / "x"), locked(tmp_path / "x"):
+        pass
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from llm_kb.files.atomic import locked
+counter = Path(sys.argv[1])
+for _ in range(20):
+    with locked(counter.with_suffix(".lock"), seconds=60):
+        number = int(counter.read_text())
+        counter.write_text(str(number + 1))
+"""
+
+
+def test_writers_take_turns_though_the_lock_file_is_removed_each_time(tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    command = [sys.executable, "-c", WRITER, str(counter)]
+    writers = [subprocess.Popen(command) for _ in range(4)]
+    assert [writer.wait(timeout=120) for writer in writers] == [0] * 4
+    assert (counter.read_text(), names(tmp_path)) == ("80", ["counter"])
+
+
+@posix_only
+def test_a_lock_ends_with_a_killed_process(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path; from llm_kb.files.atomic import locked\n"
+        "with locked(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    path = tmp_path / "x.lock"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert names(tmp_path) == ["x.lock"]
+    with locked(path, seconds=1):
+        pass
+    assert names(tmp_path) == []
 
 
 def test_a_file_in_the_directorys_place_is_told(tmp_path: Path) -> None:
     (tmp_path / "x").touch()
-    with pytest.raises(WriteError, match="File exists"), locked(tmp_path / "x"):
+    with pytest.raises(WriteError, match="File exists"), locked(tmp_path / "x" / "lock"):
         pytest.fail("locked a file")

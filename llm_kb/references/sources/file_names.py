@@ -7,36 +7,20 @@ import re
 from collections.abc import Collection
 from urllib.parse import unquote, urlsplit
 
+from llm_kb.subjects.names import is_portable
+
 MAX_NAME = 100
 MAX_PATH = 1000
-
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|]|[. ]$')
-# What Windows takes for a device, whatever the extension.
-_DEVICE = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
-_INVISIBLE = re.compile(
-    "[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
 
 
 def is_safe_path(path: str) -> bool:
     """Tell whether a `/`-separated path may be written below a topic, on any system.
 
     No way out of the directory, nothing that git, a terminal or Windows would
-    take for something else, valid Unicode, names of bounded length.
+    misread, names that a topic can hold, and of bounded length.
     """
-    if len(path) > MAX_PATH or _INVISIBLE.search(path):
-        return False
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return all(
-        part not in {"", ".", ".."}
-        and part.lower() != ".git"
-        and len(part.encode()) <= 250
-        and not _UNSAFE.search(part)
-        and not _DEVICE.match(part)
-        for part in path.split("/")
+    return len(path) <= MAX_PATH and all(
+        is_portable(name) and name.lower() != ".git" for name in path.split("/")
     )
 
 

@@ -7,12 +7,11 @@ outside, hide from whoever approves it, or hold a secret. Pure.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection
 from urllib.parse import SplitResult, urlsplit
 
 from llm_kb.references.errors import SourceError
-from llm_kb.rendering.plain_text import HIDDEN
+from llm_kb.subjects.names import UNUSABLE
 
 GIT_PROTOCOLS = frozenset({"https", "http"})
 """What git may speak unless the user layer's `allow_protocols` adds to it."""
@@ -87,7 +86,7 @@ def check_paths(paths: object, where: str) -> tuple[str, ...]:
 
 def is_unsafe(path: str) -> bool:
     """Tell whether a path has what could deceive, or what is a separator elsewhere."""
-    return "\\" in path or any(unicodedata.category(c) in HIDDEN for c in path)
+    return "\\" in path or UNUSABLE.search(path) is not None
 
 
 def _split(url: str, where: str) -> SplitResult:

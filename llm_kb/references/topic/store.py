@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, replace_file
-from llm_kb.files.atomic import lock_topic as locked
+from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file
 from llm_kb.opener import read_regular
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.topic.provenance import (
@@ -44,7 +43,7 @@ RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
 _LOOKS = 5
 """How often a topic is looked for, 5 ms apart, before it is said not to be there."""
 
-_NO_MATTER = (BusyError, KbError, OSError)
+_NO_MATTER = (KbError, OSError)
 """What keeps from cleaning: who holds the lock is at work and cleans up himself, and where
 nothing can be written, there is still much to read."""
 
@@ -116,7 +115,7 @@ class Store:
                 looks -= 1
                 if os.path.lexists(self.root / ".old" / topic_id):
                     # Between its two renames: over at once, unless it was killed there.
-                    with suppress(BusyError), locked(self.root / ".locks" / topic_id, wait=False):
+                    with suppress(BusyError), locked(self.root / ".locks" / topic_id, seconds=0):
                         self._recover(topic_id)
                     looks = _LOOKS
                 if not looks:
@@ -172,7 +171,7 @@ class Store:
         if not create and not self.root.is_dir():
             yield
             return
-        with locked(self.root / ".locks" / topic_id):
+        with locked(self.root / ".locks" / topic_id, seconds=-1):
             self._recover(topic_id)
             yield
 
@@ -222,7 +221,7 @@ class Store:
             names = list_names(self.root / place)
             leftovers |= {n.rpartition(".")[0] if place == ".staging" else n for n in names}
         for topic_id in filter(_ID.fullmatch, sorted(leftovers)):
-            with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
+            with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, seconds=0):
                 self._recover(topic_id)
         for name in list_names(self.root / ".index"):
             topic_id = name.removesuffix(".sqlite3")
@@ -242,7 +241,7 @@ class Store:
         # Imported where there is something to delete: sqlite3 takes its time.
         from llm_kb.search.index.packed_vectors import discard_index  # noqa: PLC0415
 
-        with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, wait=False):
+        with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, seconds=0):
             if not any(map(os.path.lexists, self._places(topic_id))):
                 discard_index(self.root / topic_id)
 

@@ -1,0 +1,59 @@
+"""Which characters the name of a subject's file may hold: the one definition.
+
+A name that is usable can be in a topic at all; a portable one can also be written on
+every system. What we write ourselves, fetched files and new subjects, is portable.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Control characters, line and paragraph separators, format characters, which reorder or hide
+# text and are not part of a tag (joiners aside, which emoji and some scripts need), and the
+# surrogates that stand for undecodable bytes.
+UNUSABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e007f]"
+)
+
+FORBIDDEN_ON_WINDOWS = re.compile(r'[<>:"|?*\\]|[. ](?=/|$)')
+"""Characters that Windows refuses in a name, and those it drops from a name's end."""
+
+WINDOWS_DEVICE = re.compile(r"(?i)(?:^|/)(?:con|prn|aux|nul|com\d|lpt\d)(?=[./]|$)")
+"""Names that Windows takes for a device, whatever the extension."""
+
+MAX_NAME_BYTES = 250
+"""The longest portable name; file systems allow 255 bytes."""
+
+
+def find_flaw(name: str) -> str | None:
+    """Return why a file or directory of this name cannot be in a topic; None if it can."""
+    if UNUSABLE.search(name):
+        return "its name holds control, invisible or undecodable characters"
+    if "\\" in name:
+        return "its name holds a backslash, which no pattern may hold"
+    return None if name.strip(".") else "its name is dots alone"
+
+
+def is_portable(name: str) -> bool:
+    """Tell whether a file or directory of this name can be written on every system."""
+    return not (
+        not name
+        or find_flaw(name)
+        or FORBIDDEN_ON_WINDOWS.search(name)
+        or WINDOWS_DEVICE.search(name)
+        or len(name.encode()) > MAX_NAME_BYTES
+    )
+
+
+def printable(path: str) -> str:
+    """Return a path with its unusable characters as escape codes, for reports."""
+    return UNUSABLE.sub(_escape, path)
+
+
+def _escape(match: re.Match[str]) -> str:
+    # A byte that is not UTF-8 was decoded to a surrogate that holds it.
+    byte = ord(match[0]) - 0xDC00
+    return f"\\x{byte:02x}" if 0 < byte <= 0xFF else match[0].encode("unicode_escape").decode()
