@@ -17,8 +17,8 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files import containment
 from llm_kb.files import directory as lookup
 from llm_kb.files.containment import Containment, Descent
-from llm_kb.subjects.names import printable
 from llm_kb.rendering.plain_text import attribute
+from llm_kb.subjects.names import printable
 from llm_kb.subjects.topics import Content, Skipped, Subject, slugify
 from tests.files.test_directory import catalog, found, matched, names, read, root, skipped, write
 

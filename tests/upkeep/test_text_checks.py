@@ -27,7 +27,10 @@ from tests.presented import make_presented, make_subject
         ("it's.md", "its name has quotes"),
         ("-a.md", "its name looks like an option"),
         ("a\u200db.md", "its name has joiners, which have no width"),
-        ("a?'.md", "its name has characters of patterns, has characters that Windows forbids, has quotes"),
+        (
+            "a?'.md",
+            "its name has characters of patterns, has characters that Windows forbids, has quotes",
+        ),
     ],
 )
 def test_names(path: str, what: str | None) -> None:
