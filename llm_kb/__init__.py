@@ -13,6 +13,11 @@ __version__ = "0.1.0"
 __all__ = ["KbError", "KnowledgeBase", "__version__"]
 
 
+def __dir__() -> list[str]:
+    """Return the names of the public API; everything else is private."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> object:
     """Import the public API on first use: every start of `llm` imports this package."""
     if name == "KnowledgeBase":

@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import Parameter, Signature
 from pathlib import Path
+from typing import Any
 
 import llm
 
@@ -59,11 +61,17 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
     def learn_tool(self) -> llm.Tool:
         """Return the `learn` tool over these topics, for `tools=[…]` of a prompt."""
+
+        def learn(**arguments: Any) -> str:
+            return self.answer_call(**arguments)
+
+        # Shown by `llm tools`; a call with other arguments still gets an answer.
+        learn.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
         return llm.Tool(
             name="learn",
             description=self.describe_learn(),
             input_schema=LEARN_SCHEMA,
-            implementation=self.answer_call,
+            implementation=learn,
         )
 
     def answer_call(
@@ -104,6 +112,19 @@ def _unpack(subjects: str) -> str | list[str]:
         return subjects
     return patterns if all(isinstance(pattern, str) for pattern in patterns) else subjects
 
+
+_SIGNATURE = Signature(
+    [
+        Parameter("topic", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
+        Parameter(
+            "subjects",
+            Parameter.POSITIONAL_OR_KEYWORD,
+            annotation=str | list[str] | None,
+            default=None,
+        ),
+    ],
+    return_annotation=str,
+)
 
 LEARN_SCHEMA = {
     "type": "object",

@@ -69,6 +69,13 @@ COMMANDS: dict[str, Member] = {
 EXTENDED = ("prompt", "chat")
 """The commands of the host that take our options."""
 
+_COMPLETED = {
+    "fragments": "complete_kb_fragment",
+    "system_fragments": "complete_kb_fragment",
+    "template": "complete_kb_template",
+}
+"""The host's options that take our references, and what completes these."""
+
 _WRAPPER = "_llm_kb_wrapper"
 
 
@@ -201,6 +208,10 @@ def extend_commands(cli: click.Group) -> None:
 def extend(command: click.Command) -> None:
     """Append the options a command lacks and wrap its callback; harmless when repeated."""
     taken = {param.name for param in command.params}
+    if "knowledge" not in taken:
+        for param in command.params:
+            if param.name in _COMPLETED:
+                complete_also(param, _COMPLETED[param.name])
     command.params.extend(option for option in make_options() if option.name not in taken)
     callback = command.callback
     # A wrapper made with functools.wraps copies our mark but is not what it marks.
@@ -227,6 +238,20 @@ def make_options() -> list[click.Option]:
         ),
         click.Option(["no_kb", "--no-kb"], is_flag=True, help="Leave the knowledge base out"),
     ]
+
+
+def complete_also(param: click.Parameter, completion: str) -> None:
+    """Let an option of the host complete our references as well, such as `kb:project`."""
+    complete = param.shell_complete
+
+    def complete_both(ctx: click.Context, incomplete: str) -> list[Any]:
+        # Imported here: completion alone needs it.
+        from llm_kb.commands import _completion
+
+        ours = getattr(_completion, completion)(ctx, param, incomplete)
+        return [*complete(ctx, incomplete), *ours]
+
+    param.shell_complete = complete_both  # type: ignore[method-assign]  # this option alone
 
 
 def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,15 @@ def test_schema_is_that_of_every_configuration(kb: KnowledgeBase) -> None:
     }
 
 
+def test_the_tool_shows_the_arguments_of_a_call(kb: KnowledgeBase) -> None:
+    implementation = kb.learn_tool().implementation
+    assert implementation is not None
+    shown = "(topic: str, subjects: str | list[str] | None = None) -> str"
+    assert str(signature(implementation)) == shown
+
+
 def test_package_offers_no_more_than_it_says() -> None:
+    assert dir(llm_kb) == ["KbError", "KnowledgeBase", "__version__"]
     assert llm_kb.KnowledgeBase is KnowledgeBase
     with pytest.raises(AttributeError, match="no attribute 'Nope'"):
         _ = llm_kb.Nope

@@ -1,12 +1,12 @@
-"""Shell completion of topics, slugs and config fragments.
+"""Shell completion of topics, subjects, config fragments and `kb:` references.
 
-It runs while someone types: whatever goes wrong, it offers nothing and says nothing.
-Every command imports this module, so what completing needs is imported when it is done.
+It runs while someone types, so an error offers nothing and prints nothing. Every command
+imports this module; what completing itself needs is imported when it is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,118 +17,143 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from llm_kb.subjects.topics import Catalog, Config, Topic
 
+Topics: TypeAlias = "Sequence[tuple[Topic, Catalog]]"
 Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 MOST_LOOKED_AT = 20_000
-"""Subjects looked at for one completion: nobody waits for more than that."""
+"""Most subjects read for one completion, so that it is there at once."""
 MOST_OFFERED = 500
 
 
-def _silent(complete: Complete) -> Complete:
-    @wraps(complete)
-    def wrapper(
+def _completes(narrow: Callable[[Topics, click.Context, str], list[CompletionItem]]) -> Complete:
+    """Turn a choice among the enabled topics into what click calls."""
+
+    @wraps(narrow)
+    def complete(
         ctx: click.Context, _param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         try:
-            return complete(ctx, _param, incomplete)
+            return narrow(_open_topics(ctx), ctx, incomplete)
         except Exception:  # noqa: BLE001 - see the module's docstring
             return []
 
-    return wrapper
+    return complete
 
 
-@_silent
-def complete_topic(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Offer the ids of the enabled topics."""
-    return [
-        CompletionItem(topic.id, help=topic.title)
-        for topic, _ in _open(ctx)
-        if topic.id.startswith(incomplete)
-    ]
+def _open_topics(ctx: click.Context) -> Topics:
+    from llm_kb.commands._config import user_dir  # noqa: PLC0415
+    from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
+    from llm_kb.knowledge_base import open_catalogs  # noqa: PLC0415
+
+    config = _load_config(tuple(ctx.params.get("kb_cfg") or ()))
+    pairs = open_catalogs(config, find_cwd(), user_dir())
+    return [(topic, catalog) for topic, catalog in pairs if topic.enable]
 
 
-@_silent
-def complete_slug(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Offer the listed slugs of the topic given before; never a hidden one."""
-    wanted = ctx.params.get("topic")
-    catalogs = [catalog for topic, catalog in _open(ctx) if topic.id == wanted]
-    return [CompletionItem(slug) for slug in _slugs(catalogs[0], incomplete)] if catalogs else []
-
-
-@_silent
-def complete_topic_slash_pattern(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Offer topics, then all and each of the slugs of the one topic it can only be."""
-    return _offer_slugs(ctx, incomplete, everything=["**"])
-
-
-@_silent
-def complete_topic_slash_slug(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Offer topics, then the slugs of the one topic it can only be."""
-    return _offer_slugs(ctx, incomplete)
-
-
-@_silent
-def complete_topic_slash(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Offer topics, for a slug that is not there yet."""
-    offered = (CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in _open(ctx))
-    return [item for item in offered if item.value.startswith(incomplete)]
-
-
-def _offer_slugs(
-    ctx: click.Context, incomplete: str, everything: Sequence[str] = ()
-) -> list[CompletionItem]:
-    """Offer topics, then slugs; `everything` are patterns to offer before a slug begins."""
-    wanted, slash, start = incomplete.partition("/")
-    found = [
-        (topic, catalog)
-        for topic, catalog in _open(ctx)
-        if (topic.id == wanted if slash else topic.id.startswith(wanted))
-    ]
-    if len(found) != 1:
-        return [CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in found]
-    topic, catalog = found[0]
-    slugs = [*(() if start else everything), *_slugs(catalog, start)]
-    return [CompletionItem(f"{topic.id}/{slug}") for slug in slugs]
-
-
-@_silent
-def complete_fragment(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Offer the config fragments that have a name."""
-    from llm_kb.config.fragments import list_fragments  # noqa: PLC0415
-
-    names = list_fragments(_load().config_load_paths)
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-def _load(fragments: tuple[str, ...] = ()) -> Config:
+def _load_config(fragments: tuple[str, ...] = ()) -> Config:
     from llm_kb.commands._config import current_config  # noqa: PLC0415
 
     return current_config(fragments)
 
 
-def _open(ctx: click.Context) -> Iterator[tuple[Topic, Catalog]]:
-    from llm_kb.commands._config import user_dir  # noqa: PLC0415
-    from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
-    from llm_kb.knowledge_base import open_catalogs  # noqa: PLC0415
+@_completes
+def complete_topic(topics: Topics, _ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Offer the ids of the enabled topics."""
+    return [
+        CompletionItem(topic.id, help=topic.title)
+        for topic, _ in topics
+        if topic.id.startswith(incomplete)
+    ]
 
-    config = _load(tuple(ctx.params.get("kb_cfg") or ()))
-    pairs = open_catalogs(config, find_cwd(), user_dir())
-    return ((topic, catalog) for topic, catalog in pairs if topic.enable)
+
+@_completes
+def complete_slug(topics: Topics, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Offer the listed slugs of the topic given before; hidden ones are never offered."""
+    wanted = ctx.params.get("topic")
+    return [
+        CompletionItem(slug)
+        for topic, catalog in topics
+        if topic.id == wanted
+        for slug in _find_slugs(catalog, incomplete)
+    ]
 
 
-def _slugs(catalog: Catalog, start: str) -> list[str]:
+@_completes
+def complete_topic_slash_pattern(
+    topics: Topics, _ctx: click.Context, incomplete: str
+) -> list[CompletionItem]:
+    """Offer topics; once only one fits, all of it and each of its slugs."""
+    return _offer_slugs(topics, incomplete, everything=["**"])
+
+
+@_completes
+def complete_topic_slash_slug(
+    topics: Topics, _ctx: click.Context, incomplete: str
+) -> list[CompletionItem]:
+    """Offer topics; once only one fits, its slugs."""
+    return _offer_slugs(topics, incomplete)
+
+
+@_completes
+def complete_topic_slash(
+    topics: Topics, _ctx: click.Context, incomplete: str
+) -> list[CompletionItem]:
+    """Offer topics, for a slug that does not exist yet."""
+    offered = (CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in topics)
+    return [item for item in offered if item.value.startswith(incomplete)]
+
+
+@_completes
+def complete_kb_fragment(
+    topics: Topics, _ctx: click.Context, incomplete: str
+) -> list[CompletionItem]:
+    """Offer `kb:topic/pattern`, for the host's `-f`."""
+    if not incomplete.startswith("kb:"):
+        return [CompletionItem("kb:")] if "kb:".startswith(incomplete) else []
+    offered = _offer_slugs(topics, incomplete.removeprefix("kb:"), everything=["**"])
+    return [CompletionItem(f"kb:{item.value}", help=item.help) for item in offered]
+
+
+@_completes
+def complete_kb_template(
+    topics: Topics, _ctx: click.Context, incomplete: str
+) -> list[CompletionItem]:
+    """Offer `kb:topic`, for the host's `-t`."""
+    offered = (CompletionItem(f"kb:{topic.id}", help=topic.title) for topic, _ in topics)
+    return [item for item in offered if item.value.startswith(incomplete)]
+
+
+def complete_fragment(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the names of config fragments."""
+    from llm_kb.config.fragments import list_fragments  # noqa: PLC0415
+
+    try:
+        names = list_fragments(_load_config().config_load_paths)
+    except Exception:  # noqa: BLE001 - see the module's docstring
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _offer_slugs(
+    topics: Topics, incomplete: str, everything: Sequence[str] = ()
+) -> list[CompletionItem]:
+    """Offer topics, then slugs; `everything` holds patterns offered before a slug begins."""
+    wanted, slash, start = incomplete.partition("/")
+    found = [
+        (topic, catalog)
+        for topic, catalog in topics
+        if (topic.id == wanted if slash else topic.id.startswith(wanted))
+    ]
+    if len(found) != 1:
+        return [CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in found]
+    topic, catalog = found[0]
+    slugs = [*(() if start else everything), *_find_slugs(catalog, start)]
+    return [CompletionItem(f"{topic.id}/{slug}") for slug in slugs]
+
+
+def _find_slugs(catalog: Catalog, start: str) -> list[str]:
     looked_at = islice(catalog.iter_listed(), MOST_LOOKED_AT)
     matching = (subject.name for subject in looked_at if subject.name.startswith(start))
     return sorted(islice(matching, MOST_OFFERED))
