@@ -186,8 +186,6 @@ _IDS_AT_ONCE = 50
 # They fit into a pipe of 4096 bytes, the smallest there is. With more, git could wait for
 # its answers to be read while we wait for it to read on.
 
-_CHUNK = 65536
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitObject:
@@ -305,19 +303,3 @@ class ObjectReader(_Reader):
         data = stdout.read(int(words[2]))
         stdout.read(1)  # the line's end
         return GitObject(id=words[0].decode(), type=words[1].decode(), data=data)
-
-
-class FieldReader(_Reader):
-    """Reads what git prints, `-z`, while git goes on; it is stopped when we are done.
-
-    git is ahead by what a pipe holds, so a history of any length costs what is read of it.
-    """
-
-    def read_fields(self) -> Iterator[bytes]:
-        """Yield what stands before each NUL; raise GitError when git failed."""
-        stdout = self.stdout.fileno()
-        begun = b""
-        while chunk := os.read(stdout, _CHUNK):
-            *fields, begun = (begun + chunk).split(b"\0")
-            yield from fields
-        self.check()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git import FieldReader, GitError, GitObject, ObjectReader, read_git
+from llm_kb.git import GitError, GitObject, ObjectReader, read_git
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 
@@ -68,48 +68,16 @@ def test_many_objects_are_asked_for_together(repo: Repo) -> None:
     assert found == [repo.head, None] * 300
 
 
-def test_fields_are_read_as_they_come(repo: Repo) -> None:
-    for number in range(3):
-        repo.commit(f"{number}", **{f"a{number}": "x" * 200_000})
-    with FieldReader("log", "-z", "--format=%s", "HEAD", cwd=repo.path) as log:
-        assert list(log.read_fields()) == [b"2", b"1", b"0", b"first"]
-    with FieldReader("cat-file", "blob", "HEAD:a1", cwd=repo.path) as blob:
-        assert list(blob.read_fields()) == []  # none that ended
-
-
-def test_a_command_of_which_not_all_is_read_is_stopped(repo: Repo) -> None:
-    endless = "!while printf 'a\\0'; do :; done"
-    with FieldReader("-c", f"alias.endless={endless}", "endless", cwd=repo.path) as reader:
-        assert next(reader.read_fields()) == b"a"
-
-
-def test_a_command_that_fails_has_its_fields_read_first(repo: Repo) -> None:
-    fail = "!printf 'a\\0'; echo oh no >&2; exit 3"
-    with FieldReader("-c", f"alias.fail={fail}", "fail", cwd=repo.path) as reader:
-        fields = reader.read_fields()
-        assert next(fields) == b"a"
-        with pytest.raises(GitError, match="git -c failed: oh no"):
-            next(fields)
-
-
 TALKATIVE = "!head --bytes=1000000 /dev/zero | tr '\\0' w >&2; printf 'a\\0'"
 
 
-@pytest.mark.parametrize(("end", "code"), [("", 0), ("; echo oh no >&2; exit 3", 3)])
-def test_a_command_may_say_more_than_a_pipe_holds(repo: Repo, end: str, code: int) -> None:
-    command = ("-c", f"alias.talk={TALKATIVE}{end}", "talk")
-    with FieldReader(*command, cwd=repo.path) as reader:
-        fields = reader.read_fields()
-        assert next(fields) == b"a"
-        if code:
-            with pytest.raises(GitError, match=r"w{4000}oh no$") as failed:
-                next(fields)
-            assert len(failed.value.stderr) == 4096
-            with pytest.raises(GitError, match=r"w{4000}oh no$"):
-                read_git(*command, cwd=repo.path, limit=10)
-        else:
-            assert list(fields) == []
-            assert read_git(*command, cwd=repo.path, limit=10) == (b"a\0", False)
+def test_a_command_may_say_more_than_a_pipe_holds(repo: Repo) -> None:
+    command = ("-c", f"alias.talk={TALKATIVE}", "talk")
+    assert read_git(*command, cwd=repo.path, limit=10) == (b"a\0", False)
+    failing = ("-c", f"alias.talk={TALKATIVE}; echo oh no >&2; exit 3", "talk")
+    with pytest.raises(GitError, match=r"w{4000}oh no$") as failed:
+        read_git(*failing, cwd=repo.path, limit=10)
+    assert len(failed.value.stderr) == 4096
 
 
 def test_ids_that_are_names_too_are_read_however_many(repo: Repo) -> None:

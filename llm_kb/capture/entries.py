@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 SCHEMA = "chronicle/knowledge-v1"
 STABILITIES = ("permanent", "provisional", "experimental")
+
+Anchor: TypeAlias = "tuple[str | None, str | None]"
+"""What ties an entry to its repository: the place it holds in, the commit it comes from."""
 
 LAST_IDS = "last_ids"
 """A key of our own: by prefix, the highest number of an id that has been removed."""
@@ -37,12 +40,7 @@ class Kind:
     """The field that makes two entries of one place the same."""
     provenance: str
     origin: str
-    """How its provenance is spoken of."""
-
-    @property
-    def always(self) -> tuple[str, ...]:
-        """The fields that every entry of the kind has."""
-        return ("id", *self.settable)
+    """The words that introduce its provenance."""
 
     @property
     def settable(self) -> tuple[str, ...]:
@@ -90,11 +88,7 @@ KINDS = (CONVENTION, BOUNDARY, ANTI_PATTERN)
 
 
 class Entry(NamedTuple):
-    """One convention, boundary or anti-pattern.
-
-    A named tuple, because thousands are made at every reading, and a frozen
-    dataclass takes three times as long to make.
-    """
+    """One convention, boundary or anti-pattern."""
 
     kind: Kind
     fields: Mapping[str, object]
@@ -103,7 +97,7 @@ class Entry(NamedTuple):
     @property
     def id(self) -> str:
         """Its id, unique in a store that nobody edited by hand."""
-        return self[1]["id"]  # type: ignore[return-value]  # checked when it was read
+        return self.text("id")
 
     def text(self, name: str) -> str:
         """Return a field as text; empty where it is absent."""
@@ -123,6 +117,16 @@ class Entry(NamedTuple):
     def provenance(self) -> str | None:
         """The commit it comes from, or whatever else was given for one."""
         return self.text(self.kind.provenance) or None
+
+    @property
+    def anchor(self) -> Anchor:
+        """Its place and its provenance."""
+        return self.place, self.provenance
+
+    def with_fields(self, **fields: object) -> Entry:
+        """Return the entry with other values in some fields; None takes a field out."""
+        changed = {**self.fields, **fields}
+        return Entry(self.kind, {name: v for name, v in changed.items() if v is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +153,27 @@ class KnowledgeStore:
         """Return the next id of a kind: one that no entry has or, by our record, ever had."""
         numbers = (id_number(kind, entry.id) for entry in self.entries)
         return f"{kind.prefix}-{max(self.last_ids.get(kind.prefix, 0), *numbers, 0) + 1}"
+
+
+MAX_COMMITS = 5000
+"""How far back changes are counted, so that a listing never takes minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What is known of an entry by its anchor; None where the repository cannot tell."""
+
+    recorded_at: int | None = None
+    """When the commit it comes from was made, in seconds since the epoch."""
+    subject: str = ""
+    """The first line of that commit's message."""
+    is_on_branch: bool | None = None
+    """Whether that commit is HEAD or an ancestor of it."""
+    is_missing: bool = False
+    """Whether that commit is not in this clone, although its id names one."""
+    place_exists: bool | None = None
+    changes: int | None = None
+    """Later commits to its place; `MAX_COMMITS` stands for that many or more."""
 
 
 def arrange(entries: Iterable[Entry]) -> tuple[Entry, ...]:

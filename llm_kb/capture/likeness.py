@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from llm_kb.capture.entries import Entry
-from llm_kb.capture.store_format import StoreTables, Table, make_table
+from llm_kb.capture.entries import Entry, KnowledgeStore
 
 NEAR_ENOUGH = 0.5
 """The share of their words that two rules must have in common to be named together."""
@@ -92,15 +91,7 @@ def scope_matches(scope: str, file: str) -> bool:
     return file == scope or file.startswith(scope + "/")
 
 
-def filter_by_file(stored: StoreTables, file: str) -> StoreTables:
+def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
     """Return the entries that hold for a file; anti-patterns always do."""
-    return replace(stored, tables=tuple(_filter_table(table, file) for table in stored.tables))
-
-
-def _filter_table(table: Table, file: str) -> Table:
-    if table.kind.place is None:
-        return table
-    places = table.columns[table.kind.place]
-    covering = {place for place in set(places) if scope_matches(place, file)}
-    kept = [row for row, place in zip(table.rows, places, strict=True) if place in covering]
-    return make_table(table.kind, kept)
+    entries = (e for e in store.entries if e.place is None or scope_matches(e.place, file))
+    return replace(store, entries=tuple(entries))

@@ -7,12 +7,20 @@ none can pass for a heading or for another entry.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
 
-from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, Kind
-from llm_kb.capture.store_format import Anchor, Table
+from llm_kb.capture.entries import (
+    ANTI_PATTERN,
+    BOUNDARY,
+    CONVENTION,
+    KINDS,
+    MAX_COMMITS,
+    Anchor,
+    Entry,
+    Kind,
+    KnowledgeStore,
+    Status,
+)
 from llm_kb.rendering.plain_text import count, one_line
 
 SLUGS = {CONVENTION: "conventions", BOUNDARY: "boundaries", ANTI_PATTERN: "anti-patterns"}
@@ -80,9 +88,6 @@ def _code(text: str) -> str:
     return one_line(text).replace("`", "'")
 
 
-MAX_COMMITS = 5000
-"""How far back changes are counted, so that a listing never takes minutes."""
-
 _UNITS = (
     ("year", 365 * 86400),
     ("month", 30 * 86400),
@@ -93,71 +98,50 @@ _UNITS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What is known of an entry by its anchor; None where the repository cannot tell."""
-
-    recorded_at: int | None = None
-    """When the commit it comes from was made, in seconds since the epoch."""
-    place_exists: bool | None = None
-    touched: int | None = None
-    """Commits to its place that are younger; `MAX_COMMITS` stands for that many or more."""
+def render_store(store: KnowledgeStore, statuses: Mapping[Anchor, Status], now: int) -> str:
+    """Return the entries for people, kind by kind, each with its status at `now`."""
+    groups = [_render_group(kind, store.of_kind(kind), statuses, now) for kind in KINDS]
+    return "\n\n".join(group for group in groups if group)
 
 
-def render_tables(tables: Iterable[Table], facts: Mapping[Anchor, Facts], now: int) -> str:
-    """Return the entries kind by kind, each with what is known of its anchor at `now`."""
-    return "\n\n".join(_render_table(table, facts, now) for table in tables if table.rows)
+def _render_group(
+    kind: Kind, entries: Sequence[Entry], statuses: Mapping[Anchor, Status], now: int
+) -> str:
+    if not entries:
+        return ""
+    # Thousands of entries share a few hundred anchors.
+    anchors = {entry.anchor for entry in entries}
+    remarks = {a: "; ".join(render_remarks(kind, a, statuses[a], now)) for a in anchors}
+    lines = [f"{kind.title}:"]
+    for entry in entries:
+        fields = {name: one_line(entry.text(name)) for name in ("id", *kind.settable)}
+        lines.append(_LAYOUTS[kind] % fields)
+        if remark := remarks[entry.anchor]:
+            lines.append(f"    {remark}")
+    return "\n".join(lines)
 
 
 _LAYOUTS = {
-    CONVENTION: (("\n  ", "id"), ("  ", "scope"), (" (", "stability"), (")\n    ", "rule")),
-    BOUNDARY: (
-        *(("\n  ", "id"), ("  ", "module")),
-        *(("\n    owns: ", "owns"), ("\n    boundary: ", "boundary")),
-    ),
-    ANTI_PATTERN: (("\n  ", "id"), ("\n    avoid: ", "pattern"), ("\n    instead: ", "instead")),
+    CONVENTION: "  %(id)s  %(scope)s (%(stability)s)\n    %(rule)s",
+    BOUNDARY: "  %(id)s  %(module)s\n    owns: %(owns)s\n    boundary: %(boundary)s",
+    ANTI_PATTERN: "  %(id)s\n    avoid: %(pattern)s\n    instead: %(instead)s",
 }
-"""The fields of an entry of each kind, and what stands before each."""
 
 
-def _render_table(table: Table, facts: Mapping[Anchor, Facts], now: int) -> str:
-    kind, columns = table.kind, table.columns
-    if not all(_is_printable("".join(column)) for column in columns.values()):
-        columns = {name: list(map(one_line, column)) for name, column in columns.items()}
-    remarks = {a: _render_remarks(kind, a, facts[a], now) for a in table.distinct_anchors}
-    layout = _LAYOUTS[kind]
-    # A gap after each text and one for the remarks, all of them filled a column at a time.
-    pieces = [*chain.from_iterable((before, "") for before, _ in layout), ""] * len(table.rows)
-    step = 2 * len(layout) + 1
-    for number, (_, name) in enumerate(layout):
-        pieces[2 * number + 1 :: step] = columns[name]
-    pieces[step - 1 :: step] = map(remarks.__getitem__, table.anchors)
-    return f"{kind.title}:" + "".join(pieces)
-
-
-def _is_printable(text: str) -> bool:
-    """Tell what `str.isprintable` tells, of long ASCII text in a fraction of the time."""
-    if text.isascii():
-        return not any(map(text.__contains__, _ASCII_CONTROLS))
-    return text.isprintable()
-
-
-_ASCII_CONTROLS = [*map(chr, range(32)), "\x7f"]
-
-
-def _render_remarks(kind: Kind, anchor: Anchor, facts: Facts, now: int) -> str:
+def render_remarks(kind: Kind, anchor: Anchor, status: Status, now: int) -> list[str]:
+    """Return what is known about an entry's commit and place, each in a few words."""
     _, provenance = anchor
     remarks = []
     if provenance:
-        age = "" if facts.recorded_at is None else f", {render_age(now - facts.recorded_at)}"
+        age = "" if status.recorded_at is None else f", {render_age(now - status.recorded_at)}"
         remarks.append(f"{kind.origin} {shorten_commit(provenance)}{age}")
-    if facts.place_exists is False:
+    if status.place_exists is False:
         remarks.append("its place no longer exists")
-    if facts.touched is not None:
-        count = f"{MAX_COMMITS}+" if facts.touched >= MAX_COMMITS else str(facts.touched)
-        commits = "commit" if facts.touched == 1 else "commits"
+    if status.changes is not None:
+        count = f"{MAX_COMMITS}+" if status.changes >= MAX_COMMITS else str(status.changes)
+        commits = "commit" if status.changes == 1 else "commits"
         remarks.append(f"touched by {count} {commits} since")
-    return "\n    " + "; ".join(remarks) if remarks else ""
+    return remarks
 
 
 def render_age(seconds: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from llm_kb.capture.emission import Addition, add_entry, remove_entry, with_provenance
 from llm_kb.capture.entries import Entry, KnowledgeStore
@@ -19,8 +20,6 @@ from llm_kb.capture.errors import (
     UnknownCommitError,
 )
 from llm_kb.capture.git.notes import (
-    ANNOTATIONS_REF,
-    CHRONICLE_TARGET,
     EMPTY_TREES,
     KNOWLEDGE_REF,
     Note,
@@ -31,21 +30,16 @@ from llm_kb.capture.git.notes import (
     read_note,
 )
 from llm_kb.capture.git.repository import Repository, find_repository
-from llm_kb.capture.store_format import (
-    StoreFormatError,
-    StoreTables,
-    dump_store,
-    make_tables,
-    parse_tables,
-)
+from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_store
 from llm_kb.files.atomic import WriteError, locked
 from llm_kb.git import ObjectReader
-from llm_kb.rendering.plain_text import count
 
 PATIENCE = 30.0
 """Seconds to go on trying while others change the store."""
 
 _QUEUE_PATIENCE = 10.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,22 +52,16 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptStore:
-    """A store and the bytes it is kept in; None where nothing was captured yet."""
-
-    tables: StoreTables
-    data: bytes | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Generic[T]):
     """A store to be written, and further refs that move with it or not at all.
 
-    A `store` of None leaves the store as it is.
+    A `store` of None leaves the store as it is; without `moves` nothing is written then.
     """
 
-    store: KnowledgeStore | None
-    message: str
+    result: T
+    """What `change_store` returns."""
+    message: str = ""
+    store: KnowledgeStore | None = None
     moves: tuple[tuple[str, str, str | None], ...] = ()
 
 
@@ -88,38 +76,30 @@ def require_repository(directory: Path) -> Repository:
 def load_store(directory: Path) -> KnowledgeStore:
     """Return the store of a repository, empty where nothing was captured yet.
 
-    Raises NotARepositoryError, or DamagedStoreError when the note is no store.
+    Raises NotARepositoryError, or DamagedStoreError when the note is not a store.
     """
     require_repository(directory)
     with ObjectReader(directory) as reader:
-        return read_store(reader).tables.to_store()
+        return parse_note(read_store_note(reader))
 
 
-def read_store(reader: ObjectReader) -> KeptStore:
-    """Return the store of a reader's repository, beside the bytes it was read from."""
+def read_store_note(reader: ObjectReader) -> Note | None:
+    """Return the note that holds the store; None where nothing was captured yet."""
     # Where it nearly always is, and one question instead of three.
     blob = reader.read(f"{KNOWLEDGE_REF}:{EMPTY_TREES[40]}")
     if blob:
-        tables = _parse(blob.data, KNOWLEDGE_REF, EMPTY_TREES[40])
-        return KeptStore(tables=tables, data=blob.data)
-    note = read_note(reader, KNOWLEDGE_REF)
+        return Note(ref=KNOWLEDGE_REF, target=EMPTY_TREES[40], commit=None, data=blob.data)
+    return read_note(reader, KNOWLEDGE_REF)
+
+
+def parse_note(note: Note | None) -> KnowledgeStore:
+    """Return the store a note holds, an empty one without a note; raise DamagedStoreError."""
     if note is None or note.data is None:
-        return KeptStore(tables=make_tables(KnowledgeStore()), data=None)
-    return KeptStore(tables=_parse(note.data, note.ref, note.target), data=note.data)
-
-
-def parse_note(note: Note) -> KnowledgeStore:
-    """Return the store a note holds; raise DamagedStoreError when it holds none."""
-    if note.data is None:
         return KnowledgeStore()
-    return _parse(note.data, note.ref, note.target).to_store()
-
-
-def _parse(data: bytes, ref: str, target: str) -> StoreTables:
     try:
-        return parse_tables(data)
+        return parse_store(note.data)
     except StoreFormatError as error:
-        raise DamagedStoreError(ref, target, error.problems) from error
+        raise DamagedStoreError(note.ref, note.target, error.problems) from error
 
 
 def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
@@ -134,12 +114,12 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
 
 
 def change_store(
-    directory: Path, decide: Callable[[Snapshot], Change | None], commit: str = "HEAD"
-) -> None:
+    directory: Path, decide: Callable[[Snapshot], Change[T]], commit: str = "HEAD"
+) -> T:
     """Let `decide` change the store, again and again until nobody else did meanwhile.
 
-    `decide` answers None to leave everything as it is. The store is written when
-    this returns. Raises BusyStoreError when others never let go.
+    Returns the result of the last decision, once its change is written. Raises
+    BusyStoreError when others never let go.
     """
     repository = require_repository(directory)
     deadline = time.monotonic() + PATIENCE
@@ -148,26 +128,26 @@ def change_store(
         while True:
             snapshot = read_snapshot(directory, commit)
             change = decide(snapshot)
-            if change is None:
-                return
             try:
                 _write(directory, snapshot.note, change)
-                return
             except RefMovedError as error:
                 if time.monotonic() > deadline:
                     raise BusyStoreError(KNOWLEDGE_REF, str(error)) from error
+            else:
+                return change.result
             # Jitter, so that those who collided once do not collide again.
             time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
             pause = min(pause * 2, 0.5)
 
 
-def _write(directory: Path, note: Note, change: Change) -> None:
+def _write(directory: Path, note: Note, change: Change[T]) -> None:
     moves = list(change.moves)
     if change.store is not None:
         data = dump_store(change.store)
         new = commit_note(directory, note, data, change.message)
         moves.append((note.ref, new, note.commit))
-    move_refs(directory, moves, change.message)
+    if moves:
+        move_refs(directory, moves, change.message)
 
 
 def add_to_store(
@@ -182,31 +162,24 @@ def add_to_store(
 
     With `provenance` the entry is given `commit` as the one it comes from.
     """
-    done: list[Addition] = []
 
-    def decide(snapshot: Snapshot) -> Change | None:
+    def decide(snapshot: Snapshot) -> Change[Addition]:
         known = with_provenance(entry, snapshot.commit) if provenance else entry
         addition = add_entry(snapshot.store, known, id_)
-        done.append(addition)
-        if not addition.is_new:
-            return None
-        return Change(store=addition.store, message=f"Add {addition.entry.id}")
+        store = addition.store if addition.is_new else None
+        return Change(result=addition, store=store, message=f"Add {addition.entry.id}")
 
-    change_store(directory, decide, commit)
-    return done[-1]
+    return change_store(directory, decide, commit)
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
     """Remove the entries of an id and return them; raise UnknownEntryError without one."""
-    done: list[tuple[Entry, ...]] = []
 
-    def decide(snapshot: Snapshot) -> Change:
+    def decide(snapshot: Snapshot) -> Change[tuple[Entry, ...]]:
         store, removed = remove_entry(snapshot.store, id_)
-        done.append(removed)
-        return Change(store=store, message=f"Remove {id_}")
+        return Change(result=removed, store=store, message=f"Remove {id_}")
 
-    change_store(directory, decide)
-    return done[-1]
+    return change_store(directory, decide)
 
 
 @contextmanager
@@ -220,53 +193,3 @@ def _queue_of_writers(common_dir: Path) -> Iterator[None]:
         with suppress(WriteError):  # git says what is wrong with the directory
             stack.enter_context(locked(common_dir / "llm-kb.lock", seconds=_QUEUE_PATIENCE))
         yield
-
-
-OLDER_PLACES = (
-    (ANNOTATIONS_REF, CHRONICLE_TARGET),
-    (ANNOTATIONS_REF, None),
-    (KNOWLEDGE_REF, CHRONICLE_TARGET),
-)
-"""Where its releases keep the store, and where they may yet: beside the annotations, and
-on an id they take for the empty tree's. None stands for the empty tree itself."""
-
-
-def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...]:
-    """Return the stores that were found, each with the note it is in."""
-    require_repository(directory)
-    with ObjectReader(directory) as reader:
-        return read_older_stores(reader)
-
-
-def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
-    """Return those stores of a reader's repository."""
-    notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
-    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
-
-
-def import_older(directory: Path) -> tuple[Addition, ...]:
-    """Add the entries of those stores to ours, and say what became of each.
-
-    An entry keeps its id where that is free, and everything else it holds.
-    """
-    entries = [e for _, store in load_older_stores(directory) for e in store.entries]
-    done: list[tuple[Addition, ...]] = []
-
-    def decide(snapshot: Snapshot) -> Change | None:
-        store, additions = snapshot.store, []
-        for entry in entries:
-            additions.append(_add(store, entry))
-            store = additions[-1].store
-        done.append(tuple(additions))
-        new = sum(addition.is_new for addition in additions)
-        message = f"Import {count(new, 'entry', 'entries')}"
-        return Change(store=store, message=message) if new else None
-
-    change_store(directory, decide)
-    return done[-1]
-
-
-def _add(store: KnowledgeStore, entry: Entry) -> Addition:
-    is_free = all(other.id != entry.id for other in store.entries)
-    fields = {name: value for name, value in entry.fields.items() if name != "id"}
-    return add_entry(store, entry._replace(fields=fields), entry.id if is_free else None)

@@ -9,10 +9,10 @@ from pathlib import Path
 import llm
 from llm.models import ChainResponse
 
-from llm_kb.capture.briefing import SYSTEM_PROMPT
-from llm_kb.capture.commits import read_briefing, read_subject
+from llm_kb.capture.commits.briefing import SYSTEM_PROMPT
+from llm_kb.capture.commits.journal import Journal
+from llm_kb.capture.commits.ranges import read_briefing, read_subject
 from llm_kb.capture.emission import Addition
-from llm_kb.capture.journal import Journal
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
 

@@ -63,28 +63,35 @@ GIVEN = {"commit": "HEAD", "summary": "why"}
 @pytest.mark.parametrize(
     ("raw", "problems"),
     [
-        pytest.param(None, ["expected an object, found null"], id="null"),
         pytest.param(
-            {},
-            ["commit: expected text, found nothing", "summary: expected text, found nothing"],
-            id="empty",
+            None,
+            ["found nothing; allowed: a table", "commit: missing", "summary: missing"],
+            id="null",
         ),
+        pytest.param({}, ["commit: missing", "summary: missing"], id="empty"),
         pytest.param(
             {"commit": 7, "summary": "  "},
-            ["commit: expected text, found 7", "summary: is empty"],
+            [
+                "commit: found the number 7; allowed: a string",
+                "summary: found '  '; allowed: a string that is not empty",
+            ],
             id="wrong values",
         ),
         pytest.param(
-            GIVEN | {"wisdon": [], "extra": 1},
+            GIVEN | {"wisdon": [], "summary": "a\x1b"},
             [
-                "wisdon: unknown field; did you mean 'wisdom'?",
-                "extra: unknown field; use commit, summary, wisdom, knowledge",
+                "summary: found 'a\\x1b'; allowed: a string without control characters",
+                "wisdon: unknown key; allowed: commit, knowledge, summary, wisdom; "
+                "did you mean 'wisdom'?",
             ],
             id="unknown fields",
         ),
         pytest.param(
             GIVEN | {"wisdom": {}, "knowledge": "x"},
-            ["wisdom: expected a list, found {}", "knowledge: expected a list, found 'x'"],
+            [
+                "wisdom: found a table; allowed: a list of tables",
+                "knowledge: found 'x'; allowed: a list of tables",
+            ],
             id="no lists",
         ),
         pytest.param(
@@ -100,7 +107,6 @@ GIVEN = {"commit": "HEAD", "summary": "why"}
                         "file": "f",
                         "lines": {"start": 5, "end": 2},
                     },
-                    {"category": "gotcha", "content": "c", "file": 1, "lines": [1, 2]},
                     {
                         "category": "gotcha",
                         "content": "c",
@@ -110,19 +116,18 @@ GIVEN = {"commit": "HEAD", "summary": "why"}
                 ]
             },
             [
-                "wisdom[0]: expected an object, found text",
-                (
-                    "wisdom[1].category: unknown category 'tip'; "
-                    "use one of dead_end, gotcha, insight, unfinished_thread"
-                ),
-                "wisdom[1].content: is empty",
+                "wisdom[0]: found 'text'; allowed: a table",
+                "wisdom[0].category: missing",
+                "wisdom[0].content: missing",
+                "wisdom[1].category: found 'tip'; allowed: "
+                "dead_end, gotcha, insight, unfinished_thread",
+                "wisdom[1].content: found ''; allowed: a string that is not empty",
                 "wisdom[2].lines: lines of which file? `file` is missing",
                 "wisdom[3].lines: start 5 is after end 2",
-                "wisdom[4].file: expected text, found 1",
-                "wisdom[4].lines: expected an object, found [1, 2]",
-                "wisdom[5].lines.start: expected a line number, found True",
-                "wisdom[5].lines.end: expected a line number, found -1",
-                "wisdom[5].lines.to: unknown field; use start, end",
+                "wisdom[4].lines.start: found true; allowed: a whole number from 0 to 4294967295",
+                "wisdom[4].lines.end: found the number -1; "
+                "allowed: a whole number from 0 to 4294967295",
+                "wisdom[4].lines.to: unknown key; allowed: end, start",
             ],
             id="wisdom",
         ),
@@ -136,6 +141,7 @@ GIVEN = {"commit": "HEAD", "summary": "why"}
                 ]
             },
             [
+                "knowledge[2]: found the number 7; allowed: a table",
                 "knowledge[0].type: required; use one of convention, boundary, anti_pattern",
                 "knowledge[1].owns: required for boundary",
                 "knowledge[1].boundary: required for boundary",
@@ -143,7 +149,7 @@ GIVEN = {"commit": "HEAD", "summary": "why"}
                     "knowledge[1].rule: belongs to convention, not to boundary, "
                     "which takes module, owns, boundary"
                 ),
-                "knowledge[2]: expected an object, found a number",
+                "knowledge[2].type: required; use one of convention, boundary, anti_pattern",
             ],
             id="knowledge",
         ),

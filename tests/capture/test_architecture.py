@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 PURE = (
-    "briefing",
+    "commits.briefing",
     "emission",
     "entries",
     "git.trees",
     "likeness",
-    "merging",
+    "sharing.merging",
     "rendering",
     "store_format",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.capture.briefing import (
+from llm_kb.capture.commits.briefing import (
     MAX_FILES,
     Briefing,
     Choice,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.commits import (
+from llm_kb.capture.commits.ranges import (
     MAX_DIFF_BYTES,
     CommitRange,
     read_briefing,

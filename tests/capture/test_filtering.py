@@ -6,7 +6,6 @@ import pytest
 
 from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, KnowledgeStore
 from llm_kb.capture.likeness import filter_by_file, scope_matches
-from llm_kb.capture.store_format import make_tables
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,5 @@ def test_boundaries_go_by_module_and_anti_patterns_always_hold() -> None:
     module = Entry(BOUNDARY, {"id": "b", "module": "src/git", "owns": "o", "boundary": "b"})
     always = Entry(ANTI_PATTERN, {"id": "ap-1", "pattern": "p", "instead": "i"})
     store = KnowledgeStore(entries=(here, there, module, always), extra={"x": 1})
-    found = filter_by_file(make_tables(store), "src/git/ops.rs")
     expected = KnowledgeStore(entries=(here, module, always), extra={"x": 1})
-    assert found == make_tables(expected)
-    assert found.to_store() == expected
+    assert filter_by_file(store, "src/git/ops.rs") == expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from llm_kb.capture.commits.journal import Journal, JournalError
 from llm_kb.capture.git.repository import find_repository
-from llm_kb.capture.journal import Journal, JournalError
 from tests.capture.repositories import Repo
 
 

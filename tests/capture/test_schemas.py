@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from llm_kb.capture.annotation import CATEGORIES, SCHEMAS
+from llm_kb.capture.annotation import CATEGORIES
 from llm_kb.capture.entries import KINDS, STABILITIES
+from llm_kb.capture.schemas import SCHEMAS
 
 
 def schema(name: str) -> dict[str, Any]:

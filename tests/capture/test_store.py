@@ -214,15 +214,15 @@ def test_a_write_that_was_overtaken_is_made_again_on_top(repo: Repo) -> None:
     """Another program, which takes no turns, writes between our reading and our writing."""
     seen: list[int] = []
 
-    def decide(snapshot: Snapshot) -> Change:
+    def decide(snapshot: Snapshot) -> Change[str]:
         seen.append(len(snapshot.store.entries))
         if len(seen) == 1:
             repo.write_note(json.dumps(OLDER))
         mine = convention("mine")._replace(fields={"id": "conv-9", **convention("mine").fields})
         entries = (*snapshot.store.entries, mine)
-        return Change(store=KnowledgeStore(entries=entries), message="mine")
+        return Change(result="done", store=KnowledgeStore(entries=entries), message="mine")
 
-    change_store(repo.path, decide)
+    assert change_store(repo.path, decide) == "done"
     assert seen == [0, 1]
     assert rules(repo.path) == ["older", "mine"]
 

@@ -11,8 +11,8 @@ import pytest
 
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import DamagedStoreError
+from llm_kb.capture.sharing.sync import Outcome, has_store, pull, push
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
-from llm_kb.capture.sync import Outcome, has_store, pull, push
 from llm_kb.git import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
 
@@ -180,7 +180,7 @@ def test_unknown_keys_travel(clones: tuple[Repo, Repo]) -> None:
 PUSH_MANY = """
 import sys
 from pathlib import Path
-from llm_kb.capture.sync import push
+from llm_kb.capture.sharing.sync import push
 from llm_kb.host.capture_tools import make_emit_tool
 emit = make_emit_tool().implementation
 for number in range(3):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.annotation import SCHEMAS
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
+from llm_kb.capture.schemas import SCHEMAS
 from llm_kb.host.capture_tools import make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
@@ -253,10 +253,15 @@ def test_json_of_a_store_edited_by_hand_is_what_is_kept(repo: Repo, run_llm: Run
     run_llm(CONVENTION)
     repo.write_note(repo.note().replace('"rule": "Use x"', '"rule":  "Use \\u0079"'))
     assert run_llm([*KNOWLEDGE, "list", "--json"]).stdout == repo.note() + "\n"
-    compact = json.dumps(repo.note_json())
-    repo.write_note(compact)
-    written = json.dumps(json.loads(compact), indent=2) + "\n"
-    assert run_llm([*KNOWLEDGE, "list", "--json"]).stdout == written
+
+
+def test_json_moves_no_terminal(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm([*CONVENTION[:-1], "Use x"])
+    hostile = "a\x9b2Jb\u202ec\U000e0041"
+    repo.write_note(repo.note().replace("Use x", hostile))
+    shown = run_llm([*KNOWLEDGE, "list", "--json"]).stdout
+    assert "a\\u009b2Jb\\u202ec\\udb40\\udc41" in shown
+    assert json.loads(shown) == repo.note_json()
 
 
 def test_nothing_to_list(repo: Repo, run_llm: RunLlm) -> None:
@@ -333,7 +338,7 @@ def test_annotating(repo: Repo, run_llm: RunLlm, from_file: bool) -> None:
     ("live", "problem"),
     [
         ("{", "not JSON: "),
-        (json.dumps(LIVE | {"summary": 3}), "summary: expected text, found 3"),
+        (json.dumps(LIVE | {"summary": 3}), "summary: found the number 3; allowed: a string"),
         (
             json.dumps(LIVE | {"knowledge": [*LIVE["knowledge"], {"type": "boundary"}]}),
             "knowledge[1].module: required for boundary",

@@ -9,10 +9,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from llm_kb.capture.emission import clean
-from llm_kb.capture.entries import ANTI_PATTERN, Kind
+from llm_kb.capture.entries import ANTI_PATTERN, Kind, KnowledgeStore
 from llm_kb.capture.likeness import EVERYWHERE, dedup_key, without_stars
-from llm_kb.capture.store import load_store, read_older_stores, read_snapshot, require_repository
-from llm_kb.capture.store_format import StoreTables
+from llm_kb.capture.sharing.older import read_older_stores
+from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
 from llm_kb.git import ObjectReader
@@ -72,14 +72,14 @@ def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | 
     return None if right is None else clean(right)
 
 
-def remind_of_older(reader: ObjectReader, stored: StoreTables) -> None:
+def remind_of_older(reader: ObjectReader, store: KnowledgeStore) -> None:
     """Say on stderr what git-chronicle keeps elsewhere and this store lacks."""
     try:
         older = read_older_stores(reader)
     except KbError as error:
         click.echo(f"Warning: {error}", err=True)
         return
-    known = {dedup_key(entry) for entry in stored.to_store().entries} if older else set()
+    known = {dedup_key(entry) for entry in store.entries} if older else set()
     for note, found in older:
         count = len({dedup_key(entry) for entry in found.entries} - known)
         if count:

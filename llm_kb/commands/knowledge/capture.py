@@ -13,8 +13,8 @@ import sqlite_utils
 from llm.migrations import migrate
 from llm.models import ChainResponse
 
-from llm_kb.capture.commits import read_briefing, read_subject, resolve_commits
-from llm_kb.capture.journal import Journal
+from llm_kb.capture.commits.journal import Journal
+from llm_kb.capture.commits.ranges import read_briefing, read_subject, resolve_commits
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import find_here

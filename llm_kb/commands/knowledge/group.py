@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import time
-from pathlib import Path
 
 import click
 
-from llm_kb.capture.annotation import SCHEMAS
 from llm_kb.capture.emission import parse_emission, render_short, with_provenance
 from llm_kb.capture.entries import CONVENTION, STABILITIES
 from llm_kb.capture.errors import InvalidEntryError
-from llm_kb.capture.facts import gather_facts, open_log
+from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file
-from llm_kb.capture.rendering import render_tables
+from llm_kb.capture.rendering import render_store
+from llm_kb.capture.schemas import SCHEMAS
 from llm_kb.capture.store import (
-    KeptStore,
     add_to_store,
-    read_store,
+    parse_note,
+    read_store_note,
     remove_from_store,
     require_repository,
 )
-from llm_kb.capture.store_format import StoreTables, dump_json, dump_tables, is_as_written
+from llm_kb.capture.store_format import dump_json, dump_store, escape_unseen
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import (
     complete_id,
@@ -53,39 +53,21 @@ def list_(file: str | None, json_: bool) -> None:
     place = None if file is None else find_place(file)
     here = find_here()
     require_repository(here)
-    if json_:
-        _echo_json(here, place)
-    else:
-        _echo_text(here, place)
-
-
-def _echo_json(here: Path, place: str | None) -> None:
     with ObjectReader(here) as reader:
-        kept = _read_kept(reader)
-    if place is None and kept.data is not None and is_as_written(kept.data):
-        click.echo(kept.data, nl=False)
-    else:
-        click.echo(dump_tables(_filter(kept.tables, place)), nl=False)
-
-
-def _echo_text(here: Path, place: str | None) -> None:
-    # The log is begun first: git goes through the history while the store is read.
-    with open_log(here) as log, ObjectReader(here) as reader:
-        stored = _filter(_read_kept(reader).tables, place)
-        facts = gather_facts(reader, log, stored.anchors)
-    text = render_tables(stored.tables, facts, int(time.time()))
+        note = read_store_note(reader)
+        store = parse_note(note)
+        remind_of_older(reader, store)
+    if place is not None:
+        store = filter_by_file(store, place)
+    if json_:
+        # Unfiltered to the byte, also what another program has written.
+        data = note.data if note and note.data and place is None else dump_store(store)
+        click.echo(escape_unseen(data.decode(json.detect_encoding(data), "replace")), nl=False)
+        return
+    statuses = read_statuses(here, {entry.anchor for entry in store.entries})
+    text = render_store(store, statuses, int(time.time()))
     # With `color` click does not search the text for control sequences, of which it has none.
     click.echo(text or "No entries.", err=not text, color=True)
-
-
-def _read_kept(reader: ObjectReader) -> KeptStore:
-    kept = read_store(reader)
-    remind_of_older(reader, kept.tables)
-    return kept
-
-
-def _filter(stored: StoreTables, place: str | None) -> StoreTables:
-    return stored if place is None else filter_by_file(stored, place)
 
 
 @click.command()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from llm_kb.capture.emission import render_short
-from llm_kb.capture.store import import_older
-from llm_kb.capture.sync import Outcome, Pull, has_store
-from llm_kb.capture.sync import pull as pull_store
-from llm_kb.capture.sync import push as push_store
+from llm_kb.capture.sharing.older import import_older
+from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
+from llm_kb.capture.sharing.sync import pull as pull_store
+from llm_kb.capture.sharing.sync import push as push_store
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import find_here
 from llm_kb.rendering.plain_text import count

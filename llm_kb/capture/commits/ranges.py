@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.capture.briefing import Briefing, Excerpt, FileChange, choose_files, render_briefing
+from llm_kb.capture.commits.briefing import (
+    Briefing,
+    Excerpt,
+    FileChange,
+    choose_files,
+    render_briefing,
+)
 from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
 from llm_kb.git import GitError, read_git, run_git
 

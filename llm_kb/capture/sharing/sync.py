@@ -13,7 +13,7 @@ from pathlib import Path
 from llm_kb.capture.entries import KnowledgeStore
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, Note, commit_note, flatten_notes, read_note
-from llm_kb.capture.merging import Merge, merge
+from llm_kb.capture.sharing.merging import Merge, merge
 from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
 from llm_kb.capture.store_format import dump_store
 from llm_kb.git import GitError, ObjectReader, run_git
@@ -54,18 +54,14 @@ def pull(directory: Path, remote: str) -> Pull:
     fetched = _fetch(directory, remote)
     if fetched is None:
         return Pull(outcome=Outcome.NOTHING_THERE, merge=Merge(store=KnowledgeStore()))
-    done: list[Pull] = []
 
-    def decide(snapshot: Snapshot) -> Change | None:
-        done.append(_plan_pull(directory, snapshot, fetched))
-        new = _merged_commit(directory, snapshot, fetched, done[-1], remote)
-        if new is None:
-            return None
-        move = (KNOWLEDGE_REF, new, snapshot.note.commit)
-        return Change(store=None, message=f"Pull from {remote}", moves=(move,))
+    def decide(snapshot: Snapshot) -> Change[Pull]:
+        pulled = _plan_pull(directory, snapshot, fetched)
+        new = _merged_commit(directory, snapshot, fetched, pulled, remote)
+        moves = ((KNOWLEDGE_REF, new, snapshot.note.commit),) if new else ()
+        return Change(result=pulled, message=f"Pull from {remote}", moves=moves)
 
-    change_store(directory, decide)
-    return done[-1]
+    return change_store(directory, decide)
 
 
 def push(directory: Path, remote: str) -> tuple[Pull, ...]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.facts import gather_facts, open_log
-from llm_kb.capture.rendering import Facts
-from llm_kb.capture.store_format import Anchor
-from llm_kb.git import GitError, ObjectReader
+from llm_kb.capture.entries import Anchor, Status
+from llm_kb.capture.git.history import read_statuses
+from llm_kb.git import GitError
 from tests.capture.repositories import Repo, make_empty_repo
 
 
-def gather(directory: Path, *anchors: Anchor) -> list[Facts]:
-    """Return the facts of each anchor, in their order."""
-    with open_log(directory) as log, ObjectReader(directory) as reader:
-        facts = gather_facts(reader, log, set(anchors))
-    assert facts.keys() == set(anchors)
-    return [facts[anchor] for anchor in anchors]
+def gather(directory: Path, *anchors: Anchor) -> list[Status]:
+    """Return the status of each anchor, in their order."""
+    statuses = read_statuses(directory, set(anchors))
+    assert statuses.keys() == set(anchors)
+    return [statuses[anchor] for anchor in anchors]
 
 
 def commit_at(repo: Repo, time: int | str, **files: str) -> str:
@@ -35,6 +34,11 @@ def commit_at(repo: Repo, time: int | str, **files: str) -> str:
     commit = repo.git(*command, stdin=raw)
     repo.git("update-ref", "HEAD", commit)
     return commit
+
+
+def known(**facts: int | bool | None) -> Status:
+    """Return the status of an entry from a commit of this branch with the subject `m`."""
+    return replace(Status(subject="m", is_on_branch=True), **facts)  # type: ignore[arg-type]
 
 
 START = 2_000_000_000  # later than the fixture's own commit
@@ -78,7 +82,7 @@ def test_a_scope_exists_and_was_touched(
     history: tuple[Repo, str], scope: str, exists: bool | None, touched: int | None
 ) -> None:
     repo, first = history
-    expected = Facts(recorded_at=START, place_exists=exists, touched=touched)
+    expected = known(recorded_at=START, place_exists=exists, changes=touched)
     assert gather(repo.path, (scope, first)) == [expected]
 
 
@@ -96,19 +100,19 @@ def test_a_scope_exists_whatever_lies_below_it(
 def test_an_abbreviated_commit_is_found(history: tuple[Repo, str]) -> None:
     repo, first = history
     (facts,) = gather(repo.path, ("src", first[:10]))
-    assert facts == Facts(recorded_at=START, place_exists=True, touched=2)
+    assert facts == known(recorded_at=START, place_exists=True, changes=2)
 
 
 @pytest.mark.parametrize("name", [None, "BUG-42", "HEAD", "main", "f" * 40, "abc\nHEAD"])
 def test_what_names_no_commit_has_no_age(history: tuple[Repo, str], name: str | None) -> None:
     repo, _ = history
-    expected = Facts(recorded_at=None, place_exists=True, touched=None)
+    expected = Status(place_exists=True, is_missing=name == "f" * 40)
     assert gather(repo.path, ("src", name)) == [expected]
 
 
 def test_an_entry_without_a_place_has_an_age_alone(history: tuple[Repo, str]) -> None:
     repo, first = history
-    assert gather(repo.path, (None, first)) == [Facts(recorded_at=START)]
+    assert gather(repo.path, (None, first)) == [known(recorded_at=START)]
 
 
 def test_facts_are_the_same_from_below_and_in_a_bare_repository(
@@ -116,43 +120,34 @@ def test_facts_are_the_same_from_below_and_in_a_bare_repository(
 ) -> None:
     repo, first = history
     repo.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
-    expected = [Facts(recorded_at=START, place_exists=True, touched=2)]
+    expected = [known(recorded_at=START, place_exists=True, changes=2)]
     for place in (repo.path / "src", tmp_path / "bare.git"):
         assert gather(place, ("src/", first)) == expected
 
 
 def test_without_a_commit_nothing_is_known(tmp_path: Path) -> None:
     repo = make_empty_repo(tmp_path / "empty")
-    assert gather(repo.path, ("src", "a" * 40)) == [Facts()]
+    assert gather(repo.path, ("src", "a" * 40)) == [Status()]
 
 
 def test_thousands_of_scopes_and_commits(history: tuple[Repo, str]) -> None:
     repo, first = history
     gone: list[Anchor] = [(f"gone-{number}", f"{number:040x}") for number in range(1100)]
     facts = gather(repo.path, *gone, ("src", first))
-    assert facts[:-1] == [Facts(place_exists=False)] * 1100
-    assert facts[-1] == Facts(recorded_at=START, place_exists=True, touched=2)
+    assert facts[:-1] == [Status(place_exists=False, is_missing=True)] * 1100
+    assert facts[-1] == known(recorded_at=START, place_exists=True, changes=2)
 
 
-def test_a_commit_that_is_not_on_this_branch_has_an_age(history: tuple[Repo, str]) -> None:
+def test_a_commit_of_another_branch_is_known_by_its_time(
+    history: tuple[Repo, str],
+) -> None:
     repo, _ = history
     repo.git("checkout", "--quiet", "-b", "other", "HEAD~2")
     other = commit_at(repo, START + 250, src__c="1")
     repo.git("checkout", "--quiet", "-")
     assert gather(repo.path, ("docs", other)) == [
-        Facts(recorded_at=START + 250, place_exists=True, touched=1)
+        known(recorded_at=START + 250, is_on_branch=False, place_exists=True, changes=1)
     ]
-
-
-def test_a_commit_is_found_however_far_back(history: tuple[Repo, str]) -> None:
-    repo, first = history
-    for number in range(120):
-        commit_at(repo, START + 1000 + number, docs__x=f"{number}")
-    expected = [
-        Facts(recorded_at=START, place_exists=True, touched=2),
-        Facts(recorded_at=START, place_exists=True, touched=122),
-    ]
-    assert gather(repo.path, ("src", first), ("docs", first)) == expected
 
 
 def test_a_commit_without_files_touches_everything_and_nothing_else(
@@ -162,7 +157,7 @@ def test_a_commit_without_files_touches_everything_and_nothing_else(
     commit_at(repo, START + 400)
     commit_at(repo, START + 500)
     facts = gather(repo.path, ("*", first), ("src", first), ("docs", first))
-    assert [fact.touched for fact in facts] == [5, 2, 2]
+    assert [fact.changes for fact in facts] == [5, 2, 2]
 
 
 def test_a_path_cannot_pass_for_a_commit(history: tuple[Repo, str]) -> None:
@@ -171,7 +166,7 @@ def test_a_path_cannot_pass_for_a_commit(history: tuple[Repo, str]) -> None:
         (repo.path / "src" / name).write_text("x")
         commit_at(repo, START + 400 + number)
     facts = gather(repo.path, ("src", first), ("docs", first), ("src/a\x01b", first))
-    assert [fact.touched for fact in facts] == [6, 2, 1]
+    assert [fact.changes for fact in facts] == [6, 2, 1]
     assert facts[2].place_exists
 
 
@@ -181,14 +176,14 @@ def test_from_below_with_paths_relative_to_there_by_configuration(
     repo, first = history
     repo.git("config", "diff.relative", "true")
     facts = gather(repo.path / "docs", ("src", first), ("docs", first))
-    assert [fact.touched for fact in facts] == [2, 2]
+    assert [fact.changes for fact in facts] == [2, 2]
 
 
 @pytest.mark.parametrize("scope", ["\ud83d", "a/\udcff", "src/a/b", "src//a", "src/./a", ".."])
 def test_odd_scopes_do_not_exist(history: tuple[Repo, str], scope: str) -> None:
     repo, first = history
     assert gather(repo.path, (scope, first)) == [
-        Facts(recorded_at=START, place_exists=False, touched=0)
+        known(recorded_at=START, place_exists=False, changes=0)
     ]
 
 
@@ -198,7 +193,7 @@ def test_commits_of_one_second_are_counted(history: tuple[Repo, str], length: in
     repo, _ = history
     ids = [commit_at(repo, START + 400, src__a=f"{number}")[:length] for number in range(9)]
     facts = gather(repo.path, *(("src", id_) for id_ in ids))
-    assert [fact.touched for fact in facts] == [8, 7, 6, 5, 4, 3, 2, 1, 0]
+    assert [fact.changes for fact in facts] == [8, 7, 6, 5, 4, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize("length", [40, 10])
@@ -208,47 +203,29 @@ def test_commits_after_a_wrong_clock_are_counted(history: tuple[Repo, str], leng
     for number in range(3):
         commit_at(repo, START + 400 + number, src__a=f"right {number}")
     assert gather(repo.path, ("src", wrong)) == [
-        Facts(recorded_at=START + 10_000, place_exists=True, touched=3)
+        known(recorded_at=START + 10_000, place_exists=True, changes=3)
     ]
-
-
-def test_an_abbreviated_commit_is_counted_from_however_far_back(
-    history: tuple[Repo, str],
-) -> None:
-    repo, first = history
-    for number in range(120):
-        commit_at(repo, START + 400, docs__x=f"{number}")
-    facts = gather(repo.path, ("docs", first[:10]), ("src", first[:10]))
-    assert [fact.touched for fact in facts] == [122, 2]
 
 
 @pytest.mark.parametrize("time", ["notadate", "", "9" * 5000, "-5"])
 def test_a_commit_without_a_time_is_of_time_0(history: tuple[Repo, str], time: str) -> None:
-    repo, first = history
-    repo.git("checkout", "--quiet", "-b", "other", "HEAD~1")
-    other = commit_at(repo, START + 250, src__c="1")
-    repo.git("checkout", "--quiet", "-")
+    repo, _ = history
     odd = commit_at(repo, time, src__a="3", docs__x="4")
     commit_at(repo, START + 400, src__a="5")
-    anchors = [("src", odd), ("src", odd[:10]), ("src", first), ("docs", other)]
-    assert gather(repo.path, *anchors) == [
-        Facts(recorded_at=0, place_exists=True, touched=1),
-        Facts(recorded_at=0, place_exists=True, touched=1),
-        Facts(recorded_at=START, place_exists=True, touched=4),
-        Facts(recorded_at=START + 250, place_exists=True, touched=2),
-    ]
+    statuses = gather(repo.path, ("src", odd), ("src", odd[:10]))
+    assert [status.recorded_at for status in statuses] == [0, 0]
 
 
 def test_a_history_that_cannot_be_read_is_no_empty_one(history: tuple[Repo, str]) -> None:
     repo, first = history
     tree = repo.git("rev-parse", "HEAD~1^{tree}")
     (repo.path / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
-    with pytest.raises(GitError, match=f"git log failed: fatal: unable to read tree {tree}"):
+    with pytest.raises(GitError, match=f"failed: fatal: unable to read tree {tree}"):
         gather(repo.path, ("src", first))
 
 
 def test_a_branch_whose_commit_is_gone_is_no_empty_one(repo: Repo) -> None:
     branch = repo.git("symbolic-ref", "HEAD")
     (repo.path / ".git" / branch).write_text("f" * 40 + "\n")
-    with pytest.raises(GitError, match="git log failed: fatal: bad object HEAD"):
+    with pytest.raises(GitError, match="git ls-tree failed: fatal: "):
         gather(repo.path, ("src", "a" * 40))

@@ -1,0 +1,175 @@
+"""What the repository says of its entries now: their commits, their places, what changed since."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+from llm_kb.capture.entries import MAX_COMMITS, Anchor, Status
+from llm_kb.capture.likeness import EVERYWHERE, normalize_place
+from llm_kb.git import GitError, ObjectReader, read_git, run_git
+
+_MAX_BYTES = 64_000_000
+_SKEW = 30 * 86400
+"""Seconds that the clocks of two committers may differ without an effect on the counts."""
+
+_COMMITTED = re.compile(rb"^committer .* ([0-9]{1,12}) [+-][0-9]{4}$", re.MULTILINE)
+_COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
+
+
+class _Commit(NamedTuple):
+    id: str
+    time: int
+    subject: str
+
+
+class _History(NamedTuple):
+    """The commits before HEAD by their number, newest first, and those that touched a place."""
+
+    numbers: Mapping[str, int]
+    touches: Mapping[str, Sequence[int]]
+    ages: Sequence[float]
+    """Minus the time of each, or of the oldest before it: they rise where a clock was wrong too."""
+
+    def count_since(self, origin: _Commit, place: str) -> int:
+        """Return how many commits since the origin touched the place."""
+        number = self.numbers.get(origin.id)
+        if number is None:
+            # It is on another branch, or too far back, and its time is all there is to go by.
+            number = bisect_left(self.ages, -origin.time)
+        return bisect_left(self.touches[place], number)
+
+
+def read_statuses(directory: Path, anchors: Collection[Anchor]) -> dict[Anchor, Status]:
+    """Return the status of each place and provenance at HEAD."""
+    places = {place: normalize_place(place) for place, _ in anchors if place}
+    # A branch of the name `BUG-42` is not what was meant by that.
+    ids = {name for _, name in anchors if name and _COMMIT_ID.fullmatch(name)}
+    with ObjectReader(directory) as reader:
+        has_head = reader.read("HEAD") is not None
+        origins = _read_commits(reader, sorted(ids))
+    if not has_head and not _has_branch(directory):
+        return {anchor: Status() for anchor in anchors}
+    paths = _read_paths(directory)
+    history = _read_history(directory, set(places.values()), origins.values())
+    ancestors = _find_ancestors(directory, origins.values(), history)
+
+    def describe(place: str | None, name: str | None) -> Status:
+        origin = origins.get(name or "")
+        plain = places.get(place or "")
+        # A pattern is not a path, so nothing can be said about it.
+        is_path = plain is not None and (not set(plain) & set("*?") or plain in paths)
+        is_known = is_path or plain == EVERYWHERE
+        return Status(
+            recorded_at=origin and origin.time,
+            subject=origin.subject if origin else "",
+            is_on_branch=origin and origin.id in ancestors,
+            is_missing=name in ids and origin is None,
+            place_exists=(plain == EVERYWHERE or plain in paths) if is_known else None,
+            changes=history.count_since(origin, plain) if plain and is_known and origin else None,
+        )
+
+    return {(place, name): describe(place, name) for place, name in anchors}
+
+
+def _has_branch(directory: Path) -> bool:
+    """Tell whether HEAD names a commit; it names none before the first."""
+    try:
+        run_git("rev-parse", "--verify", "--quiet", "HEAD", cwd=directory)
+    except GitError as error:
+        return error.code != 1  # the code for a branch without a commit
+    return True
+
+
+def _read_commits(reader: ObjectReader, names: Sequence[str]) -> dict[str, _Commit]:
+    """Return the commits of these ids, in full or not; what names none here is left out."""
+    found = reader.read_ids([f"{name}^{{commit}}" for name in names])
+    return {
+        name: _Commit(commit.id, commit_time(commit.data), _subject_of(commit.data))
+        for name, commit in zip(names, found, strict=True)
+        if commit
+    }
+
+
+def commit_time(data: bytes) -> int:
+    """Return the time in a commit's `committer` line; 0 for a commit that git did not write."""
+    found = _COMMITTED.search(data.partition(b"\n\n")[0])
+    return int(found[1]) if found else 0
+
+
+def _subject_of(data: bytes) -> str:
+    message = data.partition(b"\n\n")[2].strip(b"\n")
+    return " ".join(message.partition(b"\n\n")[0].decode(errors="replace").split())
+
+
+def _read_paths(directory: Path) -> frozenset[str]:
+    """Return every path of HEAD, directories too."""
+    command = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", "HEAD")
+    listed, _ = read_git(*command, cwd=directory, limit=_MAX_BYTES)
+    return frozenset(_decode(path) for path in listed.split(b"\0")[:-1])
+
+
+def _find_ancestors(
+    directory: Path, origins: Iterable[_Commit], history: _History
+) -> frozenset[str]:
+    """Return the ids of those commits that are HEAD or an ancestor of it."""
+    ids = {origin.id for origin in origins}
+    unread = sorted(ids - history.numbers.keys())
+    if not unread:
+        return frozenset(ids)
+    # What is asked for goes in by a pipe: there may be thousands.
+    asked = "".join(f"{id_}\n" for id_ in unread) + "^HEAD\n"
+    elsewhere = run_git("rev-list", "--stdin", cwd=directory, stdin=asked.encode())
+    return frozenset(ids - set(elsewhere.decode().split()))
+
+
+def _read_history(
+    directory: Path, places: Collection[str], origins: Collection[_Commit]
+) -> _History:
+    numbers: dict[str, int] = {}
+    touches: dict[str, list[int]] = {place: [] for place in places}
+    times: list[float] = []
+    oldest = min((origin.time for origin in origins if origin.time), default=0)
+    log = _read_log(directory, oldest) if origins and places else ()
+    for number, (id_, time, paths) in enumerate(log):
+        numbers[id_] = number
+        times.append(time or inf)  # without a time it is not the oldest
+        touched = {EVERYWHERE}
+        for path in paths:
+            _add_with_parents(_decode(path), touched)
+        for place in touched & touches.keys():
+            touches[place].append(number)
+    return _History(numbers, touches, [-time for time in accumulate(times, min)])
+
+
+def _read_log(directory: Path, oldest: int) -> Iterator[tuple[str, int, list[bytes]]]:
+    """Yield the id, the time and the paths of each commit since `oldest`, newest first."""
+    command = (
+        *("log", "-z", "--name-only", "--no-renames", "--no-relative", "--no-show-signature"),
+        # No path is empty, so an empty field can be nothing but the start of a commit.
+        *("--format=tformat:%x00%H %ct", f"--max-count={MAX_COMMITS}"),
+        *([f"--since=@{oldest - _SKEW}"] if oldest > _SKEW else []),
+        *("HEAD", "--"),
+    )
+    data, _ = read_git(*command, cwd=directory, limit=_MAX_BYTES)
+    for record in data.split(b"\0\0"):
+        header, *paths = record.removeprefix(b"\0").rstrip(b"\0").split(b"\0")
+        id_, _, time = header.partition(b" ")
+        if id_:
+            seconds = int(time) if time.isdigit() and len(time) <= 12 else 0
+            yield id_.decode(), seconds, [path.removeprefix(b"\n") for path in paths]
+
+
+def _add_with_parents(path: str, touched: set[str]) -> None:
+    while path and path not in touched:
+        touched.add(path)
+        path = path.rpartition("/")[0]
+
+
+def _decode(path: bytes) -> str:
+    return path.decode(errors="surrogateescape")

@@ -1,0 +1,120 @@
+"""The JSON Schemas that `llm kb knowledge schema` prints. Pure."""
+
+from __future__ import annotations
+
+from llm_kb.capture.annotation import CATEGORIES, MAX_LINE
+from llm_kb.capture.annotation import SCHEMA as ANNOTATION_SCHEMA
+from llm_kb.capture.emission import MAX_FIELD_CHARS
+from llm_kb.capture.entries import KINDS, STABILITIES, Kind
+from llm_kb.capture.entries import SCHEMA as STORE_SCHEMA
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_DESCRIPTIONS = {
+    "id": "Unique in the store, and not used again after removal",
+    "scope": "Directory or file the rule holds for, or * for everything",
+    "rule": "The rule",
+    "stability": "How firm the rule is",
+    "module": "Directory of the module",
+    "owns": "What the module is responsible for",
+    "boundary": "What the module must not do",
+    "pattern": "What to avoid",
+    "instead": "What to do instead",
+    "decided_in": "Commit that decided it, or another reference",
+    "learned_from": "Commit that taught it, or another reference",
+}
+
+
+def _text(description: str, **more: object) -> dict[str, object]:
+    return {"type": "string", "description": description, **more}
+
+
+def _field(name: str, **more: object) -> dict[str, object]:
+    choice = {"enum": list(STABILITIES)} if name == "stability" else {}
+    return _text(_DESCRIPTIONS[name], **choice, **more)
+
+
+def _object(properties: dict[str, object], required: list[str]) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _closed(properties: dict[str, object], required: list[str]) -> dict[str, object]:
+    return {**_object(properties, required), "additionalProperties": False}
+
+
+def _stored(kind: Kind) -> dict[str, object]:
+    required = ["id", *kind.settable]
+    return _object({name: _field(name) for name in kind.order}, required)
+
+
+def _handed_over(kind: Kind) -> dict[str, object]:
+    fields = {name: _field(name, maxLength=MAX_FIELD_CHARS) for name in kind.required}
+    if "stability" in kind.settable:
+        fields["stability"] = _field("stability", default="provisional")
+    return _closed({"type": {"const": kind.name}, **fields}, ["type", *kind.required])
+
+
+_LINE = {"type": "integer", "minimum": 0, "maximum": MAX_LINE}
+
+_WISDOM = _closed(
+    {
+        "category": _text("What kind of lesson it is", enum=list(CATEGORIES)),
+        "content": _text("What was learned, not what the code does", minLength=1),
+        "file": _text("File it is about; without one, the whole repository"),
+        "lines": _closed({"start": _LINE, "end": _LINE}, ["start", "end"]),
+    },
+    ["category", "content"],
+)
+
+SCHEMAS: dict[str, dict[str, object]] = {
+    "live-input": {
+        "$schema": _DIALECT,
+        "title": "LiveInput",
+        **_closed(
+            {
+                "commit": _text("The commit, in any notation of git's", minLength=1),
+                "summary": _text("What the commit does and why so", minLength=1),
+                "wisdom": {"type": "array", "items": _WISDOM, "default": []},
+                "knowledge": {
+                    "type": "array",
+                    "items": {"oneOf": [_handed_over(kind) for kind in KINDS]},
+                    "default": [],
+                },
+            },
+            ["commit", "summary"],
+        ),
+    },
+    "knowledge": {
+        "$schema": _DIALECT,
+        "title": "KnowledgeStore",
+        **_object(
+            {
+                "schema": {"const": STORE_SCHEMA},
+                **{kind.key: {"type": "array", "items": _stored(kind)} for kind in KINDS},
+            },
+            ["schema"],
+        ),
+    },
+    "annotation": {
+        "$schema": _DIALECT,
+        "title": "Annotation",
+        **_object(
+            {
+                "schema": {"const": ANNOTATION_SCHEMA},
+                "commit": _text("Full id of the commit"),
+                "timestamp": _text("When it was written", format="date-time"),
+                "summary": _text("What the commit does and why so"),
+                "wisdom": {"type": "array", "items": _WISDOM},
+                "provenance": _object(
+                    {
+                        "source": _text("How it came about; this program writes live"),
+                        "author": _text("Who wrote it"),
+                    },
+                    ["source"],
+                ),
+            },
+            ["schema", "commit", "timestamp", "summary", "provenance"],
+        ),
+    },
+}
+"""By the names that `llm kb knowledge schema` takes."""

@@ -1,0 +1,1 @@
+"""Exchange of entries with remotes, with git-chronicle and with Markdown files."""

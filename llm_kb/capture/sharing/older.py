@@ -1,0 +1,66 @@
+"""The stores that releases of git-chronicle keep in places of their own: read and import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_kb.capture.emission import Addition, add_entry
+from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.git.notes import (
+    ANNOTATIONS_REF,
+    CHRONICLE_TARGET,
+    KNOWLEDGE_REF,
+    Note,
+    read_note,
+)
+from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
+from llm_kb.git import ObjectReader
+from llm_kb.rendering.plain_text import count
+
+OLDER_PLACES = (
+    (ANNOTATIONS_REF, CHRONICLE_TARGET),
+    (ANNOTATIONS_REF, None),
+    (KNOWLEDGE_REF, CHRONICLE_TARGET),
+)
+"""Where its releases keep the store, and where they may yet: beside the annotations, and
+on an id they take for the empty tree's. None stands for the empty tree itself."""
+
+
+def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return the stores that were found, each with the note it is in."""
+    require_repository(directory)
+    with ObjectReader(directory) as reader:
+        return read_older_stores(reader)
+
+
+def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return those stores of a reader's repository."""
+    notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
+    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
+
+
+def import_older(directory: Path) -> tuple[Addition, ...]:
+    """Add the entries of those stores to ours, and return what became of each.
+
+    An entry keeps its id where that is free, and everything else it holds.
+    """
+    entries = [e for _, store in load_older_stores(directory) for e in store.entries]
+
+    def decide(snapshot: Snapshot) -> Change[tuple[Addition, ...]]:
+        store, additions = snapshot.store, []
+        for entry in entries:
+            additions.append(_add(store, entry))
+            store = additions[-1].store
+        new = sum(addition.is_new for addition in additions)
+        return Change(
+            result=tuple(additions),
+            store=store if new else None,
+            message=f"Import {count(new, 'entry', 'entries')}",
+        )
+
+    return change_store(directory, decide)
+
+
+def _add(store: KnowledgeStore, entry: Entry) -> Addition:
+    is_free = all(other.id != entry.id for other in store.entries)
+    return add_entry(store, entry.with_fields(id=None), entry.id if is_free else None)
