@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 
 from llm_kb.capture.entries import KINDS, SCHEMA, STABILITIES, Entry, Kind, KnowledgeStore, describe
@@ -88,15 +87,3 @@ def dump_json(value: object) -> bytes:
     except UnicodeEncodeError:
         # Half a surrogate pair, which only an escape can carry.
         return json.dumps(value, indent=2).encode() + b"\n"
-
-
-# C1 control codes and what hides or turns text. JSON itself escapes the codes below U+0020.
-_UNSEEN = re.compile(
-    "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f]"
-)
-
-
-def escape_unseen(text: str) -> str:
-    """Return JSON that says the same, with escapes for what a terminal would obey or hide."""
-    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text)

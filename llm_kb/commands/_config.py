@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
 import llm
 
+from llm_kb.commands._output import say
 from llm_kb.config.load import Layers, load_config, read_layers
 from llm_kb.config.trust_report import render_withheld
 from llm_kb.config.workspace import find_cwd
-from llm_kb.host.terminal import is_terminal
-from llm_kb.rendering.plain_text import visible_line, visible_text
 from llm_kb.subjects.topics import Config
 
 
@@ -23,7 +21,7 @@ def user_dir() -> Path:
 
 
 def require_cwd() -> Path:
-    """Return the current directory; say what is wrong when it was deleted."""
+    """Return the current directory. Raises ClickException if it was deleted."""
     cwd = find_cwd()
     if cwd is None:
         raise click.ClickException("the current directory is gone; change to another one")
@@ -46,28 +44,7 @@ def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()
     )
 
 
-def show(text: str, *, nl: bool = True) -> None:
-    """Print text for people; a name that is no text is shown as its codes."""
-    click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=nl)
-
-
 def say_withheld(config: Config) -> None:
-    """Name what an untrusted workspace asks for and does not get, as a request does."""
+    """Name the settings of an untrusted workspace that do not count, as a request does."""
     if config.withheld:
         say(f"llm-kb: {render_withheld(config)}")
-
-
-def say(text: str) -> None:
-    """Talk to the person, on standard error; what could repaint a terminal stands as its code."""
-    click.echo(visible_text(text), err=True)
-
-
-def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal and abort on no; without a terminal require `-y`."""
-    if yes:
-        return
-    if not is_terminal(sys.stdin):
-        raise click.ClickException(
-            f"{visible_line(question)} There is no terminal to ask on: use -y to say yes"
-        )
-    click.confirm(visible_line(question), abort=True, err=True)

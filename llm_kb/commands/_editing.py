@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._config import current_layers, require_cwd, say, user_dir
+from llm_kb.commands._config import current_layers, require_cwd, user_dir
+from llm_kb.commands._output import say
 from llm_kb.config.changes import Change, edit_config
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import say
 from llm_kb.commands._editing import edit_file, nearest_file
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import say
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import show_place

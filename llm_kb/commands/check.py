@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._config import say, show
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
+from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
 from llm_kb.host.terminal import is_terminal
@@ -43,7 +42,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     findings, looked_at = _inspect(kb_cfg)
     if json_:
-        click.echo(json.dumps([finding.as_dict() for finding in findings], indent=2))
+        show_json([finding.as_dict() for finding in findings])
     else:
         for line in render_findings(findings):
             show(line)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import click
 
-from llm_kb.commands._config import current_config, say, user_dir
+from llm_kb.commands._config import current_config, user_dir
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
+from llm_kb.commands._output import say, show_content, show_json
 from llm_kb.config.report import list_values, render_values
 from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import show_place
@@ -34,7 +34,7 @@ def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> 
     effective = current_config(kb_cfg, knowledge)
     values = list_values(effective)
     if json_:
-        click.echo(json.dumps([value.as_dict() for value in values], indent=2))
+        show_json([value.as_dict() for value in values])
     else:
         click.echo(render_values(values, effective.workspace))
     for key in effective.withheld:
@@ -57,4 +57,4 @@ def path(user: bool) -> None:
     """
     file = None if user else find_workspace(find_cwd(), os.environ, user_dir=user_dir())
     # As bytes: a name need not be text.
-    click.echo(os.fsencode(file.path if file else user_config_path(user_dir())))
+    show_content(os.fsencode(file.path if file else user_config_path(user_dir())))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import require_cwd, say, user_dir
+from llm_kb.commands._config import require_cwd, user_dir
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import say
 from llm_kb.config.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_file

@@ -9,6 +9,7 @@ from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
+from llm_kb.commands._output import show_content
 
 
 @click.command()
@@ -32,4 +33,4 @@ def learn(
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     say_withheld(kb.config)
-    click.echo(kb.learn(topic, list(patterns) or None))
+    show_content(kb.learn(topic, list(patterns) or None))

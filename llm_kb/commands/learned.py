@@ -8,9 +8,10 @@ from dataclasses import replace
 import click
 
 from llm_kb.commands._completion import complete_slug, complete_topic
-from llm_kb.commands._config import current_config, say, user_dir
+from llm_kb.commands._config import current_config, user_dir
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import say
 from llm_kb.config.changes import extend_patterns, reduce_patterns
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError, show_place

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic
-from llm_kb.commands._config import say, show
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
+from llm_kb.commands._output import say, show, show_json, show_json_lines
 from llm_kb.host.terminal import style
 from llm_kb.upkeep.subject_list import list_topic, list_topics
 from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
@@ -63,8 +61,7 @@ def list_(
         listed = [t for t in list_topics(kb, everything=all_) if t.is_about(queries)]
         records = [t.as_dict() for t in listed]
     if json_ or nl:
-        lines = map(json.dumps, records) if nl else [json.dumps(records, indent=2)]
-        click.echo("".join(f"{line}\n" for line in lines), nl=False)
+        (show_json_lines if nl else show_json)(records)
         return
     whole = render_topic if topic is None else render_subjects
     render = render_tree if tree else whole

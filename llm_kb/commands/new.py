@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 
 from llm_kb.commands._completion import complete_topic_slash, complete_topic_slash_slug
-from llm_kb.commands._config import current_config, say
+from llm_kb.commands._config import current_config
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import say, show_content
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.host.terminal import has_terminal
@@ -43,7 +44,7 @@ def new(name: str, no_edit: bool) -> None:
     for subject in catalog.find(slug):
         raise SubjectExistsError(topic.id, slug, topic.root / subject.path)
     path = create_subject(topic, slug)
-    click.echo(os.fsencode(path))  # as bytes: a name need not be text
+    show_content(os.fsencode(path))  # as bytes: a name need not be text
     if not catalog.find(path.relative_to(topic.root).as_posix()):
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if not no_edit and has_terminal():

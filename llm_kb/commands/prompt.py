@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
-
 import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say_withheld
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
+from llm_kb.commands._output import say, show, show_content, show_json
 from llm_kb.upkeep.costs import count_costs, render_costs
 
 
@@ -37,10 +36,13 @@ def prompt(
     say_withheld(kb.config)
     if tokens or json_:
         costs = count_costs(kb, learn=not preloaded)
-        click.echo(json_module.dumps(costs.as_dict(), indent=2) if json_ else render_costs(costs))
+        if json_:
+            show_json(costs.as_dict())
+        else:
+            show(render_costs(costs))
         return
     section = kb.section(learn=not preloaded)
     if section is not None:
-        click.echo(section)
+        show_content(section)
     for line in [] if preloaded else kb.menu().cuts:
-        click.echo(f"llm-kb: {line}", err=True)
+        say(f"llm-kb: {line}")

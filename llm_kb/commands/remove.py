@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from llm_kb.commands._completion import complete_topic
-from llm_kb.commands._config import confirm, say
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import drop_topic
 from llm_kb.errors import show_place
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
-
 import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic
-from llm_kb.commands._config import say
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
+from llm_kb.commands._output import say, show_json
 from llm_kb.host.terminal import style
 from llm_kb.rendering.plain_text import one_line, shorten, visible_line
 from llm_kb.upkeep.content_search import EmptyQueryError, Hit, Query, search_subjects
@@ -59,7 +57,7 @@ def search(
         raise click.UsageError("QUERY has no word to look for") from error
     hits = search_subjects(KnowledgeBase.discover(fragments=kb_cfg), words, topics, count)
     if json_:
-        click.echo(json_module.dumps([_as_dict(hit) for hit in hits], indent=2))
+        show_json([_as_dict(hit) for hit in hits])
         return
     for hit in hits:
         click.echo(_render(hit))

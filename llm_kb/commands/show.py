@@ -12,6 +12,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic_slash_pattern
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
+from llm_kb.commands._output import show_content
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, show_place
@@ -45,7 +46,7 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     with explain_disabled(kb):
         found = [pair for name in names for pair in _find(kb, name)]
     for catalog, subject in found:
-        click.echo(catalog.read(subject).data, nl=False)
+        show_content(catalog.read(subject).data, nl=False)
 
 
 def _find(kb: KnowledgeBase, name: str) -> list[tuple[Catalog, Subject]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import confirm, current_layers, require_cwd, say, user_dir
+from llm_kb.commands._config import current_layers, require_cwd, user_dir
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.config.load import Layers
 from llm_kb.config.trust import TrustRecords, is_trusted, read_trust, trust_path
 from llm_kb.config.trust import trust as record_trust
@@ -69,10 +69,10 @@ def _list(json_: bool) -> None:
     say_corrupt(records)
     files = sorted(records.digests)
     if json_:
-        click.echo(json.dumps(files, indent=2))
+        show_json(files)
         return
     for file in files:
-        click.echo(os.fsencode(file))  # as bytes: a name need not be text
+        show_content(os.fsencode(file))  # as bytes: a name need not be text
 
 
 def say_corrupt(records: TrustRecords) -> None:

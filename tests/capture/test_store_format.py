@@ -22,7 +22,6 @@ from llm_kb.capture.store_format import (
     StoreFormatError,
     dump_json,
     dump_store,
-    escape_unseen,
     parse_store,
 )
 
@@ -121,15 +120,10 @@ stored = st.builds(
 
 
 @given(st.lists(stored, max_size=4), st.dictionaries(texts, values, max_size=2))
-def test_what_is_written_is_read_again_and_nothing_in_it_moves_a_terminal(
-    entries: list[Entry], extra: dict[str, object]
-) -> None:
+def test_what_is_written_is_read_again(entries: list[Entry], extra: dict[str, object]) -> None:
     store = KnowledgeStore(entries=arrange(entries), extra=extra)
     data = dump_store(store)
     assert parse_store(data) == store
-    shown = escape_unseen(data.decode())
-    assert shown.replace("\n", "").isprintable()
-    assert parse_store(shown.encode()) == store
 
 
 @pytest.mark.parametrize(

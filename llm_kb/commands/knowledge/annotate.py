@@ -10,6 +10,7 @@ from llm_kb.capture.annotation import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
 from llm_kb.capture.store_format import dump_json
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import show_json_document
 from llm_kb.commands.knowledge._shared import find_here
 
 
@@ -32,4 +33,4 @@ def annotate(file: BinaryIO) -> None:
         EOF
     """
     live = parse_live_input(file.read())
-    click.echo(dump_json(write_annotation(find_here(), live).to_json()), nl=False)
+    show_json_document(dump_json(write_annotation(find_here(), live).to_json()))

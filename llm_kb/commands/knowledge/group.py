@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import click
@@ -21,8 +20,9 @@ from llm_kb.capture.store import (
     remove_from_store,
     require_repository,
 )
-from llm_kb.capture.store_format import dump_json, dump_store, escape_unseen
+from llm_kb.capture.store_format import dump_json, dump_store
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import show_json_document
 from llm_kb.commands.knowledge._shared import (
     complete_id,
     find_here,
@@ -62,7 +62,7 @@ def list_(file: str | None, json_: bool) -> None:
     if json_:
         # Unfiltered to the byte, also what another program has written.
         data = note.data if note and note.data and place is None else dump_store(store)
-        click.echo(escape_unseen(data.decode(json.detect_encoding(data), "replace")), nl=False)
+        show_json_document(data)
         return
     statuses = read_statuses(here, {entry.anchor for entry in store.entries})
     text = render_store(store, statuses, int(time.time()))
@@ -176,4 +176,4 @@ def schema(name: str) -> None:
     \b
         llm kb knowledge schema live-input
     """
-    click.echo(dump_json(SCHEMAS[name]), nl=False)
+    show_json_document(dump_json(SCHEMAS[name]))

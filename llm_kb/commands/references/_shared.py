@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.commands._config import current_config, say, user_dir
+from llm_kb.commands._config import current_config, user_dir
+from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host import reference_tools
 from llm_kb.host.terminal import is_terminal
@@ -21,7 +20,7 @@ from llm_kb.references.fetch.outcomes import Progress
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.topic.topic_file import format_time
-from llm_kb.rendering.plain_text import HIDDEN, one_line, visible_line
+from llm_kb.rendering.plain_text import one_line, visible_line
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -67,14 +66,6 @@ def render_plan(plan: Plan) -> str:
     return f"{visible_line(f'{plan.request.title}: {plan.summary}')}\n{plan.describe()}"
 
 
-def render_json(value: object) -> str:
-    """Return a value as JSON that is readable, and safe to show on a terminal."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(json.dumps(c)[1:-1] if _is_hidden(c) else c for c in text)
-
-
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Draw progress bars on a terminal; elsewhere say nothing."""
@@ -104,12 +95,6 @@ def complete_reference(
     return [
         CompletionItem(t.id, help=one_line(t.title)) for t in topics if t.id.startswith(incomplete)
     ]
-
-
-def _is_hidden(character: str) -> bool:
-    """Tell whether a character of JSON hides, moves others, or cannot be written."""
-    # The line feeds of the layout are the only ones: those of texts are written as codes.
-    return character != "\n" and unicodedata.category(character) in HIDDEN
 
 
 class _Bars:

@@ -9,13 +9,12 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._config import say
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import say, show_json
 from llm_kb.commands.references._shared import (
     approve_plan,
     complete_reference,
     current_library,
-    render_json,
     render_plan,
     show_progress,
     to_operator,
@@ -136,7 +135,7 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
             failed = True
             say(f"{topic_id}: {error}")
     if json_:
-        click.echo(render_json(answers))
+        show_json(answers)
     for answer in [] if json_ else answers:
         click.echo(f"{answer['topic_id']}: {_render_counts(answer)}")
     if failed:
@@ -183,7 +182,7 @@ def pending(drop: str | None, json_: bool) -> None:
         return
     plans, problems = library.pending.read_all()
     if json_:
-        click.echo(render_json([pending_entry(plan) for plan in plans]))
+        show_json([pending_entry(plan) for plan in plans])
     for waiting in [] if json_ else plans:
         click.echo(f"{waiting.plan.id}: {render_plan(waiting.plan)}")
     for problem in problems:
@@ -270,7 +269,7 @@ def _tell_created(created: Created, *, json_: bool) -> None:
     for warning in created.warnings:
         say(f"warning: {warning}")
     if json_:
-        click.echo(render_json(created_answer(created)))
+        show_json(created_answer(created))
     else:
         files, chunks = count(created.file_count, "file"), count(created.chunk_count, "chunk")
         click.echo(f"{created.topic_id}: {files}, {chunks}")

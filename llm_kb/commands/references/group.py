@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
 import click
 
-from llm_kb.commands._config import confirm, say
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.commands.references._shared import (
     complete_reference,
     current_library,
-    render_json,
 )
-from llm_kb.host.terminal import is_terminal, read_input
+from llm_kb.host.terminal import read_input
 from llm_kb.references.answers import topic_details, topic_entry
 from llm_kb.references.ask import ask
 from llm_kb.references.plan.topic_request import MAX_AGE_DAYS, parse_changes
@@ -51,7 +49,7 @@ def list_(include_obsolete: bool, json_: bool) -> None:
         if include_obsolete or topic.status is not Status.OBSOLETE
     ]
     if json_:
-        click.echo(render_json(entries))
+        show_json(entries)
     for entry in [] if json_ else entries:
         fetched = (entry["fetched_at"] or "never")[:10]
         click.echo(
@@ -79,7 +77,7 @@ def show(topic: str, json_: bool) -> None:
     directory = library.store.directory(topic)
     details = topic_details(library.store.read(topic), library.clock(), str(directory))
     if json_:
-        click.echo(render_json(details))
+        show_json(details)
         return
     for key, value in details.items():
         if key not in _TOLD_ELSEWHERE and value not in (None, [], {}):
@@ -87,8 +85,7 @@ def show(topic: str, json_: bool) -> None:
     for source in details["sources"]:
         click.echo(f"source: {visible_line(_render_value(source))}")
     body = details["body"].strip()
-    # Whatever reads a pipe gets what was written; without `color` click drops parts of it.
-    click.echo(f"\n{visible_text(body) if is_terminal(sys.stdout) else body}", color=True)
+    show_content(f"\n{body}")
 
 
 @click.command()
@@ -120,7 +117,7 @@ def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -
     """
     answer = ask(current_library(), " ".join(query), topic, limit)
     if json_:
-        click.echo(render_json(answer))
+        show_json(answer)
         return
     for hit in answer["results"]:
         click.echo(_render_hit(hit))
@@ -168,7 +165,10 @@ def update(
         raise click.UsageError("give --status, --max-age-days, --body or --tag")
     library = current_library()
     entry = topic_entry(library.update(topic, *parse_changes(changes)), library.clock())
-    click.echo(render_json(entry) if json_ else f"Updated {topic}")
+    if json_:
+        show_json(entry)
+    else:
+        click.echo(f"Updated {topic}")
 
 
 @click.command()
@@ -193,7 +193,7 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
         for topic, differences in found.items()
     }
     if json_:
-        click.echo(render_json(tables))
+        show_json(tables)
     for topic, table in {} if json_ else tables.items():
         click.echo(f"{topic}: {'differs' if any(table.values()) else 'as fetched'}")
         for kind, texts in table.items():

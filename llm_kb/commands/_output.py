@@ -1,0 +1,78 @@
+"""Print results, content, JSON and messages so that nothing in them can act on a terminal.
+
+Names, pages, subjects and models may hold escape codes and characters that reorder text.
+People see these as codes; a pipe gets content byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+
+import click
+
+from llm_kb.host.terminal import is_terminal
+from llm_kb.rendering.plain_text import visible_line, visible_text
+from llm_kb.subjects.names import UNUSABLE
+
+_NOT_A_LINE_END = re.compile(rf"(?!\n){UNUSABLE.pattern}")
+
+
+def say(text: str) -> None:
+    """Print a message for people, on standard error."""
+    click.echo(visible_text(text), err=True)
+
+
+def show(text: str, *, nl: bool = True) -> None:
+    """Print a result for people that may be styled; its parts were made safe before."""
+    click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=nl)
+
+
+def show_content(content: str | bytes, *, nl: bool = True) -> None:
+    """Print content: byte for byte into a pipe or file, as `visible_text` on a terminal."""
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    if is_terminal(sys.stdout):
+        click.echo(visible_text(data.decode("utf-8", "backslashreplace")), nl=nl)
+    else:
+        # As bytes: of a string click would strip parts, and the locale might lack characters.
+        click.echo(data, nl=nl)
+
+
+def show_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    _show_json(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def show_json_lines(values: Iterable[object]) -> None:
+    """Print each value as JSON on a line of its own."""
+    _show_json("".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values))
+
+
+def show_json_document(document: bytes) -> None:
+    """Print JSON that is already serialized, in whatever encoding JSON allows."""
+    _show_json(document.decode(json.detect_encoding(document), "replace"))
+
+
+def _show_json(text: str) -> None:
+    """Print JSON with its dangerous characters escaped; others stay as they are.
+
+    Such characters can only be in strings, so it still means the same.
+    """
+    click.echo(_NOT_A_LINE_END.sub(_escape, text).encode(), nl=False)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1]
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal and abort on no; without a terminal require `-y`."""
+    if yes:
+        return
+    if not is_terminal(sys.stdin):
+        raise click.ClickException(
+            f"{visible_line(question)} There is no terminal to ask on: use -y to say yes"
+        )
+    click.confirm(visible_line(question), abort=True, err=True)

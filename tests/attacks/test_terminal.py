@@ -1,0 +1,174 @@
+"""Content that tries to act on the terminal of the person who looks at it.
+
+Its author may be anybody: a file of a cloned repository, a fetched page, a note of a stranger.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llm_kb.subjects.names import UNUSABLE
+from tests.capture.repositories import Repo, make_repo
+from tests.conftest import RunLlm
+from tests.console import iter_commands
+from tests.terminal import run_on_terminal
+
+EVIL = "\x1b]0;PWNED\x07\x1b[2J\x1b[31mRED\x9b31m\u202eback\u2066w\u061c\U000e0041 日本語"
+"""Window title, cleared screen, colour as two kinds of code, reordered and invisible text."""
+
+EVIL_JSON = json.dumps(EVIL, ensure_ascii=False)
+STORE = f"""{{
+  "schema": "chronicle/knowledge-v1",
+  "conventions": [
+    {{"id": "conv-1", "scope": "src/", "rule": {EVIL_JSON}, "stability": "permanent"}}
+  ],
+  "boundaries": [],
+  "anti_patterns": []
+}}
+"""
+
+IN_ONE_PROCESS = """
+import json, sys
+import llm.cli
+for args in json.loads(sys.argv[1]):
+    try:
+        llm.cli.cli.main(args, prog_name="llm", standalone_mode=False)
+    except Exception as error:
+        print("error:", type(error).__name__)
+    print("---")
+"""
+
+# Commands that show content, or names of things that others made.
+COMMANDS = [
+    ["learn", "t"],
+    ["learn", "t", "a"],
+    ["learn", "t", "*"],
+    ["learn", "repo-knowledge", "conventions"],
+    ["prompt"],
+    ["prompt", "-k", "t/a"],
+    ["prompt", "--tokens", "-k", "t/a"],
+    ["show", "t/a"],
+    ["list"],
+    ["list", "t", "--all"],
+    ["list", "--tree"],
+    ["search", "needle"],
+    ["check"],
+    ["config"],
+    ["trust", "--list"],
+    ["path"],
+    ["knowledge", "list"],
+    ["references", "list"],
+    ["references", "show", "topic-evil"],
+    ["references", "search", "needle"],
+    ["references", "verify"],
+    ["references", "pending"],
+]
+
+# Every command with --json, with arguments under which it prints something.
+JSON_COMMANDS = {
+    "check": ["check"],
+    "config": ["config"],
+    "list": ["list"],
+    "prompt": ["prompt", "-k", "t/a"],
+    "search": ["search", "needle"],
+    "trust": ["trust", "--list"],
+    "knowledge list": ["knowledge", "list"],
+    "references approve": None,  # its answer is that of create
+    "references create": ["references", "create", "--title", "New", "--local", "kb", "-y"],
+    "references list": ["references", "list"],
+    "references pending": ["references", "pending"],
+    "references refresh": ["references", "refresh", "topic-evil", "-y"],
+    "references search": ["references", "search", "needle"],
+    "references show": ["references", "show", "topic-evil"],
+    "references update": ["references", "update", "topic-evil", "--tag", "new"],
+    "references verify": ["references", "verify"],
+}
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Repo:
+    """A repository whose every text is hostile: subjects, configuration, notes, a reference."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    repo = make_repo(tmp_path / "ws")
+    monkeypatch.chdir(repo.path)
+    (repo.path / "kb").mkdir()
+    (repo.path / "kb/a.md").write_text(f"# needle {EVIL}\n{EVIL}\n", encoding="utf-8")
+    (repo.path / "kb/b\x1b[31m.md").write_text(EVIL, encoding="utf-8")
+    texts = "".join(f'{key} = "\u202e日本\u2066"\n' for key in ("introduction", "description"))
+    config = f'[kb.topic.t]\nsubjects = "kb"\n{texts}'
+    (repo.path / "llm-kb.toml").write_text(config, encoding="utf-8")
+    repo.write_note(STORE)
+    body = f"About {EVIL}"
+    created = run_llm(
+        [
+            *("kb", "references", "create", "--title", "Evil", "--local", "kb", "-y"),
+            *("--body", body),
+        ]
+    )
+    assert created.exit_code == 0, created.output
+    return repo
+
+
+def test_nothing_acts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = json.dumps([["kb", *command] for command in COMMANDS])
+    shown, code = run_on_terminal(["python", "-c", IN_ONE_PROCESS, commands], "")
+    assert code == 0
+    outputs = shown.split("---\n")
+    assert len(outputs) == len(COMMANDS) + 1
+    acting = {
+        " ".join(command): found
+        for command, output in zip(COMMANDS, outputs, strict=False)
+        if (found := sorted(set(UNUSABLE.findall(output)) - {"\n", "\t"}))
+    }
+    assert acting == {}
+    # Seen, not left out: the person must know that it is there.
+    assert [o.count("\\x1b[2J") for o in outputs[1:3]] == [2, 2]
+    assert "\\u202e日本\\u2066" in outputs[0]
+
+
+def test_a_pipe_gets_the_bytes(run_llm: RunLlm, workspace: Repo) -> None:
+    data = (workspace.path / "kb/a.md").read_bytes()
+    assert run_llm(["kb", "show", "t/a"]).stdout_bytes == data
+    learned = run_llm(["kb", "learn", "t", "a"]).stdout_bytes
+    assert learned.count("\x1b]0;PWNED\x07\x1b[2J\x1b[31mRED\x9b31m".encode()) == 2
+    prompt = run_llm(["kb", "prompt", "-k", "t/a"]).stdout_bytes
+    assert prompt.count(b"\x1b]0;PWNED\x07") == 2
+
+
+def test_every_command_with_json_is_tried() -> None:
+    with_json = {
+        name.removeprefix("llm kb ")
+        for name, command in iter_commands()
+        if any("--json" in param.opts for param in command.params)
+    }
+    assert with_json == JSON_COMMANDS.keys()
+
+
+@pytest.mark.parametrize("name", [name for name, args in JSON_COMMANDS.items() if args])
+def test_json_holds_no_code(run_llm: RunLlm, name: str) -> None:
+    """And what it says is the same as ever: real characters stay as they are."""
+    arguments = JSON_COMMANDS[name]
+    assert arguments is not None
+    result = run_llm(["kb", *arguments, "--json"])
+    assert set(UNUSABLE.findall(result.stdout)) <= {"\n"}
+    json.loads(result.stdout)
+    if EVIL[-3:] in json.dumps(json.loads(result.stdout), ensure_ascii=False):
+        assert EVIL[-3:] in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["list", "--nl"], ["list", "t", "--nl"]], ids=" ".join)
+def test_json_lines_hold_no_code(run_llm: RunLlm, arguments: list[str]) -> None:
+    lines = run_llm(["kb", *arguments]).stdout.splitlines()
+    assert lines
+    for line in lines:
+        assert UNUSABLE.search(line) is None
+        json.loads(line)
+
+
+def test_json_keeps_what_was_written(run_llm: RunLlm) -> None:
+    """The escaped characters are still those of the store."""
+    store = json.loads(run_llm(["kb", "knowledge", "list", "--json"]).stdout)
+    assert store["conventions"][0]["rule"] == EVIL
