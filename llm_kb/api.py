@@ -37,14 +37,16 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         remembered: Sequence[str] = (),
         only: Sequence[str] = (),
         builtin: bool = False,
+        references: bool = False,
     ) -> KnowledgeBase:
         """Load the configuration in effect in `cwd` and open its topics.
 
         `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `remembered` are
         values of `-k` that may have come to name nothing. `only` keeps these topics
         and those of `knowledge`; `builtin` puts the shipped topic into the menu, where
-        it is of use beside the tools it speaks of. Raises KbError: ConfigError for a
-        broken file, UnknownTopicError and NoMatchError for knowledge that does not exist.
+        it is of use beside the tools it speaks of; `references` puts the fetched topics there.
+        Raises KbError: ConfigError for a broken file, UnknownTopicError and NoMatchError
+        for knowledge that does not exist.
         """
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
         user_dir = Path(llm.user_dir())
@@ -57,6 +59,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             knowledge=[split_knowledge(value) for value in knowledge],
             remembered=[split_knowledge(value) for value in remembered],
             only=only,
+            references=references,
         )
 
     def learn_tool(self) -> llm.Tool:

@@ -2,27 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 from llm_kb.capture.catalog import repo_knowledge
 from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.references.catalog import reference_catalogs
+from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, render_listing
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
 from llm_kb.rendering.presentation import Presented, present, present_unreadable, truncate
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.rendering.summaries import summarize
 from llm_kb.subjects.selection import Selection, find_near, is_listed, join_selections, select
-from llm_kb.subjects.topics import Catalog, Config, Read, Subject, Topic
+from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Read, Subject, Topic
+
+T = TypeVar("T")
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
+
+
+SHIPPED = Topic(
+    id="llm-kb",
+    title="Using llm-kb",
+    introduction="How to gather references and to capture what a repository teaches.",
+    root=Path(__file__).parent / "host" / "skills",
+)
+"""The subjects that come with the package, for models that gather or capture knowledge."""
+
+
+class TopicsById(Mapping[str, T]):
+    """What belongs to each topic, by id, made when it is first asked for.
+
+    A topic whose maker returns None is not there.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], T | None]]) -> None:
+        self._makers = makers
+        self._made: dict[str, T | None] = {}
+
+    def ids(self) -> Sequence[str]:
+        """Return the ids of all topics, in order, without making any."""
+        return list(self._makers)
+
+    def __getitem__(self, id_: str) -> T:
+        if id_ not in self._made:
+            self._made[id_] = self._makers[id_]()
+        made = self._made[id_]
+        if made is None:
+            raise KeyError(id_)
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return (id_ for id_ in self._makers if id_ in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def open_catalogs(
+    config: Config, cwd: Path | None, user_dir: Path, *, shipped: Topic | None = None
+) -> TopicsById[tuple[Topic, Catalog]]:
+    """Return every enabled topic with its catalog, in the order of the menu.
+
+    Configured topics come first, as written; an id they use is theirs. `shipped`
+    comes last.
+    """
+    openers: dict[str, Callable[[], tuple[Topic, Catalog] | None]] = {
+        topic.id: partial(_open_directory, topic) for topic in config.topics
+    }
+    captured = repo_knowledge(cwd) if cwd else None
+    if captured:
+        openers.setdefault(captured[0].id, lambda: captured)
+    for id_, opener in reference_topics(config, user_dir).items():
+        openers.setdefault(id_, opener)
+    if shipped:
+        openers.setdefault(shipped.id, partial(_open_directory, shipped))
+    for adjustment in config.adjustments:
+        if adjustment.id in openers:
+            openers[adjustment.id] = partial(_open_adjusted, openers[adjustment.id], adjustment)
+    return TopicsById(openers)
+
+
+def _open_directory(topic: Topic) -> tuple[Topic, Catalog] | None:
+    return (topic, DirectoryCatalog(topic)) if topic.enable else None
+
+
+def _open_adjusted(
+    opener: Callable[[], tuple[Topic, Catalog] | None], adjustment: Topic
+) -> tuple[Topic, Catalog] | None:
+    """Open a topic with what the configuration says of it, where it says something."""
+    pair = opener() if adjustment.enable else None
+    if pair is None:
+        return None
+    topic, catalog = pair
+    adjusted = replace(
+        topic,
+        title=adjustment.title or topic.title,
+        introduction=adjustment.introduction or topic.introduction,
+        description=adjustment.description or topic.description,
+        learned=adjustment.learned,
+    )
+    return adjusted, catalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,65 +139,93 @@ class OpenTopic:
 class KnowledgeBase:
     """The topics of one request, what is pre-loaded of them, and what `learn` answers.
 
-    `catalogs` pairs every topic, enabled or not, with its catalog, in the order
-    of the menu. `knowledge` are the values of `-k`, as (topic id, pattern);
-    `remembered` are those of earlier turns, of which what is gone is dropped. `only`,
-    where it is not empty, keeps the topics it names and those of `knowledge`.
-    Raises UnknownTopicError or NoMatchError when one of these names nothing.
+    `catalogs` are the enabled topics. `knowledge` are the values of `-k`, as (topic id,
+    pattern); `remembered` are those of earlier turns, of which what is gone is dropped.
+    `only`, where it is not empty, keeps the topics it names and those of `knowledge`.
+    `references` says whether the tools of References are offered, which puts the fetched
+    topics into the menu. Raises UnknownTopicError or NoMatchError when one of these names
+    nothing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of the command line
         self,
         config: Config,
-        catalogs: Sequence[tuple[Topic, Catalog]],
+        catalogs: TopicsById[tuple[Topic, Catalog]],
         knowledge: Sequence[tuple[str, str]] = (),
         remembered: Sequence[tuple[str, str]] = (),
         only: Sequence[str] = (),
+        *,
+        references: bool = False,
     ) -> None:
         self.config = config
-        self._catalogs = {topic.id: (topic, catalog) for topic, catalog in catalogs if topic.enable}
+        self._catalogs = catalogs
         self._selections: dict[tuple[str, str], Selection] = {}
         self._require(knowledge, only)
         kept = [pair for pair in remembered if self._names_something(*pair)]
         self.knowledge = tuple(dict.fromkeys((*kept, *knowledge)))
-        if only:
-            named = {*only, *(topic for topic, _ in self.knowledge)}
-            self._catalogs = {id_: pair for id_, pair in self._catalogs.items() if id_ in named}
+        self._named = {*only, *(topic for topic, _ in self.knowledge)}
+        self._offers_references = references
+        ids = [id_ for id_ in catalogs.ids() if not only or id_ in self._named]
+        self.topics = TopicsById({id_: partial(self._open, id_) for id_ in ids})
+        """Every enabled topic by id, in the order of the menu, opened when it is asked for."""
 
     @property
     def is_configured(self) -> bool:
         """Whether there is a workspace's configuration, or a topic for the menu."""
         return self.config.workspace is not None or bool(self._offered)
 
+    @cached_property
+    def active(self) -> Sequence[OpenTopic]:
+        """The topics of this request in the order of the menu: no reference nobody asked for."""
+        ids = filter(self._is_asked_for, self.topics.ids())
+        return [self.topics[id_] for id_ in ids if id_ in self.topics]
+
     @property
     def _offered(self) -> list[str]:
         """The ids of the topics an error may name."""
-        return [id_ for id_, (topic, _) in self._catalogs.items() if topic.in_menu]
+        return [opened.topic.id for opened in self.active if opened.topic.in_menu]
 
-    @cached_property
-    def topics(self) -> Mapping[str, OpenTopic]:
-        """The enabled topics by id, in the order of the menu."""
-        opened: dict[str, OpenTopic] = {}
-        for id_, (topic, catalog) in self._catalogs.items():
-            asked = tuple(pattern for name, pattern in self.knowledge if name == id_)
-            topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
-            learned = join_selections(self.select(id_, pattern) for pattern in topic.learned)
-            opened[id_] = OpenTopic(topic=topic, catalog=catalog, learned=learned)
-        return opened
+    def _is_asked_for(self, id_: str) -> bool:
+        """Tell whether a topic is the workspace's own, or a reference that something names.
+
+        Outside of every workspace, references are all there is, and need no naming.
+        """
+        is_reference = id_.startswith(REFERENCE_PREFIX) and all(
+            topic.id != id_ for topic in self.config.topics
+        )
+        if not is_reference or id_ in self._named:
+            return True
+        if any(topic.id == id_ and topic.learned for topic in self.config.adjustments):
+            return True
+        menu = self.config.references.menu
+        if isinstance(menu, bool):
+            return menu
+        is_alone = not menu and self.config.workspace is None
+        return id_ in menu or self._offers_references or is_alone
+
+    def _open(self, id_: str) -> OpenTopic | None:
+        if id_ not in self._catalogs:
+            return None
+        topic, catalog = self._catalogs[id_]
+        asked = tuple(pattern for name, pattern in self.knowledge if name == id_)
+        topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
+        learned = join_selections(self.select(id_, pattern) for pattern in topic.learned)
+        return OpenTopic(topic=topic, catalog=catalog, learned=learned)
 
     def find_topic(self, name: str) -> OpenTopic:
         """Return the topic of this id, else of this title without case."""
         if name in self.topics:
             return self.topics[name]
         wanted = name.casefold()
-        for opened in self.topics.values():
+        # Those of the request first: to know another title takes opening its topic.
+        for opened in chain(self.active, self.topics.values()):
             if opened.topic.title and opened.topic.title.casefold() == wanted:
                 return opened
         raise UnknownTopicError(name, self._offered)
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
-        return any(opened.has_left() for opened in self.topics.values())
+        return any(opened.has_left() for opened in self.active)
 
     def section(self, *, learn: bool = True) -> str | None:
         """Return the `<knowledge>` section; None when there is nothing to say.
@@ -121,7 +237,7 @@ class KnowledgeBase:
 
     def menu(self) -> FittedMenu:
         """Return the menu within its budget, and what had to be cut for it."""
-        left = [opened for opened in self.topics.values() if opened.has_left()]
+        left = [opened for opened in self.active if opened.has_left()]
         budget = self.config.menu_budget
         if self.config.menu != "subjects":
             topics = [MenuTopic(topic=opened.topic) for opened in left]
@@ -140,7 +256,7 @@ class KnowledgeBase:
                 topic=opened.topic,
                 subjects=self.present(opened, opened.learned.subjects),
             )
-            for opened in self.topics.values()
+            for opened in self.active
             if opened.learned.subjects
         )
 
@@ -160,7 +276,7 @@ class KnowledgeBase:
             f"{opened.topic.id} ({' '.join(opened.topic.title.split())})"
             if opened.topic.title
             else opened.topic.id
-            for opened in self.topics.values()
+            for opened in self.active
             if opened.has_left()
         )
         return f"{LEARN_SENTENCE} Available topics: {names}." if names else LEARN_SENTENCE
@@ -185,7 +301,8 @@ class KnowledgeBase:
             if name not in self._catalogs:
                 # A template may be used far from the workspace whose topics it names.
                 has_workspace = self.config.workspace is not None
-                raise UnknownTopicError(name, self._offered, has_workspace=has_workspace)
+                known = [id_ for id_ in self._catalogs.ids() if id_ != SHIPPED.id]
+                raise UnknownTopicError(name, known, has_workspace=has_workspace)
         for name, pattern in knowledge:
             if not self._names_something(name, pattern):
                 raise NoMatchError(name, pattern, find_near(pattern, self._catalogs[name][1]))
@@ -258,50 +375,3 @@ class NoMatchesError(NoMatchError):
         super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)
         self.missing = tuple(missing)
         self.args = ("; ".join(str(error) for error in missing),)
-
-
-SHIPPED = Topic(
-    id="llm-kb",
-    title="Using llm-kb",
-    introduction="How to gather references and to capture what a repository teaches.",
-    root=Path(__file__).parent / "host" / "skills",
-)
-"""The subjects that come with the package, for models that gather or capture knowledge."""
-
-
-def open_catalogs(
-    config: Config, cwd: Path | None, user_dir: Path, *, shipped: Topic | None = None
-) -> list[tuple[Topic, Catalog]]:
-    """Pair every topic with its catalog, in the order of the menu.
-
-    Configured topics come first, as written; an id they use is theirs. `shipped`
-    comes last.
-    """
-    pairs: list[tuple[Topic, Catalog]] = [
-        (topic, DirectoryCatalog(topic)) for topic in config.topics
-    ]
-    captured = repo_knowledge(cwd) if cwd else None
-    if captured:
-        pairs.append(captured)
-    pairs += reference_catalogs(config, user_dir)
-    if shipped:
-        pairs.append((shipped, DirectoryCatalog(shipped)))
-    adjustments = {topic.id: topic for topic in config.adjustments}
-    first: dict[str, tuple[Topic, Catalog]] = {}
-    for topic, catalog in pairs:
-        first.setdefault(topic.id, (_adjust(topic, adjustments.get(topic.id)), catalog))
-    return list(first.values())
-
-
-def _adjust(topic: Topic, adjustment: Topic | None) -> Topic:
-    """Return a topic with what the configuration says of it, where it says something."""
-    if adjustment is None:
-        return topic
-    return replace(
-        topic,
-        title=adjustment.title or topic.title,
-        introduction=adjustment.introduction or topic.introduction,
-        description=adjustment.description or topic.description,
-        enable=adjustment.enable,
-        learned=adjustment.learned,
-    )

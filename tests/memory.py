@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
+from llm_kb.knowledge_base import TopicsById
 from llm_kb.subjects.patterns import Pattern
-from llm_kb.subjects.topics import Content, Listing, Read, Subject, Topic, Visibility, slugify
+from llm_kb.subjects.topics import (
+    Catalog,
+    Content,
+    Listing,
+    Read,
+    Subject,
+    Topic,
+    Visibility,
+    slugify,
+)
 
 
 class MemoryCatalog:
@@ -46,6 +56,15 @@ class MemoryCatalog:
     def reading(self) -> AbstractContextManager[Read]:
         """Give `read`."""
         return nullcontext(self.read)
+
+
+def make_catalogs(*pairs: tuple[Topic, Catalog]) -> TopicsById[tuple[Topic, Catalog]]:
+    """Return topics and their catalogs as a knowledge base takes them."""
+
+    def make(pair: tuple[Topic, Catalog]) -> Callable[[], tuple[Topic, Catalog]]:
+        return lambda: pair
+
+    return TopicsById({pair[0].id: make(pair) for pair in pairs})
 
 
 def make_topic(id: str, **fields: object) -> Topic:

@@ -11,13 +11,13 @@ from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base import KnowledgeBase
 from llm_kb.subjects.topics import Catalog, Config, Topic
-from tests.memory import MemoryCatalog, make_topic
+from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 
 def make_kb(
     *pairs: tuple[Topic, Catalog], config: Config | None = None, **more: object
 ) -> KnowledgeBase:
-    return KnowledgeBase(config or Config(), pairs, **more)  # type: ignore[arg-type]  # test data
+    return KnowledgeBase(config or Config(), make_catalogs(*pairs), **more)  # type: ignore[arg-type]  # test data
 
 
 PROJECT = make_topic("project", title="The Project")
@@ -34,13 +34,6 @@ def test_topic_is_found_by_id_then_by_title() -> None:
     assert kb.find_topic("THE PROJECT").topic.id == "project"
     with pytest.raises(UnknownTopicError, match="valid topics: the-project, project"):
         kb.find_topic("Project X")
-
-
-def test_topic_that_is_off_does_not_exist() -> None:
-    kb = make_kb((make_topic("off", enable=False), MemoryCatalog({"a.md": ""})))
-    assert (kb.section(), kb.has_left(), kb.is_configured) == (None, False, False)
-    with pytest.raises(UnknownTopicError):
-        kb.learn("off")
 
 
 def test_topic_without_listed_subjects_is_not_in_the_menu() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,9 @@ from llm_kb import KnowledgeBase
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
 from llm_kb.errors import ConfigError, UnknownTopicError
+from llm_kb.references.topic.store import Store
+from llm_kb.references.topic.topic_file import TopicFile
+from llm_kb.references.topic.topic_text import render_topic_file
 
 
 @pytest.fixture
@@ -87,3 +92,87 @@ def test_shipped_topic_is_read_by_whoever_names_it_and_named_by_none() -> None:
     assert "- reference-researcher" in kb.learn("llm-kb")
     with pytest.raises(UnknownTopicError, match="valid topics: none"):
         kb.learn("nope")
+
+
+@pytest.fixture
+def fetched(user_dir: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two reference topics; the list holds the ids of those whose `topic.md` was read."""
+    for name in ("topic-one", "topic-two"):
+        directory = user_dir / "kb" / "references" / name
+        directory.mkdir(parents=True)
+        for slug in "ab":
+            (directory / f"{slug}.md").write_text("A\n")
+        topic = TopicFile(id=name, title=f"Title of {name}", body="")
+        (directory / "topic.md").write_text(render_topic_file(topic))
+    opened: list[str] = []
+    read = Store.read
+
+    def recording(store: Store, topic_id: str) -> object:
+        opened.append(topic_id)
+        return read(store, topic_id)
+
+    monkeypatch.setattr(Store, "read", recording)
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("ask", "opened"),
+    [
+        pytest.param(lambda: KnowledgeBase.discover().section(), [], id="the menu"),
+        pytest.param(lambda: KnowledgeBase.discover().learn("mine", "a"), [], id="another topic"),
+        pytest.param(
+            lambda: KnowledgeBase.discover(knowledge=["topic-two/a"]).section(),
+            ["topic-two"],
+            id="-k",
+        ),
+        pytest.param(
+            lambda: KnowledgeBase.discover().learn("topic-two"), ["topic-two"], id="by id"
+        ),
+        pytest.param(
+            lambda: KnowledgeBase.discover().learn("title of topic-two"),
+            ["topic-one", "topic-two"],
+            id="by title",
+        ),
+    ],
+)
+def test_a_reference_is_opened_when_it_is_asked_for(
+    fetched: list[str], tmp_path: Path, ask: Callable[[], object], opened: list[str]
+) -> None:
+    Path("mine").mkdir()
+    Path("mine/a.md").write_text("A\n")
+    Path("llm-kb.toml").write_text('[kb.topic.mine]\nsubjects = "mine"\n')
+    assert ask()
+    assert fetched == opened
+
+
+@pytest.mark.parametrize(
+    ("config", "asked", "offered"),
+    [
+        pytest.param("", {}, [], id="nobody asks"),
+        pytest.param("", {"references": True}, ["topic-one", "topic-two"], id="-T References"),
+        pytest.param("", {"knowledge": ["topic-one/b"]}, ["topic-one"], id="-k"),
+        pytest.param("", {"only": ["topic-one"]}, ["topic-one"], id="template"),
+        pytest.param("references = true", {}, ["topic-one", "topic-two"], id="true"),
+        pytest.param('references = ["topic-two"]', {}, ["topic-two"], id="list"),
+        pytest.param('references.menu = ["topic-two"]', {}, ["topic-two"], id="in the table"),
+        pytest.param("references = false", {"references": True}, [], id="false"),
+    ],
+)
+def test_which_references_a_menu_offers(
+    fetched: list[str], config: str, asked: dict[str, Any], offered: list[str]
+) -> None:
+    Path("llm-kb.toml").write_text(f"[kb]\n{config}\n")
+    kb = KnowledgeBase.discover(**asked)
+    assert [entry.topic.id for entry in kb.menu().topics] == offered
+
+
+def test_outside_of_every_workspace_references_are_offered(fetched: list[str]) -> None:
+    kb = KnowledgeBase.discover()
+    assert [entry.topic.id for entry in kb.menu().topics] == ["topic-one", "topic-two"]
+
+
+@pytest.mark.parametrize("value", ['"yes"', "1", '["-x"]', "[1]"])
+def test_what_references_may_be(value: str) -> None:
+    Path("llm-kb.toml").write_text(f"[kb]\nreferences = {value}\n")
+    with pytest.raises(ConfigError, match=r"kb\.references"):
+        KnowledgeBase.discover()

@@ -46,8 +46,7 @@ def _open_topics(ctx: click.Context) -> Topics:
     from llm_kb.knowledge_base import open_catalogs  # noqa: PLC0415
 
     config = _load_config(tuple(ctx.params.get("kb_cfg") or ()))
-    pairs = open_catalogs(config, find_cwd(), user_dir())
-    return [(topic, catalog) for topic, catalog in pairs if topic.enable]
+    return list(open_catalogs(config, find_cwd(), user_dir()).values())
 
 
 def _load_config(fragments: tuple[str, ...] = ()) -> Config:

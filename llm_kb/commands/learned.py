@@ -70,15 +70,17 @@ def _find_unmatched(
         catalogs = open_catalogs(current_config(), find_cwd(), user_dir(), shipped=SHIPPED)
     except ConfigError:
         return  # which was said when the file was edited
-    for topic, catalog in catalogs:
-        for pattern in patterns if topic.id == id_ else ():
-            if name == "disabled":
-                whole: Catalog = DirectoryCatalog(replace(topic, disabled=()))
-                is_matched = disables_any(topic, pattern)
-            else:
-                whole, is_matched = catalog, not select(catalog, [pattern]).missing
-            if not is_matched:
-                yield pattern, find_near(pattern, whole)
+    if id_ not in catalogs:
+        return
+    topic, catalog = catalogs[id_]
+    for pattern in patterns:
+        if name == "disabled":
+            whole: Catalog = DirectoryCatalog(replace(topic, disabled=()))
+            is_matched = disables_any(topic, pattern)
+        else:
+            whole, is_matched = catalog, not select(catalog, [pattern]).missing
+        if not is_matched:
+            yield pattern, find_near(pattern, whole)
 
 
 @click.command()

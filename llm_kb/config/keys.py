@@ -145,6 +145,17 @@ def _line(value: object, _source: LayerSource) -> str:
     return read_line(value)
 
 
+def _references(value: object, _source: LayerSource) -> bool | tuple[str, ...]:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, list) and all(isinstance(id_, str) for id_ in value):
+        for id_ in value:
+            if not TOPIC_ID.fullmatch(id_):
+                raise BadValueError(f"the topic id {describe(id_)}", TOPIC_ID_RULE)
+        return tuple(value)
+    raise BadValueError(describe(value), "true, false, or a list of topic ids")
+
+
 def _choice(choices: Collection[str]) -> ItemReader:
     return lambda value, _source: read_choice(value, choices)
 
@@ -173,6 +184,7 @@ TOPIC_KEYS: Mapping[str, Key] = {
 """The keys of `[kb.topic.<id>]`."""
 
 REFERENCE_KEYS: Mapping[str, Key] = {
+    "menu": Key(read=_references),
     "allow_hosts": ListKey(read=_line, user_only=True),
     "allow_protocols": ListKey(read=_choice({"file", "git", "ssh"}), user_only=True),
     "dir": Key(read=read_directory, user_only=True, is_text=True),

@@ -91,7 +91,7 @@ class _LayerReader:
         self._replaces = replaces
 
     def read_kb(self, kb: Fields) -> None:
-        references, topics = kb.fields("references"), kb.fields("topic")
+        references, topics = _read_references(kb), kb.fields("topic")
         self._read_keys(kb, KB_KEYS)
         self._read_keys(references, REFERENCE_KEYS)
         for id_ in topics:
@@ -131,6 +131,15 @@ class _LayerReader:
                 origins=(self._source.origin,),
                 replaces=self._replaces and isinstance(key, ListKey),
             )
+
+
+def _read_references(kb: Fields) -> Fields:
+    """Return the fields of `[kb.references]`; `references = true` is short for its `menu`."""
+    value = kb.table.get("references")
+    if not isinstance(value, bool | list):
+        return kb.fields("references")
+    kb.has("references")
+    return Fields({"menu": value}, kb.place("references"), kb.problems)
 
 
 def merge(layers: Iterable[LayerConfig]) -> LayerConfig:

@@ -174,6 +174,13 @@ def _resolve_topic(
     )
 
 
+def _get_menu(
+    settings: Mapping[str, Setting], default: bool | tuple[str, ...]
+) -> bool | tuple[str, ...]:
+    value = settings["kb.references.menu"].value if "kb.references.menu" in settings else default
+    return value if isinstance(value, bool | tuple) else default
+
+
 def _resolve_references(settings: Mapping[str, Setting]) -> References:
     base = References()
     directory = _get(settings, "kb.references.dir", str, "")
@@ -181,6 +188,7 @@ def _resolve_references(settings: Mapping[str, Setting]) -> References:
         allow_hosts=_get(settings, "kb.references.allow_hosts", tuple, ()),
         allow_protocols=_get(settings, "kb.references.allow_protocols", tuple, ()),
         dir=Path(directory) if directory else None,
+        menu=_get_menu(settings, base.menu),
         embedding_model=_get(settings, "kb.references.embedding_model", str, "") or None,
         max_bytes=_get(settings, "kb.references.max_bytes", int, base.max_bytes),
         max_files=_get(settings, "kb.references.max_files", int, base.max_files),

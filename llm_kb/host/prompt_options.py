@@ -113,6 +113,7 @@ def _discover(
         remembered=arguments.earlier_knowledge(),
         only=[spec for spec in specs if "/" not in spec],
         builtin=bool(asked & {"References", "emit_knowledge"}),
+        references="References" in asked,
     )
 
 

@@ -1,13 +1,11 @@
-"""The door to reference topics for every request: what it costs where there are none.
-
-Only here, and not in what it opens, does a look at the disk come before the imports.
-"""
+"""The reference topics of a request, and the catalog of the files of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from llm_kb.errors import KbError
@@ -43,20 +41,28 @@ def references_root(settings: References, user_dir: Path) -> Path:
     return settings.dir or user_dir / DIRECTORY
 
 
-def reference_catalogs(config: Config, user_dir: Path) -> list[tuple[Topic, Catalog]]:
-    """Pair every reference topic with its catalog, sorted by id.
+def reference_topics(
+    config: Config, user_dir: Path
+) -> dict[str, Callable[[], tuple[Topic, Catalog] | None]]:
+    """Return what opens each reference topic, by id, sorted.
 
-    For the composition, which appends them to the configured topics: there a
-    `[kb.topic.ID]` of the same id comes first and hides ours, which is how a user
-    renames or disables one. Costs one `stat` when there are no references. A
-    `topic.md` that cannot be read is left out; `llm kb references list` says why.
+    A topic is opened when it is asked for: its `topic.md` lists all its files. One that
+    cannot be read opens as None; `llm kb references list` says why. Costs one `stat` when
+    there are no references.
     """
     root = references_root(config.references, user_dir)
     if not _is_directory(root):
-        return []
-    # FIXME-EMPTY
+        return {}
+    store = Store(root)
+    return {id_: partial(_open_topic, store, id_) for id_ in store.ids()}
 
-    return read_catalogs(root)
+
+def _open_topic(store: Store, topic_id: str) -> tuple[Topic, Catalog] | None:
+    described = _read_topic(store, topic_id)
+    if described is None:
+        return None
+    topic = reference_topic(described, store.directory(topic_id))
+    return topic, ReferenceCatalog(topic, described, store)
 
 
 def recent_references(config: Config, user_dir: Path) -> str | None:
@@ -64,9 +70,9 @@ def recent_references(config: Config, user_dir: Path) -> str | None:
     root = references_root(config.references, user_dir)
     if not _is_directory(root):
         return None
-    # FIXME-EMPTY
-
-    return read_recent(root)
+    store = Store(root)
+    topics = filter(None, (_read_topic(store, id_) for id_ in store.ids()))
+    return render_recent_topics([t for t in topics if t.status is not Status.OBSOLETE])
 
 
 def _is_directory(path: Path) -> bool:
@@ -74,22 +80,6 @@ def _is_directory(path: Path) -> bool:
         return path.is_dir()
     except OSError:  # one above it that nobody may look into
         return False
-
-
-def read_catalogs(root: Path) -> list[tuple[Topic, Catalog]]:
-    """Pair every topic below a directory with its catalog; one that is broken is left out."""
-    store = Store(root)
-    pairs: list[tuple[Topic, Catalog]] = []
-    for described in _read_topics(store):
-        topic = reference_topic(described, store.directory(described.id))
-        pairs.append((topic, ReferenceCatalog(topic, described, store)))
-    return pairs
-
-
-def read_recent(root: Path) -> str | None:
-    """Return the prompt's list of recently fetched topics; None without any."""
-    topics = _read_topics(Store(root))
-    return render_recent_topics([t for t in topics if t.status is not Status.OBSOLETE])
 
 
 def reference_topic(described: TopicFile, directory: Path) -> Topic:
@@ -105,14 +95,11 @@ def reference_topic(described: TopicFile, directory: Path) -> Topic:
     )
 
 
-def _read_topics(store: Store) -> list[TopicFile]:
-    topics = []
-    for topic_id in store.ids():
-        try:
-            topics.append(store.read(topic_id))
-        except KbError:
-            continue  # `llm kb references list` says what is wrong with it
-    return topics
+def _read_topic(store: Store, topic_id: str) -> TopicFile | None:
+    try:
+        return store.read(topic_id)
+    except KbError:
+        return None  # `llm kb references list` says what is wrong with it
 
 
 class ReferenceCatalog:

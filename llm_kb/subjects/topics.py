@@ -196,7 +196,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
-    """`[kb.references]`: what the user allows fetching to do. User layer only."""
+    """`[kb.references]`: what the user allows fetching to do, and what menus offer."""
+
+    menu: bool | tuple[str, ...] = ()
+    """The ids of the topics that menus offer unasked; True for all, False for none ever."""
 
     allow_hosts: tuple[str, ...] = ()
     allow_protocols: tuple[str, ...] = ()

@@ -83,7 +83,7 @@ def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
         menu=menu.tokens if menu.topics else 0,
         topics=tuple(
             _count_topic(opened, sent.get(opened.topic.id, ()), kb.config.max_result_chars)
-            for opened in kb.topics.values()
+            for opened in kb.active
             if opened.topic.in_menu or opened.learned.subjects
         ),
     )

@@ -73,7 +73,7 @@ def test_json_has_every_value_with_all_its_origins(
         "place": None,
         "origins": [{"layer": "default", "place": None}],
     }
-    assert len(rows) == 6 + 7 + 9
+    assert len(rows) == 6 + 8 + 9
 
 
 def test_a_long_list_takes_several_lines(tmp_path: Path, run_llm: RunLlm) -> None:

@@ -12,7 +12,7 @@ from llm_kb.rendering.menu import estimate_tokens
 from llm_kb.subjects.topics import Config
 from llm_kb.upkeep.costs import Costs, SubjectCost, TopicCost, count_costs, render_costs
 from tests.conftest import RunLlm
-from tests.memory import MemoryCatalog, make_topic
+from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 GONE = estimate_tokens("(note: cannot be read: permission denied)")
 FILES = {"a.md": "x" * 400, "b/c.md": "y" * 80, ".hidden.md": "z" * 4000, "gone.md": None}
@@ -37,7 +37,7 @@ COSTS = Costs(
 def open_kb(**fields: object) -> KnowledgeBase:
     """Return a knowledge base of one topic, `t`."""
     topic = make_topic("t", **fields)
-    return KnowledgeBase(Config(topics=(topic,)), [(topic, MemoryCatalog(FILES))])
+    return KnowledgeBase(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(FILES))))
 
 
 def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> None:
@@ -49,7 +49,9 @@ def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> 
 def test_a_subject_counts_as_it_is_sent_which_is_cut() -> None:
     catalog = MemoryCatalog({"big.md": "x" * 99 + "\n" + "y" * 4_000_000})
     topic = make_topic("t", learned=("big",))
-    kb = KnowledgeBase(Config(topics=(topic,), max_result_chars=400), [(topic, catalog)])
+    kb = KnowledgeBase(
+        Config(topics=(topic,), max_result_chars=400), make_catalogs((topic, catalog))
+    )
     costs = count_costs(kb, learn=True)
     text = kb.preloaded()[0].subjects[0].text
     assert text.endswith("(note: cut here; 4,000,000 of 4,000,100 bytes are not shown)")
@@ -74,7 +76,7 @@ def test_what_is_not_sent_is_estimated_from_its_start(
     catalog = MemoryCatalog({"a.md": text})
     topic = make_topic("t")
     config = Config(topics=(topic,), max_result_chars=max_chars)
-    costs = count_costs(KnowledgeBase(config, [(topic, catalog)]), learn=True)
+    costs = count_costs(KnowledgeBase(config, make_catalogs((topic, catalog))), learn=True)
     assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=tokens),)
     assert catalog.reads == [("a.md", 8192)]
 
@@ -83,7 +85,9 @@ def test_what_is_not_sent_is_estimated_from_its_start(
 def test_parts_never_exceed_the_whole(name: str) -> None:
     catalog = MemoryCatalog({name: "</subject>" * 9, "b/c.md": "\0", "d.md": "x"})
     topic = make_topic("t", learned=("**",))
-    costs = count_costs(KnowledgeBase(Config(topics=(topic,)), [(topic, catalog)]), learn=True)
+    costs = count_costs(
+        KnowledgeBase(Config(topics=(topic,)), make_catalogs((topic, catalog))), learn=True
+    )
     assert len(costs.topics[0].preloaded) == 3
     assert costs.menu + costs.topics[0].tokens < costs.section
 

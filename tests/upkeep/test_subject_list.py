@@ -9,7 +9,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base import KnowledgeBase
 from llm_kb.subjects.topics import Config, Listing, Slug, Subject, Topic
 from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State, list_topic, list_topics
-from tests.memory import MemoryCatalog, make_topic
+from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 GONE = Subject(slug=Slug("gone"), name="gone", path="gone.md")
 
@@ -24,7 +24,7 @@ class Vanishing(DirectoryCatalog):
 
 def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
     catalog = MemoryCatalog({"a.md": "12345", "b.md": None, ".c.md": "1"})
-    kb = KnowledgeBase(Config(), [(make_topic("t"), catalog)])
+    kb = KnowledgeBase(Config(), make_catalogs((make_topic("t"), catalog)))
     assert list(list_topics(kb, everything=True)) == [
         ListedTopic(
             topic=make_topic("t"),
@@ -41,7 +41,7 @@ def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
 
 def test_a_file_that_went_away_has_neither_size_nor_change(tmp_path: Path) -> None:
     topic = Topic(id="t", root=tmp_path)
-    kb = KnowledgeBase(Config(), [(topic, Vanishing(topic))])
+    kb = KnowledgeBase(Config(), make_catalogs((topic, Vanishing(topic))))
     assert list_topic(kb.topics["t"]).subjects == (
         ListedSubject(name="gone", path="gone.md", state=State.AVAILABLE),
     )
@@ -49,7 +49,7 @@ def test_a_file_that_went_away_has_neither_size_nor_change(tmp_path: Path) -> No
 
 def test_disabled_topics_are_part_of_everything() -> None:
     topic = replace(make_topic("off"), enable=False)
-    kb = KnowledgeBase(Config(topics=(topic,)), [(topic, MemoryCatalog({"a.md": "x"}))])
+    kb = KnowledgeBase(Config(topics=(topic,)), make_catalogs())
     assert list(list_topics(kb)) == []
     assert [topic.problem for topic in list_topics(kb, everything=True)] == [
         "the topic is disabled"
