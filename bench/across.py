@@ -15,27 +15,28 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import chain, zip_longest
 
-from known_items import CACHE, SETS, Query, build_set
+from known_items import CACHE, SETS, Query, build_set, folder
 from retrieval import MODEL, load_embedder
 
+from llm_kb.search.hits import Hit
 from llm_kb.search.index.index import open_index
 from llm_kb.search.index.vectors import rank_by_vector, update_vectors
-from llm_kb.search.pools import POOL, Pool, join_pools
-from llm_kb.search.search import Hit, find_pool, rank_hits
+from llm_kb.search.ranking import CANDIDATES, Candidates, join_candidates, rank
+from llm_kb.search.search import find_candidates
 
-Search = Callable[[Query, dict[str, Pool]], Sequence[Hit]]
-
-
-def alone(query: Query, pools: dict[str, Pool]) -> Sequence[Hit]:
-    return rank_hits(pools[query.path.partition("/")[0]], 10)
+Search = Callable[[Query, dict[str, Candidates]], Sequence[Hit]]
 
 
-def together(_: Query, pools: dict[str, Pool]) -> Sequence[Hit]:
-    return rank_hits(join_pools(list(pools.values())), 10)
+def alone(query: Query, pools: dict[str, Candidates]) -> Sequence[Hit]:
+    return rank(pools[query.path.partition("/")[0]], 10)
 
 
-def in_turn(_: Query, pools: dict[str, Pool]) -> Sequence[Hit]:
-    rows = zip_longest(*(rank_hits(pool, 10) for pool in pools.values()))
+def together(_: Query, pools: dict[str, Candidates]) -> Sequence[Hit]:
+    return rank(join_candidates(list(pools.values())), 10)
+
+
+def in_turn(_: Query, pools: dict[str, Candidates]) -> Sequence[Hit]:
+    rows = zip_longest(*(rank(pool, 10) for pool in pools.values()))
     return [hit for hit in chain.from_iterable(rows) if hit][:10]
 
 
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str]) -> None:
             topics = sorted({query.path.partition("/")[0] for query in queries})
             databases = {topic: CACHE / "across" / f"{name}-{topic}.sqlite3" for topic in topics}
             indexes = {
-                topic: stack.enter_context(open_index(directory / topic, databases[topic]))
+                topic: stack.enter_context(open_index(folder(directory / topic, databases[topic])))
                 for topic in topics
             }
             for index in indexes.values():
@@ -71,10 +72,10 @@ def main(arguments: Sequence[str]) -> None:
             for query in queries:
                 vector = next(iter(embedder.embed([query.text]))) if embedder else ()
                 pools = {
-                    topic: find_pool(
+                    topic: find_candidates(
                         index,
                         query.text,
-                        rank_by_vector(index, MODEL, vector, POOL) if vector else {},
+                        rank_by_vector(index, MODEL, vector, CANDIDATES) if vector else {},
                     )
                     for topic, index in indexes.items()
                 }

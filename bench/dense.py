@@ -5,8 +5,8 @@
 Vectors are random around cluster centres, 20,000 of 384 numbers unless told otherwise, the
 same for all. Each way is a new process that opens its store, searches once and
 prints the ten best: `llm`'s `Collection.similar_by_vector`, and our
-`rank_by_vector` on the packed file. numpy is used where it is installed (the extra
-`llm-kb[fast]`) and worth its import; NUMPY=0 or 1 forces. Printed are the processor time of
+`rank_by_vector`. numpy is used where it is installed (the extra `llm-kb[fast]`); NUMPY=0
+or 1 forces. Printed are the processor time of
 whole processes, the least of several runs of each, taken in turn; the ratio to llm's; and the
 recall of its ten best. All start from cached bytecode, as what is installed does.
 """
@@ -26,6 +26,7 @@ from pathlib import Path
 
 import llm
 import sqlite_utils
+from known_items import folder
 
 from llm_kb.search.index.index import open_index
 from llm_kb.search.index.vectors import update_vectors
@@ -42,14 +43,15 @@ print(json.dumps([int(e.id) for e in collection.similar_by_vector(vector, number
 OURS = """
 import json, os, sys
 from pathlib import Path
-from llm_kb.references import vectors
+from llm_kb.references.topic.store import Store
+from llm_kb.search.index import vectors
 from llm_kb.search.index.index import open_index
 if force := os.environ.get("NUMPY"):
-    vectors._use_numpy = lambda packed: force == "1"
-with open_index(Path(sys.argv[1])) as index:
-    ids = list(vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10))
-    chunks = index.read_chunks(ids)
-    print(json.dumps([int(chunks[i].text.split()[1]) for i in ids]))
+    vectors._use_numpy = lambda: force == "1"
+topic = Path(sys.argv[1])
+with open_index(Store(topic.parent).documents(topic.name)) as index:
+    found = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
+    print(json.dumps([int(hit.text.split()[1]) for hit in index.read_hits({}, found)]))
 """
 QUERIES = 3
 ROUNDS = 4
@@ -65,7 +67,7 @@ class Model(llm.EmbeddingModel):
 
 def main(chunks: int = 20_000, dimensions: int = 384) -> None:
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name, "topic")
+        directory = Path(name, "topic-x")
         directory.mkdir()
         chance = random.Random(1)
         centres = [[chance.gauss(0, 1) for _ in range(dimensions)] for _ in range(CENTRES)]
@@ -77,7 +79,7 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
         for start in range(0, chunks, 1000):
             for number in range(start, min(start + 1000, chunks)):
                 (directory / f"{number}.txt").write_text(f"Number {number}\n")
-        with open_index(directory) as index:
+        with open_index(folder(directory)) as index:
             index.update()
             update_vectors(index, "m", lambda texts: [around(int(t.split()[1])) for t in texts])
         store = Path(name, "llm.db")
@@ -93,7 +95,7 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
             del ways["numpy"]
         times: dict[str, float] = {}
         found: dict[str, list[list[int]]] = {}
-        run(OURS, directory, queries, {})  # makes the packed file and the bytecode
+        run(OURS, directory, queries, {})  # makes the bytecode
         for _ in range(ROUNDS):
             for title, way in ways.items():
                 seconds, found[title] = run(way[0], way[1], queries, way[2])

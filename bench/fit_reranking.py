@@ -1,4 +1,4 @@
-"""Fit the weights of reranking.py on the tune sets of known_items.py.
+"""Fit the weights of ranking.py on the tune sets of known_items.py.
 
     python bench/fit_reranking.py        needs numpy; some minutes
 
@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from known_items import CACHE, Query, build_set
+from known_items import CACHE, Query, build_set, folder
 
+from llm_kb.search.features import Features, find_best, find_features
 from llm_kb.search.index.index import Index, open_index
-from llm_kb.search.pools import PER_FILE, POOL, make_candidates
-from llm_kb.search.reranking import LEAST, WEIGHTS, Features, find_features, spread
-from llm_kb.search.search import find_pool
+from llm_kb.search.ranking import CANDIDATES, LEAST, PER_FILE, WEIGHTS, spread
+from llm_kb.search.search import find_candidates
 
 IMPORTANCE = {"headings-tune": 2.0, "links-tune": 1.0, "code-tune": 1.0}
 STEPS = 400
@@ -38,21 +38,21 @@ class Case(NamedTuple):
 
 
 def read_case(index: Index, query: Query, cosines: Mapping[int, float]) -> Case | None:
-    pool = find_pool(index, query.text, cosines)
-    chunks = make_candidates(pool, list(pool.chunks))
-    if not chunks:
+    candidates = find_candidates(index, query.text, cosines)
+    hits = candidates.hits
+    if not hits:
         return None
-    best = max(chunk.score for chunk in chunks) or 1.0
-    found = find_features(chunks, pool.words, pool.frequencies, pool.total)
+    best = find_best(hits)
+    found = find_features(hits, candidates.question)
     return Case(
         np.array(
             [
-                [np.log(max(chunk.score / best, LEAST)), *features]
-                for chunk, features in zip(chunks, found, strict=True)
+                [np.log(max(hit.bm25 / best, LEAST)), *features]
+                for hit, features in zip(hits, found, strict=True)
             ]
         ),
-        np.array([query.is_answered_by(c.path, c.first_line, c.last_line) for c in chunks]),
-        [chunk.path for chunk in chunks],
+        np.array([query.is_answered_by(hit.path, hit.first_line, hit.last_line) for hit in hits]),
+        [hit.path for hit in hits],
     )
 
 
@@ -64,9 +64,9 @@ def fit(sets: dict[str, list[Case | None]]) -> np.ndarray:
         for case in found
         if case and case.answers.any()
     ]
-    rows = np.zeros((len(cases), POOL, 1 + len(Features._fields)))
-    absent = np.full((len(cases), POOL), -1e9)
-    wrong = np.full((len(cases), POOL), -1e9)
+    rows = np.zeros((len(cases), CANDIDATES, 1 + len(Features._fields)))
+    absent = np.full((len(cases), CANDIDATES), -1e9)
+    wrong = np.full((len(cases), CANDIDATES), -1e9)
     for number, (_, case) in enumerate(cases):
         count = len(case.answers)
         rows[number, :count] = case.features
@@ -116,7 +116,7 @@ def main() -> None:
     for name in IMPORTANCE:
         directory = CACHE / "sets" / name
         queries = build_set(name, directory)
-        with open_index(directory) as index:
+        with open_index(folder(directory)) as index:
             index.update()
             sets[name] = [read_case(index, query, {}) for query in queries]
     fitted = fit(sets)

@@ -1,4 +1,4 @@
-"""Choose what the dense leg counts in reranking.py, on the tune sets of known_items.py.
+"""Choose what the dense leg counts in ranking.py, on the tune sets of known_items.py.
 
     python bench/fusing.py        needs numpy and what `retrieval.py --dense` needs
 
@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 from fit_reranking import IMPORTANCE, Case, find_ranks, read_case
-from known_items import CACHE, build_set
+from known_items import CACHE, build_set, folder
 from retrieval import MODEL, load_embedder
 
+from llm_kb.search.features import DENSE_K
 from llm_kb.search.index.index import open_index
 from llm_kb.search.index.vectors import rank_by_vector, update_vectors
-from llm_kb.search.pools import POOL
-from llm_kb.search.reranking import LEAST, LEGS_K, WEIGHTS
+from llm_kb.search.ranking import CANDIDATES, LEAST, WEIGHTS
 
 SCORE = (1.0, 0.7, 0.5, 0.4)
 DENSE = (0.2, 0.35, 0.5, 0.7)
@@ -46,12 +46,12 @@ def read_questions(name: str) -> list[Question]:
     embedder = load_embedder()
     questions = []
     queries = build_set(name, directory)
-    with open_index(directory) as index:
+    with open_index(folder(directory)) as index:
         index.update()
         update_vectors(index, MODEL, embedder.embed)
         for query in queries:
             (vector,) = embedder.embed([query.text])
-            cosines = rank_by_vector(index, MODEL, vector, POOL)
+            cosines = rank_by_vector(index, MODEL, vector, CANDIDATES)
             questions.append(
                 Question(read_case(index, query, {}), read_case(index, query, cosines))
             )
@@ -70,7 +70,7 @@ def fuse_ranks(case: Case) -> np.ndarray:
     keyword = np.empty(len(order))
     keyword[order] = 1 / (RRF_K + 1 + np.arange(len(order)))
     reciprocal = case.features[:, -2]
-    ranks = (LEGS_K + 1) / np.maximum(reciprocal, 1e-9) - LEGS_K
+    ranks = (DENSE_K + 1) / np.maximum(reciprocal, 1e-9) - DENSE_K
     return np.where(matched, keyword, 0) + np.where(reciprocal > 0, 1 / (RRF_K + ranks), 0)
 
 

@@ -34,14 +34,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from known_items import CACHE, Query, build_set, fetch
+from known_items import CACHE, Query, build_set, fetch, folder
 
 from llm_kb.search.chunking.code_syntax import find_parser
-from llm_kb.search.index.files import walk_files
-from llm_kb.search.index.index import index_path, open_index
-from llm_kb.search.index.packed_vectors import discard_index
-from llm_kb.search.query import STOP_WORDS, parse_question
-from llm_kb.search.search import find_pool, rank_hits
+from llm_kb.search.index.database import discard
+from llm_kb.search.index.index import open_index
+from llm_kb.search.question import STOP_WORDS, parse_question
+from llm_kb.search.search import find_candidates
 
 FILLER = ["sqlalchemy==2.1.9", "celery==5.7.0", "scrapy==2.19.0"]
 TEXTS = (".py", ".rst", ".md", ".txt", ".c", ".h", ".js", ".toml", ".cfg", ".html", ".css")
@@ -99,8 +98,8 @@ def build(tree: Path, *, with_syntax: bool) -> None:
     # None in sys.modules makes an import fail, as where the extra is missing.
     with patch.dict(sys.modules, {} if with_syntax else {"tree_sitter": None}):
         find_parser.cache_clear()
-        discard_index(tree)
-        with open_index(tree) as index:
+        discard(folder(tree).database)
+        with open_index(folder(tree)) as index:
             index.update()
 
 
@@ -133,10 +132,10 @@ def plain_query(question: str) -> str:
 def main() -> None:
     tree, queries = make_tree()
     build(tree, with_syntax=True)
-    with closing(sqlite3.connect(index_path(tree))) as connection:
+    with closing(sqlite3.connect(folder(tree).database)) as connection:
         syntax_rows = read_rows(connection)
     build(tree, with_syntax=False)
-    with closing(sqlite3.connect(index_path(tree))) as connection:
+    with closing(sqlite3.connect(folder(tree).database)) as connection:
         rows = read_rows(connection)
     bare = CACHE / "bare.sqlite3"
     builds = timed_in_turn(
@@ -148,9 +147,9 @@ def main() -> None:
         },
         ROUNDS,
     )
-    with open_index(tree) as index:
+    with open_index(folder(tree)) as index:
         unchanged = min(timed(index.update) for _ in range(5))
-        paths = [tree / file.path for file in walk_files(tree)]
+        paths = [tree / file.path for file in folder(tree).list()]
         stat = min(timed(lambda: [path.stat() for path in paths]) for _ in range(5))
         report = index.update()
     insert_bare(bare, syntax_rows)
@@ -171,10 +170,10 @@ def measure_queries(tree: Path, bare: Path, queries: list[Query]) -> None:
     plain = sqlite3.connect(bare)
     times: dict[str, list[float]] = {"ours": [], "rank": [], "bm25(bare)": []}
     found = plainly = 0
-    with open_index(tree) as index:
+    with open_index(folder(tree)) as index:
 
         def ask_us(question: str) -> list[tuple[str, int, int]]:
-            hits = rank_hits(find_pool(index, question, {}), 10)
+            hits = rank(find_candidates(index, question, {}), 10)
             return [(hit.path, hit.first_line, hit.last_line) for hit in hits]
 
         def ask_plainly(question: str, order: str) -> list[int]:
@@ -192,7 +191,8 @@ def measure_queries(tree: Path, bare: Path, queries: list[Query]) -> None:
                 ids.clear()
                 times[order].append(timed(partial(collect, ids, ask_plainly, query.text, order)))
             found += any(query.is_answered_by(*place) for place in places)
-            plainly += any(query.is_answered_by(*c[:3]) for c in index.read_chunks(ids).values())
+            plain_hits = index.read_hits(dict.fromkeys(ids, 1.0))
+            plainly += any(query.is_answered_by(*hit.place[1:]) for hit in plain_hits)
     ours, rank, function = (1000 * statistics.mean(values) for values in times.values())
     print(f"query: ours {ours:.1f} ms, plain {rank:.1f} ms (ORDER BY bm25() {function:.1f} ms):"
           f" ratio {ours / rank:.2f} (at most 0.5) and {ours / function:.2f}")  # fmt: skip
@@ -207,8 +207,8 @@ def collect(target: list[Any], work: Callable[..., list[Any]], *arguments: objec
 
 def measure_memory(tree: Path, question: str) -> None:
     code = (
-        "import sys; from pathlib import Path; from llm_kb.search.search import search;"
-        "search([Path(sys.argv[1])], sys.argv[2]);"
+        "import sys; from pathlib import Path; from known_items import folder;"
+        "from llm_kb.search.search import search; search([folder(Path(sys.argv[1]))], sys.argv[2]);"
         # Not `getrusage`, whose peak is at least that of the process that started this one.
         "print(Path('/proc/self/status').read_text())"
     )

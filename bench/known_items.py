@@ -25,6 +25,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments
+from llm_kb.subjects.topics import Topic
+
 CACHE = Path(os.environ.get("LLM_KB_BENCH_CACHE") or Path(tempfile.gettempdir(), "llm-kb-bench"))
 
 _DOCS_TUNE = [
@@ -68,6 +72,13 @@ QUERIES = 1000
 MIN_BODY = 200
 PLACEHOLDER = "§"
 HELD_OUT_SHARE = 0.4
+
+
+def folder(directory: Path, database: Path | None = None) -> TopicDocuments:
+    """Return all files below a directory as what an index is of."""
+    catalog = DirectoryCatalog(Topic(id=directory.name, root=directory))
+    place = database or directory.parent / ".index" / f"{directory.name}.sqlite3"
+    return TopicDocuments(directory.name, directory, catalog, place, hidden=True)
 
 
 class Query(NamedTuple):

@@ -28,13 +28,13 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from known_items import CACHE, SETS, Query, build_set
+from known_items import CACHE, SETS, Query, build_set, folder
 
 from llm_kb.search.index.index import Index, open_index
 from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
-from llm_kb.search.pools import POOL
-from llm_kb.search.query import STOP_WORDS
-from llm_kb.search.search import find_pool, rank_hits
+from llm_kb.search.question import STOP_WORDS
+from llm_kb.search.ranking import CANDIDATES, rank
+from llm_kb.search.search import find_candidates
 
 Place = tuple[str, int, int]
 Ranker = Callable[[str], Sequence[Place]]
@@ -120,22 +120,22 @@ def grep_ranker(index: Index) -> Ranker:
 
 
 def our_ranker(index: Index, embedder: Embedder | None = None) -> Ranker:
-    def rank(question: str) -> Sequence[Place]:
+    def find(question: str) -> Sequence[Place]:
         cosines: dict[int, float] = {}
         if embedder:
             (vector,) = embedder.embed([question])
-            cosines = rank_by_vector(index, MODEL, vector, POOL)
-        hits = rank_hits(find_pool(index, question, cosines), 10)
-        return [(hit.path, hit.first_line, hit.last_line) for hit in hits]
+            cosines = rank_by_vector(index, MODEL, vector, CANDIDATES)
+        hits = rank(find_candidates(index, question, cosines), 10)
+        return [place[1:] for hit in hits for place in (hit.place, *hit.copies)]
 
-    return rank
+    return find
 
 
 def dense_ranker(index: Index, embedder: Embedder) -> Ranker:
     def rank(question: str) -> Sequence[Place]:
         (vector,) = embedder.embed([question])
-        chunks = index.read_chunks(rank_by_vector(index, MODEL, vector, 10)).values()
-        return [(chunk.path, chunk.first_line, chunk.last_line) for chunk in chunks]
+        hits = index.read_hits({}, rank_by_vector(index, MODEL, vector, 10))
+        return [(hit.path, hit.first_line, hit.last_line) for hit in hits]
 
     return rank
 
@@ -185,11 +185,11 @@ def main(arguments: Sequence[str]) -> None:
     for name in [name for name in arguments if name in SETS] or list(SETS):
         directory = CACHE / "sets" / name
         queries = build_set(name, directory)
-        with open_index(directory) as index:
+        with open_index(folder(directory)) as index:
             chunks = index.update().chunks
             rankers = {"grep: words, then counts": grep_ranker(index)}
             rankers |= {recipe: recipe_ranker(index, recipe) for recipe in RECIPES}
-            rankers["**llm-kb, BM25 alone**"] = our_ranker(index)
+            rankers["**llm-kb, keywords**"] = our_ranker(index)
             if embedder:
                 update_vectors(index, MODEL, embedder.embed)
                 rankers["dense alone"] = dense_ranker(index, embedder)

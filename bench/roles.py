@@ -4,7 +4,7 @@
 
 Questions whose answers are in documentation (headings) and in code (docstrings) are
 asked of one index of both; the sets are those of known_items.py. Printed is hit@5 of
-either kind, and of both with the same weight, for some factors of `DOCS_WEIGHT`; the
+either kind, and of both with the same weight, for some values of `DOCS_PLACES`; the
 first tree is for choosing, the second for reporting. Keywords alone.
 """
 
@@ -13,24 +13,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from unittest.mock import patch
 
-from known_items import CACHE, Query, build_set
+from known_items import CACHE, Query, build_set, folder
 
 from llm_kb.references import ask as roles
 from llm_kb.references.ask import LIMIT, SPARE
+from llm_kb.search.hits import Hit
 from llm_kb.search.index.index import open_index
-from llm_kb.search.search import Hit, find_pool, rank_hits
+from llm_kb.search.ranking import rank
+from llm_kb.search.search import find_candidates
 
 TREES = {
     "tune": ("headings-small-tune", "code-small-tune"),
     "report": ("headings-small", "code-small"),
 }
-FACTORS = (1.0, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3)
+PLACES = (0.0, 0.5, 1.5, 2.5, 3.5, 5.5)
 
 
-def hit_at_5(found: Sequence[tuple[Query, Sequence[Hit]]], factor: float) -> float:
+def hit_at_5(found: Sequence[tuple[Query, Sequence[Hit]]], places: float) -> float:
     right = 0
     for query, hits in found:
-        with patch.object(roles, "DOCS_WEIGHT", factor):
+        with patch.object(roles, "DOCS_PLACES", places):
             ranked = roles.rank_by_role(hits, lambda hit: roles.infer_role(hit.path))
         right += any(query.is_answered_by(h.path, h.first_line, h.last_line) for h in ranked[:5])
     return 100 * right / len(found)
@@ -41,18 +43,18 @@ def main() -> None:
         directory = CACHE / "roles" / tree
         queries = {name: build_set(name, directory / name) for name in names}
         found = {}
-        with open_index(directory) as index:
+        with open_index(folder(directory)) as index:
             print(f"\n{tree}: {index.update().chunks} chunks\n")
             for name in names:
                 questions = [q._replace(path=f"{name}/{q.path}") for q in queries[name]]
                 found[name] = [
-                    (q, rank_hits(find_pool(index, q.text, {}), LIMIT + SPARE)) for q in questions
+                    (q, rank(find_candidates(index, q.text, {}), LIMIT + SPARE)) for q in questions
                 ]
-        print(f"| factor | {' | '.join(names)} | mean |\n|---|---|---|---|")
-        for factor in FACTORS:
-            values = [hit_at_5(hits, factor) for hits in found.values()]
+        print(f"| places | {' | '.join(names)} | mean |\n|---|---|---|---|")
+        for places in PLACES:
+            values = [hit_at_5(hits, places) for hits in found.values()]
             cells = [f"{value:.1f}" for value in [*values, sum(values) / len(values)]]
-            print(f"| {factor} | {' | '.join(cells)} |")
+            print(f"| {places} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

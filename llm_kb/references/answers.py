@@ -13,7 +13,8 @@ from llm_kb.references.sources.records import source_table
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_file import TopicFile, format_time, render_origin
 from llm_kb.references.topic.topic_search import TopicHit
-from llm_kb.search.search import Hit, SearchResult
+from llm_kb.search.hits import Hit
+from llm_kb.search.search import SearchResult
 
 
 def topic_entry(topic: TopicFile, now: datetime) -> dict[str, Any]:
@@ -86,6 +87,8 @@ def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime)
         "score": hit.score,
         "text": hit.text,
     }
+    if hit.copies:
+        entry["also_in"] = [f"{copy.topic}/{copy.path}" for copy in hit.copies]
     since = topic.stale_since(now)
     return entry | ({"stale_since": format_time(since)} if since else {})
 

@@ -15,8 +15,9 @@ from llm_kb.references.sources.records import CrawlSource, Role, WebSource
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.references.topic.topic_search import TopicHit, find_named, search_topics
+from llm_kb.search.hits import Hit
 from llm_kb.search.index.vectors import EmbeddingError
-from llm_kb.search.search import Hit, search
+from llm_kb.search.search import search
 
 SPARE = 12
 """How many more hits are looked at, from which documentation may rise."""
@@ -61,25 +62,27 @@ def ask(
         found, unreadable = library.topics()
         chosen = [each for each in found if each.status is not Status.OBSOLETE]
         problems = [f"not searched: {problem}" for problem in unreadable]
-    directories = [library.store.directory(each.id) for each in chosen]
+    sets = [library.store.documents(each.id) for each in chosen]
     pool = limit + SPARE
     try:
         embedder = library.find_embedder()
-        result = search(directories, question, limit=pool, embedder=embedder)
+        result = search(sets, question, limit=pool, embedder=embedder)
     except EmbeddingError as error:
         problems.append(f"keywords only: {error}")
-        result = search(directories, question, limit=pool)
-    problems += [f"not searched: {problem}" for problem in result.problems]
+        result = search(sets, question, limit=pool)
+    problems += [f"searched without an index: {problem}" for problem in result.problems]
+    problems += [f"not searched: {name}/{left}" for name, left in result.left_out]
     topics = {each.id: each for each in chosen}
-    records = {hit.topic: _provenance(library, hit.topic) for hit in result.hits}
+    searched = dict.fromkeys(hit.topic for hit in result.hits)
+    records = {topic_id: _provenance(library, topic_id) for topic_id in searched}
     hits = rank_by_role(
         result.hits, lambda hit: find_role(hit.path, topics[hit.topic], records[hit.topic])
     )
     answer = search_answer(
         replace(result, hits=tuple(hits[:limit])), topics, records, library.clock()
     )
-    searched = {"topic_id": chosen[0].id} if topic else {}
-    return searched | answer | ({"warnings": problems} if problems else {})
+    named = {"topic_id": chosen[0].id} if topic else {}
+    return named | answer | ({"warnings": problems} if problems else {})
 
 
 def find_topics(library: Library, query: str) -> list[TopicHit]:
@@ -164,8 +167,8 @@ def _provenance(library: Library, topic_id: str) -> Provenance:
         return Provenance()
 
 
-DOCS_WEIGHT = 1.02
-"""What a hit in documentation counts: it passes code that is one place better.
+DOCS_PLACES = 1.5
+"""How many places a hit in documentation gains: it passes code that is one place better.
 
 Chosen by bench/roles.py: more takes from questions about code far more than it gives
 to others, as what BM25 and its reranking put above documentation mostly answers.
@@ -194,10 +197,9 @@ def find_role(path: str, topic: TopicFile, provenance: Provenance) -> Role:
 
 
 def rank_by_role(hits: Sequence[Hit], role_of: Callable[[Hit], Role]) -> list[Hit]:
-    """Weigh hits by their roles, best first; their scores stay at most 1."""
-    weighed = [
-        replace(hit, score=round(hit.score * weight / DOCS_WEIGHT, 4))
-        for hit in hits
-        if (weight := DOCS_WEIGHT if role_of(hit) is Role.DOCS else 1.0)
+    """Return hits, best first, documentation passing code that is as good."""
+    places = [
+        (place - DOCS_PLACES if role_of(hit) is Role.DOCS else place, place)
+        for place, hit in enumerate(hits)
     ]
-    return sorted(weighed, key=lambda hit: -hit.score)
+    return [hits[place] for _, place in sorted(places)]

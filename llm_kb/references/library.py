@@ -32,9 +32,8 @@ from llm_kb.references.topic.provenance import Differences, compare
 from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_file import TopicFile, format_time
 from llm_kb.references.topic.topic_text import change_topic_file, with_heading
-from llm_kb.search.index.database import IndexUnusableError
+from llm_kb.search.index.database import IndexUnusableError, discard
 from llm_kb.search.index.index import open_index, update_index
-from llm_kb.search.index.packed_vectors import discard_index
 from llm_kb.search.index.vectors import Embedder, EmbeddingError, update_vectors
 from llm_kb.subjects.topics import Config, References
 
@@ -178,7 +177,7 @@ class Library:
         with self.store.lock(topic_id, create=False):
             self.store.require(topic_id)
             self.store.delete(topic_id)
-            discard_index(self.store.directory(topic_id))
+            discard(self.store.index_path(topic_id))
 
     def _carry_out(self, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
         request = plan.request
@@ -202,7 +201,7 @@ class Library:
         NotIndexedError where there is no index at all.
         """
         try:
-            with open_index(self.store.directory(topic_id)) as index:
+            with open_index(self.store.documents(topic_id)) as index:
                 chunks = index.update(progress.indexing).chunks
                 try:
                     if embedder := self.find_embedder():
@@ -221,7 +220,7 @@ class Library:
 
     def _made(self, request: TopicRequest) -> Created:
         """Return what came of a request that was carried out before."""
-        report = update_index(self.store.directory(request.topic_id))
+        report = update_index(self.store.documents(request.topic_id))
         return Created(
             topic_id=request.topic_id,
             file_count=len(self.store.read_provenance(request.topic_id).files),

@@ -1,34 +1,20 @@
-"""Search topics: by keywords always, by vectors where there is an embedding model."""
+"""Search sets of documents: by keywords always, by vectors where there is an embedding model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from llm_kb.search.index.database import IndexUnusableError, TopicGoneError
-from llm_kb.search.index.index import Index, IndexReport, with_index
+from llm_kb.search.hits import Hit
+from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
+from llm_kb.search.index.documents import Documents, InMemory, LeftOut
+from llm_kb.search.index.index import Index, IndexReport, Progress, with_index
 from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
-from llm_kb.search.pools import POOL, Pool, join_pools, rank_pool
-from llm_kb.search.query import build_match, parse_question
-from llm_kb.search.reranking import score_place
+from llm_kb.search.question import build_match, parse_question, split_words
+from llm_kb.search.ranking import CANDIDATES, Candidates, join_candidates, rank
 
 EMBED_AT_ONCE = 256
 """How many chunks without a vector a search embeds itself; more are for an update."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """One chunk that answers, and where it stands; lines count from 1, both inclusive."""
-
-    topic: str
-    path: str
-    first_line: int
-    last_line: int
-    title: str
-    text: str
-    score: float
-    """At most 1; only the order within one result says anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,56 +27,72 @@ class SearchResult:
     hits: tuple[Hit, ...]
     legs: tuple[str, ...]
     problems: tuple[IndexUnusableError, ...] = ()
-    """Topics among several that could not be searched."""
+    """Indexes that could not be used; one was made in memory, for this search alone."""
+    left_out: tuple[tuple[str, LeftOut], ...] = ()
+    """What was not searched of each set, by its name."""
 
 
-def search(
-    directories: Sequence[Path],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What was found in one set."""
+
+    candidates: Candidates
+    report: IndexReport
+    missing: int
+    """How many chunks the dense leg did not see."""
+
+
+def search(  # noqa: PLR0913 - each is a choice of the caller
+    sets: Sequence[Documents],
     question: str,
     *,
     limit: int = 10,
     embedder: Embedder | None = None,
+    progress: Progress | None = None,
+    max_age: float = 0.0,
 ) -> SearchResult:
-    """Search the topics in these directories together; a topic's id is its directory's name.
+    """Search sets of documents together.
 
-    Every index is brought up to date with its files first. The caller leaves out
-    obsolete topics. Of several, one that has been deleted meanwhile is left out, and
-    one whose index cannot be used is a problem of the result.
-    Raises IndexUnusableError and EmbeddingError.
+    Every index is brought up to date with its files first, unless this process did so
+    less than `max_age` seconds ago. Where an index cannot be used, one is made in memory
+    and the result says so. Of several sets, one that has been deleted meanwhile is left
+    out. Raises DocumentsGoneError, EmbeddingError, and IndexUnusableError where SQLite
+    itself cannot be used.
     """
-    vector = None
-    if embedder and question.strip():
-        vector = next(iter(embedder.embed([question])))
-    pools: list[Pool] = []
+    vector = next(iter(embedder.embed([question]))) if embedder and question.strip() else None
+    found: dict[str, _Found] = {}
     problems: list[IndexUnusableError] = []
-    total = missing = 0
 
-    def search_one(index: Index, report: IndexReport) -> tuple[Pool, int, int]:
+    def search_one(index: Index, report: IndexReport) -> _Found:
         cosines: dict[int, float] = {}
-        lacking = report.chunks
+        missing = report.chunks
         if embedder and vector is not None:
-            lacking = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
-            cosines = rank_by_vector(index, embedder.model, vector, POOL)
-        return find_pool(index, question, cosines), report.chunks, lacking
+            missing = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
+            cosines = rank_by_vector(index, embedder.model, vector, CANDIDATES)
+        candidates = find_candidates(index, question, cosines)
+        return _Found(candidates=candidates, report=report, missing=missing)
 
-    for directory in directories:
+    for documents in sets:
         try:
-            pool, chunks, lacking = with_index(directory, search_one)
-        except IndexUnusableError as error:
-            if len(directories) == 1:
+            found[documents.name] = with_index(
+                documents, search_one, progress=progress, max_age=max_age
+            )
+        except DocumentsGoneError:
+            if len(sets) == 1:
                 raise
-            if not isinstance(error, TopicGoneError):
-                problems.append(error)
-            continue
-        pools.append(pool)
-        total += chunks
-        missing += lacking
-    if problems and not pools:
-        raise problems[0]
+        except IndexUnusableError as error:
+            problems.append(error)
+            found[documents.name] = with_index(InMemory(documents), search_one, progress=progress)
     return SearchResult(
-        hits=tuple(rank_hits(join_pools(pools), limit)),
-        legs=_legs(total, missing),
+        hits=tuple(rank(join_candidates([each.candidates for each in found.values()]), limit)),
+        legs=_legs(
+            sum(each.report.chunks for each in found.values()),
+            sum(each.missing for each in found.values()),
+        ),
         problems=tuple(problems),
+        left_out=tuple(
+            (name, left) for name, each in found.items() for left in each.report.left_out
+        ),
     )
 
 
@@ -103,40 +105,20 @@ def _legs(total: int, missing: int) -> tuple[str, ...]:
     return ("keyword", "dense")
 
 
-def find_pool(index: Index, question: str, cosines: Mapping[int, float]) -> Pool:
+def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -> Candidates:
     """Return the best chunks of an index by their words, and those that the dense leg found."""
     terms = parse_question(question)
     words = [term for term in terms if " " not in term]
-    frequencies = index.count_frequencies(words)
+    counts = index.count_words(words)
+    frequencies = {word: count.frequency for word, count in counts.items()}
     total = index.count_chunks()
     match = build_match(terms, frequencies, total)
-    scores = index.match(match, POOL, list(cosines)) if match else {}
-    chunks = index.read_chunks([*scores, *(id_ for id_ in cosines if id_ not in scores)])
-    topic = index.directory.name
-    return Pool(
-        chunks={(topic, id_): chunk for id_, chunk in chunks.items()},
-        scores={(topic, id_): scores[id_] for id_ in chunks if id_ in scores},
-        cosines={(topic, id_): cosines[id_] for id_ in chunks if id_ in cosines},
+    scores = index.match(match, CANDIDATES, list(cosines)) if match else {}
+    return Candidates(
+        hits=index.read_hits(scores, cosines),
         words=words,
-        frequencies=frequencies,
+        stems=[counts[word].stem for word in words],
+        frequencies=[frequencies[word] for word in words],
         total=total,
+        sequence=split_words(question),
     )
-
-
-def rank_hits(pool: Pool, limit: int) -> list[Hit]:
-    """Return the best chunks of a pool as hits, best first."""
-    hits = []
-    for place, key in enumerate(rank_pool(pool, limit), 1):
-        chunk = pool.chunks[key]
-        hits.append(
-            Hit(
-                topic=key[0],
-                path=chunk.path,
-                first_line=chunk.first_line,
-                last_line=chunk.last_line,
-                title=chunk.title,
-                text=chunk.text,
-                score=round(score_place(place), 4),
-            )
-        )
-    return hits

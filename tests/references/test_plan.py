@@ -43,7 +43,7 @@ from llm_kb.references.topic.topic_file import (
     render_recent_topics,
 )
 from llm_kb.references.topic.topic_search import search_topics
-from llm_kb.search.search import Hit
+from llm_kb.search.hits import Hit
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)
@@ -317,16 +317,11 @@ def test_a_sources_own_role_counts_more_and_docs_rise() -> None:
         "unknown.md": Role.DOCS,
     }
     hits = [
-        Hit(topic="t", path=path, first_line=1, last_line=1, title="", text="", score=score)
-        for path, score in (("a.py", 1.0), ("odd.py", 0.95), ("page", 0.95), ("local.py", 0.5))
+        Hit(topic="t", path=path, first_line=1, last_line=1, title="", heading="", text="")
+        for path in ("a.py", "odd.py", "page", "local.py")
     ]
     ranked = rank_by_role(hits, lambda hit: roles[hit.path])
-    assert [(hit.path, hit.score) for hit in ranked] == [
-        ("a.py", 0.9804),
-        ("page", 0.95),
-        ("odd.py", 0.9314),
-        ("local.py", 0.5),
-    ]
+    assert [hit.path for hit in ranked] == ["a.py", "page", "odd.py", "local.py"]
 
 
 def test_the_digest_of_a_request_is_that_of_what_is_asked_for() -> None:

@@ -17,7 +17,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.provenance import Differences
-from llm_kb.search.index.index import index_path, open_index, update_index
+from llm_kb.search.index.index import open_index, update_index
 from llm_kb.search.index.vectors import Embedder
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
@@ -31,7 +31,7 @@ def settle_index(library: Library) -> None:
     root = library.store.directory("topic-frob")
     for path in library.store.read("topic-frob").files:
         os.utime(root / path, (0, 0))
-    update_index(root)
+    update_index(library.store.documents("topic-frob"))
 
 
 def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
@@ -68,7 +68,7 @@ def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
 ) -> None:
     library.create(request(WebSource(url=site.put("/a", PAGE))), yes)
     settle_index(library)
-    index = index_path(library.store.directory("topic-frob"))
+    index = library.store.index_path("topic-frob")
     before = index.stat().st_mtime_ns
     site.requests.clear()
     clock.now += timedelta(days=40)
@@ -87,10 +87,10 @@ def test_a_refresh_completes_an_index_that_was_interrupted(
     library: Library, remote: Remote
 ) -> None:
     library.create(request(GitSource(url=remote.url)), yes)
-    path = index_path(library.store.directory("topic-frob"))
+    path = library.store.index_path("topic-frob")
     path.unlink()
     library.refresh("topic-frob", never)
-    with open_index(library.store.directory("topic-frob")) as index:
+    with open_index(library.store.documents("topic-frob")) as index:
         assert index.count_chunks() == 3
 
 
@@ -105,7 +105,7 @@ def test_a_refresh_embeds_what_has_no_vector_yet(library: Library, remote: Remot
     assert embedding.refresh("topic-frob", never).changed is False
     assert len(model.texts) == 3
     settle_index(library)
-    path = index_path(library.store.directory("topic-frob"))
+    path = library.store.index_path("topic-frob")
     before = path.stat().st_mtime_ns
     embedding.refresh("topic-frob", never)
     assert (len(model.texts), path.stat().st_mtime_ns) == (3, before)

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_kb.search import search as search_module
-from llm_kb.search.index.database import IndexUnusableError, TopicGoneError
-from llm_kb.search.index.index import index_path
+from llm_kb.search.chunking import chunk
+from llm_kb.search.chunking.documents import Outline
+from llm_kb.search.hits import Hit, Place
+from llm_kb.search.index import documents as documents_module
+from llm_kb.search.index import documents_table
+from llm_kb.search.index import index as index_module
+from llm_kb.search.index.database import DocumentsGoneError
+from llm_kb.search.index.documents import LeftOut
 from llm_kb.search.index.vectors import Embedder
-from llm_kb.search.search import Hit, SearchResult, search
+from llm_kb.search.search import SearchResult
 from tests.search.embedding import HashingModel
+from tests.search.folders import folder, index_path
+
+
+def search(directories: Sequence[Path], question: str, **options: Any) -> SearchResult:
+    return search_module.search([folder(each) for each in directories], question, **options)
 
 
 def make_topic(root: Path, name: str, files: dict[str, str]) -> Path:
@@ -38,20 +52,45 @@ def zoo(tmp_path: Path) -> Path:
 
 
 def test_a_hit_says_where_it_stands(zoo: Path) -> None:
-    assert search([zoo], "tusks") == SearchResult(
-        hits=(
-            Hit(
-                topic="topic-zoo",
-                path="docs/walrus.md",
-                first_line=1,
-                last_line=3,
-                title="Walrus",
-                text="# Walrus\n\nA large animal with tusks.\n",
-                score=1.0,
-            ),
-        ),
-        legs=("keyword",),
+    result = search([zoo], "tusks")
+
+    (hit,) = result.hits
+    assert hit._replace(hash=b"", bm25=0.0) == Hit(
+        topic="topic-zoo",
+        path="docs/walrus.md",
+        first_line=1,
+        last_line=3,
+        title="Walrus",
+        heading="Walrus",
+        text="# Walrus\n\nA large animal with tusks.\n",
+        score=1.0,
     )
+    assert result == SearchResult(hits=(hit,), legs=("keyword",))
+
+
+@pytest.mark.parametrize(
+    ("question", "least", "most"),
+    [
+        ("tusks", 1.0, 1.0),
+        ("the tusks of an animal", 1.0, 1.0),
+        ("tusks and engines", 0.2, 0.7),
+        ("tusks engines propellers wings", 0.1, 0.4),
+    ],
+)
+def test_a_score_is_the_share_of_the_telling_words(
+    zoo: Path, question: str, least: float, most: float
+) -> None:
+    assert least <= search([zoo], question).hits[0].score <= most
+
+
+def test_the_same_text_is_one_hit_that_names_its_copies(zoo: Path) -> None:
+    (zoo / "docs/copy.md").write_bytes((zoo / "docs/walrus.md").read_bytes())
+
+    (hit,) = search([zoo], "tusks").hits
+
+    assert {hit.place, *hit.copies} == {
+        Place("topic-zoo", f"docs/{name}.md", 1, 3) for name in ("copy", "walrus")
+    }
 
 
 @pytest.mark.parametrize(
@@ -114,20 +153,71 @@ def test_the_topic_that_answers_comes_before_those_that_share_a_word(tmp_path: P
     assert [hit.topic for hit in hits] == [*["topic-walrus"] * 3, "topic-corals", "topic-kelps"]
 
 
-def test_a_topic_whose_index_cannot_be_used_is_a_problem_of_the_result(
-    zoo: Path, tmp_path: Path
+def test_without_a_place_for_an_index_one_is_made_for_the_search(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = make_topic(tmp_path, "topic-broken", {"a.md": "The walrus.\n"})
-    index_path(broken).mkdir(parents=True)
+    other = make_topic(tmp_path, "topic-other", {"a.md": "The walrus.\n", "b.md": "A tusk.\n"})
+    expected = search([other, zoo], "tusks").hits
+    index_path(other).unlink()
+    index_path(other).mkdir(parents=True)
 
-    result = search([broken, zoo], "tusks")
+    result = search([other, zoo], "tusks")
 
-    assert result.hits == search([zoo], "tusks").hits
-    assert [problem.database for problem in result.problems] == [index_path(broken)]
-    with pytest.raises(IndexUnusableError):
-        search([broken], "tusks")
-    with pytest.raises(IndexUnusableError):
-        search([broken, tmp_path / "topic-gone"], "tusks")
+    assert result.hits == expected
+    assert [problem.database for problem in result.problems] == [index_path(other)]
+    monkeypatch.setattr(documents_module, "MEMORY_BYTES", 12)
+    assert [hit.path for hit in search([other], "tusk walrus").hits] == ["a.md"]
+
+
+def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents_table, "MAX_FILE_BYTES", 1_000_000)
+    (zoo / "data.txt").write_text("tusks " * 200_000)
+
+    result = search([zoo], "tusks")
+
+    assert [hit.path for hit in result.hits] == ["docs/walrus.md"]
+    assert result.left_out == (("topic-zoo", LeftOut("data.txt", "larger than 1 MB")),)
+    (zoo / "data.txt").write_text("tusks")
+    assert search([zoo], "tusks").left_out == ()
+
+
+def test_a_topic_is_searched_up_to_a_bound_and_says_so(
+    zoo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "MAX_FILES", 2)
+
+    result = search([zoo], "walrus")
+
+    assert [hit.path for hit in result.hits] == ["docs/walrus.md"]
+    (left,) = result.left_out
+    assert str(left[1]).startswith("1 of 3 files, from src/zoo.py on: a search sees at most 2")
+
+
+@pytest.mark.parametrize("mtime_ns", [10**19, -(10**11), 2**63 - 1])
+def test_a_time_no_clock_shows_hides_nothing(zoo: Path, mtime_ns: int) -> None:
+    os.utime(zoo / "docs/otter.md", ns=(mtime_ns, mtime_ns))
+
+    assert [hit.path for hit in search([zoo], "tusks").hits] == ["docs/walrus.md"]
+    assert [hit.path for hit in search([zoo], "swims").hits] == ["docs/otter.md"]
+
+
+def test_a_file_that_no_parser_can_take_is_cut_by_length(
+    zoo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: str, text: str) -> Outline:
+        raise RecursionError(path)
+
+    monkeypatch.setattr(chunk, "find_outline", fail)
+
+    assert [hit.path for hit in search([zoo], "tusks").hits] == ["docs/walrus.md"]
+
+
+def test_a_young_check_is_not_repeated(zoo: Path) -> None:
+    search([zoo], "tusks")
+    (zoo / "new.md").write_text("More tusks.\n")
+
+    assert len(search([zoo], "tusks", max_age=60.0).hits) == 1
+    assert len(search([zoo], "tusks").hits) == 2
 
 
 def test_the_dense_leg_finds_what_shares_no_word(zoo: Path) -> None:
@@ -188,5 +278,5 @@ def test_a_topic_that_is_gone_is_left_out_unless_it_is_the_only_one(
 
     assert search([gone, zoo], "tusks") == search([zoo], "tusks")
     assert [path.name for path in (tmp_path / ".index").iterdir()] == ["topic-zoo.sqlite3"]
-    with pytest.raises(TopicGoneError):
+    with pytest.raises(DocumentsGoneError):
         search([gone], "tusks")

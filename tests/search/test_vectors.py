@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import sqrt
 from operator import mul
 from pathlib import Path
@@ -14,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from llm_kb.search.index import vectors
-from llm_kb.search.index.database import IndexUnusableError
 from llm_kb.search.index.index import Index, open_index
-from llm_kb.search.index.packed_vectors import discard_packed, packed_path
 from llm_kb.search.index.vectors import EmbeddingError, rank_by_vector, update_vectors
 from tests.search.embedding import HashingModel
+from tests.search.folders import folder
 
 ANIMALS = ["walrus", "penguin", "giraffe", "otter", "badger", "heron", "lizard", "salmon"]
 
@@ -34,14 +31,14 @@ def topic(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(topic: Path) -> Iterator[Index]:
-    with open_index(topic) as opened:
+    with open_index(folder(topic)) as opened:
         opened.update()
         yield opened
 
 
 def nearest(index: Index, model: HashingModel, text: str, name: str = "m") -> str:
     (id_,) = rank_by_vector(index, name, model.embed(text), 1)
-    return index.read_chunks([id_])[id_].path
+    return index.read_hits({}, {id_: 1.0})[0].path
 
 
 def test_the_nearest_chunk_comes_first(index: Index) -> None:
@@ -72,8 +69,8 @@ def test_equal_chunks_are_embedded_once_and_found_each(index: Index, topic: Path
     update_vectors(index, "m", model)
 
     assert len(model.texts) == len(ANIMALS)
-    found = index.read_chunks(rank_by_vector(index, "m", model.embed("walrus"), 2)).values()
-    assert {chunk.path for chunk in found} == {"copy.md", "walrus.md"}
+    found = index.read_hits({}, rank_by_vector(index, "m", model.embed("walrus"), 2))
+    assert {hit.path for hit in found} == {"copy.md", "walrus.md"}
 
 
 def test_an_interrupted_run_goes_on_where_it_was(
@@ -139,113 +136,42 @@ def test_vectors_without_a_direction_are_never_found_and_not_asked_for_again(
     assert rank_by_vector(index, "m", [bad] * 64, 10) == {}
 
 
-def test_the_packed_file_follows_the_index(index: Index, topic: Path) -> None:
+def test_what_is_gone_is_not_found(index: Index, topic: Path) -> None:
     model = HashingModel()
     update_vectors(index, "m", model)
     assert nearest(index, model, "walrus lives") == "walrus.md"
-    before = packed_path(index.database, "m").read_bytes()
-    assert nearest(index, model, "otter lives") == "otter.md"
-    assert packed_path(index.database, "m").read_bytes() == before
 
     (topic / "walrus.md").unlink()
     index.update()
 
     assert nearest(index, model, "walrus lives") != "walrus.md"
-    assert packed_path(index.database, "m").read_bytes() != before
+    assert len(rank_by_vector(index, "m", model.embed("walrus"), 100)) == len(ANIMALS) - 1
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(lambda data: b"", id="empty"),
-        pytest.param(lambda data: b"short", id="short"),
-        pytest.param(lambda data: b"x" * 5000, id="other"),
-        pytest.param(lambda data: data[: len(data) // 2], id="half"),
-        pytest.param(lambda data: data[:-1], id="a byte short"),
-        pytest.param(lambda data: data + b"x", id="a byte long"),
-        pytest.param(lambda data: data[:80] + bytes(len(data) - 80), id="zeros"),
-        pytest.param(lambda data: data[:64] + bytes([255] * 8) + data[72:], id="negative"),
-    ],
-)
-def test_a_damaged_packed_file_is_made_anew(index: Index, damage: Callable[[bytes], bytes]) -> None:
-    model = HashingModel()
-    update_vectors(index, "m", model)
-    assert nearest(index, model, "otter lives") == "otter.md"
-    path = packed_path(index.database, "m")
-    whole = path.read_bytes()
-    path.write_bytes(damage(whole))
-
-    assert nearest(index, model, "otter lives") == "otter.md"
-    assert path.read_bytes() == whole
-
-
-def test_a_packed_file_that_cannot_be_made_is_an_error_that_names_it(index: Index) -> None:
-    model = HashingModel()
-    update_vectors(index, "m", model)
-    path = packed_path(index.database, "m")
-    path.mkdir()
-
-    with pytest.raises(IndexUnusableError, match=re.escape(str(path))):
-        nearest(index, model, "otter lives")
-
-
-def test_nothing_of_packed_files_is_left(index: Index) -> None:
-    model = HashingModel()
-    update_vectors(index, "m", model)
-    path = packed_path(index.database, "m")
-    abandoned, in_the_making = (path.with_name(f"{path.name}.{pid}.1") for pid in (1, 2))
-    abandoned.write_bytes(b"")
-    os.utime(abandoned, (1, 1))
-    in_the_making.write_bytes(b"")
-    other = path.with_name("topic-other.0123456789ab.vectors")
-    other.write_bytes(b"")
-
-    nearest(index, model, "otter lives")
-    assert (path.exists(), abandoned.exists(), in_the_making.exists()) == (True, False, True)
-    discard_packed(index.database)
-    assert [p.name for p in path.parent.iterdir() if ".vectors" in p.name] == [other.name]
-
-
-def test_a_packed_file_of_an_index_that_was_rebuilt_is_not_used(topic: Path) -> None:
-    model = HashingModel()
-    for name in ("walrus", "otter"):
-        with open_index(topic) as index:
-            index.update()
-            update_vectors(index, "m", model)
-            assert nearest(index, model, f"{name} lives") == f"{name}.md"
-        index.database.unlink()
-        (topic / f"{name}.md").write_text("Nobody at all is in this place today.\n")
-
-
-def test_sign_bits_find_what_exact_cosines_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_order_is_that_of_the_exact_cosines(
+    index: Index, topic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "CANDIDATES", 120)
+    monkeypatch.setattr(vectors, "_use_numpy", lambda: False)
     chance = random.Random(1)
-    made: dict[str, list[float]] = {}
-    directory = tmp_path / "topic-many"
-    directory.mkdir()
-    for number in range(600):
-        text = f"Number {number}.\n"
-        (directory / f"{number}.md").write_text(text)
-        made[f"\n\n{text}"] = [chance.gauss(0, 1) for _ in range(96)]
-    with open_index(directory) as index:
-        index.update()
-        update_vectors(index, "m", lambda texts: [made[text] for text in texts])
-        read = index.read_chunks(range(1, 601))
-        by_id = {id_: made[f"\n\n{chunk.text}"] for id_, chunk in read.items()}
-        shared = 0
-        for target in range(1, 601, 20):
-            query = [number + chance.gauss(0, 0.5) for number in by_id[target]]
-            exact = sorted(by_id, key=lambda id_: -cosine(by_id[id_], query))[:10]
-            found = list(rank_by_vector(index, "m", query, 10))
-            assert found[0] == exact[0] == target
-            shared += len(set(found) & set(exact))
-    assert shared > 0.8 * 300
+    made = {name: [chance.gauss(0, 1) for _ in range(96)] for name in ANIMALS}
+    update_vectors(
+        index, "m", lambda texts: [next(made[n] for n in ANIMALS if n in text) for text in texts]
+    )
+    query = [chance.gauss(0, 1) for _ in range(96)]
+
+    found = rank_by_vector(index, "m", query, 100)
+
+    expected = sorted(ANIMALS, key=lambda name: -cosine(made[name], query))
+    assert [hit.path for hit in index.read_hits({}, found)] == [f"{n}.md" for n in expected]
+    assert list(found.values()) == pytest.approx(
+        [cosine(made[name], query) for name in expected], abs=1e-6
+    )
 
 
 def cosine(one: list[float], other: list[float]) -> float:
-    return float(sum(map(mul, one, other)) / sqrt(sum(map(mul, one, one))))
+    return float(
+        sum(map(mul, one, other)) / sqrt(sum(map(mul, one, one)) * sum(map(mul, other, other)))
+    )
 
 
 def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,51 +180,9 @@ def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
     update_vectors(index, "m", model)
     assert "numpy" in sys.modules
     fast = [rank_by_vector(index, "m", model.embed(name), 3) for name in ANIMALS]
-    monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
+    monkeypatch.setattr(vectors, "_use_numpy", lambda: False)
 
     for name, expected in zip(ANIMALS, fast, strict=True):
         found = rank_by_vector(index, "m", model.embed(name), 3)
         assert list(found) == list(expected)
         assert list(found.values()) == pytest.approx(list(expected.values()), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("candidates", "limit", "found"),
-    [
-        (1, 1, ["one b"]),  # of those equally far, all are compared
-        (2, 1, ["one b"]),
-        (3, 1, ["two"]),
-        (4, 1, ["three"]),
-        (100, 1, ["three"]),
-        (1, 3, ["two", "one b", "one a"]),
-        (1, 100, ["three", "two", "one b", "one a"]),
-    ],
-)
-def test_as_many_are_compared_as_candidates_are_wanted(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    candidates: int,
-    limit: int,
-    found: list[str],
-) -> None:
-    """Each is named by the number of its signs that are not the query's; its cosine grows too."""
-    monkeypatch.setattr(vectors, "CANDIDATES", candidates)
-    monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
-    made = {
-        "one a": [0.1, 1, 1, -0.1],
-        "one b": [1, 1, 1, -0.1],
-        "two": [1, 0.5, -0.1, -0.1],
-        "three": [1, -0.1, -0.1, -0.1],
-    }
-    directory = tmp_path / "topic-few"
-    directory.mkdir()
-    for name in made:
-        (directory / f"{name}.md").write_text(f"{name}\n")
-    with open_index(directory) as index:
-        index.update()
-        update_vectors(
-            index, "m", lambda texts: [made[text.split("\n\n")[1].strip()] for text in texts]
-        )
-        ids = rank_by_vector(index, "m", [1, 0.1, 0.1, 0.1], limit)
-        chunks = index.read_chunks(ids)
-    assert [chunks[id_].text.strip() for id_ in ids] == found

@@ -24,6 +24,8 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments
 from llm_kb.opener import read_regular
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.topic.provenance import (
@@ -35,6 +37,7 @@ from llm_kb.references.topic.provenance import (
 )
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.references.topic.topic_text import parse_topic_file
+from llm_kb.subjects.topics import Topic
 
 TOPIC_FILE = "topic.md"
 RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
@@ -61,6 +64,17 @@ class Store:
         if not _ID.fullmatch(topic_id):
             raise UnknownReferenceError(topic_id, self.ids())
         return self.root / topic_id
+
+    def index_path(self, topic_id: str) -> Path:
+        """Return where the index of a topic is kept: beside the topics, out of their way."""
+        return self.root / ".index" / f"{topic_id}.sqlite3"
+
+    def documents(self, topic_id: str) -> TopicDocuments:
+        """Return a topic's fetched files as a search wants them, hidden ones included."""
+        root = self.directory(topic_id)
+        own = tuple(f"/{name}" for name in sorted(RESERVED))
+        catalog = DirectoryCatalog(Topic(id=topic_id, root=root, ignore=own))
+        return TopicDocuments(topic_id, root, catalog, self.index_path(topic_id), hidden=True)
 
     def ids(self) -> list[str]:
         """Return the ids of the topics that are there, sorted.
@@ -239,11 +253,11 @@ class Store:
         if any(map(os.path.lexists, self._places(topic_id))):
             return
         # Imported where there is something to delete: sqlite3 takes its time.
-        from llm_kb.search.index.packed_vectors import discard_index  # noqa: PLC0415
+        from llm_kb.search.index.database import discard  # noqa: PLC0415
 
         with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, seconds=0):
             if not any(map(os.path.lexists, self._places(topic_id))):
-                discard_index(self.root / topic_id)
+                discard(self.index_path(topic_id))
 
     def _recover(self, topic_id: str) -> None:
         """Finish or undo a swap that was cut short, and drop what was in the making."""

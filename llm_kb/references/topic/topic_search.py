@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llm_kb.references.topic.topic_file import TopicFile, make_snippet
-from llm_kb.search.query import STOP_WORDS, parse_question
+from llm_kb.search.question import STOP_WORDS, parse_question
 
 WEIGHTS = {"title": 6.0, "tags": 4.0, "body": 1.0}
 """What a word counts by where it stands."""

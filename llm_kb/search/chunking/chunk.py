@@ -36,9 +36,11 @@ class _Section(NamedTuple):
     """The label of what begins here; empty in later parts of a section."""
 
 
-def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) -> list[Chunk]:
-    """Cut a text into chunks; empty for an empty text."""
-    outline = find_outline(path, text)
+def chunk_document(
+    path: str, text: str, *, cap: int = CAP, floor: int = FLOOR, outline: Outline | None = None
+) -> list[Chunk]:
+    """Cut a text into chunks, along its own outline unless one is given; none of an empty text."""
+    outline = find_outline(path, text) if outline is None else outline
     chunks: list[Chunk] = []
     line = 1
     for sections in _merge(_cut(text, outline, cap), cap, floor):
@@ -50,6 +52,17 @@ def chunk_document(path: str, text: str, *, cap: int = CAP, floor: int = FLOOR) 
         chunks.append(Chunk(title, heading, text[start:end], line, last))
         line += newlines
     return chunks
+
+
+def chunk_safely(path: str, text: str) -> list[Chunk]:
+    """Cut a text along its structure, or by length alone where that fails.
+
+    Files are anybody's: one that a parser cannot take must not hide all the others.
+    """
+    try:
+        return chunk_document(path, text)
+    except Exception:  # noqa: BLE001 - whatever a parser of hostile text may raise
+        return chunk_document("", text, outline=Outline())
 
 
 def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:

@@ -7,8 +7,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
-from typing import Any
 
 from llm_kb.errors import KbError
 
@@ -37,7 +35,8 @@ CREATE TABLE documents (
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     racy INTEGER NOT NULL,
-    hash BLOB NOT NULL
+    hash BLOB NOT NULL,
+    problem TEXT NOT NULL
 );
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY,
@@ -55,11 +54,6 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
 );
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 33554432);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 8);
-CREATE TABLE state (
-    id BLOB NOT NULL,
-    changes INTEGER NOT NULL
-);
-INSERT INTO state VALUES (randomblob(16), 0);
 CREATE TABLE vectors (
     model TEXT NOT NULL,
     hash BLOB NOT NULL,
@@ -79,53 +73,37 @@ CREATE TEMP TABLE new (id INTEGER PRIMARY KEY, heading_parts TEXT, parts TEXT);
 class IndexUnusableError(KbError):
     """An index that can neither be used nor rebuilt here."""
 
-    def __init__(self, database: Path, reason: str) -> None:
+    def __init__(self, database: Path | None, reason: str) -> None:
         self.database = database
         self.reason = reason
-        super().__init__(f"cannot use the index {str(database)!r}: {reason}")
+        place = repr(str(database)) if database else "in memory"
+        super().__init__(f"cannot use the index {place}: {reason}")
 
 
 class DamageError(IndexUnusableError):
     """A database that is damaged or of another version: to be discarded and rebuilt."""
 
 
-class TopicGoneError(IndexUnusableError):
-    """An index of a topic that has no directory, as when it has been deleted meanwhile."""
+class DocumentsGoneError(IndexUnusableError):
+    """An index of documents that are not there, as of a topic that was deleted meanwhile."""
 
-    def __init__(self, database: Path, directory: Path) -> None:
-        super().__init__(
-            database, f"the topic's directory {str(directory)!r} is not there any more"
-        )
-
-
-class Connection(sqlite3.Connection):
-    """A connection that another thread may use (see index_writing).
-
-    SQLite crashes when a connection is closed under a statement that runs.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.in_use = RLock()
-        """Held by whoever uses it while another thread could close it."""
-
-    def close(self) -> None:
-        """Close it when nobody uses it any more; if waiting is interrupted, not at all."""
-        with self.in_use:
-            super().close()
+    def __init__(self, database: Path | None, name: str) -> None:
+        self.name = name
+        super().__init__(database, f"the files of {name!r} are not there any more")
 
 
-def connect(database: Path) -> Connection:
-    """Open a database in this schema, creating it as needed.
+def connect(database: Path | None) -> sqlite3.Connection:
+    """Open a database in this schema, creating it as needed; without a path, one in memory.
 
     Raises DamageError when it is something else, IndexUnusableError when it can
     be neither opened nor made.
     """
     with translated(database):
-        database.parent.mkdir(parents=True, exist_ok=True)
-        # Used by one thread at a time, but not always by the same (see index_writing).
-        connection = Connection(
-            database, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
+        if database:
+            # Only for its owner: it holds what the files hold.
+            database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        connection = sqlite3.connect(
+            database or ":memory:", isolation_level=None, timeout=BUSY_SECONDS
         )
         try:
             # Of a new database; to another this does nothing.
@@ -141,40 +119,34 @@ def connect(database: Path) -> Connection:
         return connection
 
 
-def discard(database: Path) -> None:
+def discard(database: Path | None) -> None:
     """Delete a database; it costs nothing but the time to rebuild it."""
+    if database is None:
+        return
     with translated(database):
         for suffix in ("-wal", "-shm", ""):
             database.with_name(database.name + suffix).unlink(missing_ok=True)
+        # Packed vectors, which versions before 0.2 kept beside the database.
+        for path in database.parent.glob("*.vectors*"):
+            if path.name.startswith(f"{database.stem}."):
+                path.unlink(missing_ok=True)
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commit what is done inside, or leave everything as it was."""
-    with undone_on_error(connection):
+    try:
         connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("COMMIT")
-
-
-@contextmanager
-def undone_on_error(connection: sqlite3.Connection) -> Iterator[None]:
-    """Leave everything as it was before the transaction when something goes wrong inside."""
-    try:
-        yield
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
 
 
-def note_change(connection: sqlite3.Connection) -> None:
-    """Make what was derived from the chunks and vectors out of date."""
-    connection.execute("UPDATE state SET changes = changes + 1")
-
-
 @contextmanager
-def translated(database: Path) -> Iterator[None]:
+def translated(database: Path | None) -> Iterator[None]:
     """Turn what SQLite and the file system raise into DamageError or IndexUnusableError."""
     try:
         yield
@@ -186,7 +158,7 @@ def translated(database: Path) -> Iterator[None]:
         raise IndexUnusableError(database, _explain_disk(database) or str(error)) from error
 
 
-def _translate(database: Path, reason: str) -> Exception:
+def _translate(database: Path | None, reason: str) -> Exception:
     """Say what an operational error means for the user."""
     if "no such module: fts5" in reason:
         reason = "this Python's SQLite was built without FTS5; use another build of Python"
@@ -201,24 +173,23 @@ def _translate(database: Path, reason: str) -> Exception:
     return IndexUnusableError(database, reason)
 
 
-def _explain_disk(database: Path) -> str | None:
+def _explain_disk(database: Path | None) -> str | None:
     """Say what keeps a file from being written where it is; None when it is not the disk."""
+    if database is None:
+        return None
     # Late: it takes some time, and only a failure needs it.
     import shutil  # noqa: PLC0415
 
     directory = next((path for path in database.parents if path.is_dir()), database.parent)
     for path in (directory, database):
         if path.exists() and not os.access(path, os.W_OK):
-            return (
-                f"{str(path)!r} is read-only, and even a search writes to it; make it writable,"
-                " or copy the references to where you can write"
-            )
+            return f"{str(path)!r} is read-only, and even a search writes to it; make it writable"
     if shutil.disk_usage(directory).free < ROOM_BYTES:
         return FULL
     return None
 
 
-def _ensure_schema(connection: sqlite3.Connection, database: Path) -> None:
+def _ensure_schema(connection: sqlite3.Connection, database: Path | None) -> None:
     """Create the schema in a new database; DamageError where there is another one."""
     if _version(connection) == VERSION:
         return

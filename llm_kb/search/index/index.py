@@ -1,34 +1,43 @@
-"""The index of one topic: rebuilt from the files whenever it is not what they say.
+"""The index of a set of documents: rebuilt from them whenever it is not what they say.
 
-The files are the truth. Whatever is wrong with the database (another version,
+The documents are the truth. Whatever is wrong with the database (another version,
 damage, files that have changed since) is put right by `Index.update`; only time
 is lost with it. Several processes may read and update an index at once.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from llm_kb.search.index.database import DamageError, TopicGoneError, connect, discard, translated
-from llm_kb.search.index.documents_table import (
-    DocumentTable,
-    Known,
-    Prepared,
-    prepare,
-    write_batches,
+from llm_kb.search.hits import Hit
+from llm_kb.search.index.database import (
+    DamageError,
+    DocumentsGoneError,
+    connect,
+    discard,
+    translated,
 )
-from llm_kb.search.index.files import File, walk_files
+from llm_kb.search.index.documents import (
+    MAX_BYTES,
+    MAX_FILES,
+    Documents,
+    File,
+    LeftOut,
+    ReadDocument,
+)
+from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
 from llm_kb.search.index.vector_table import VectorTable
 
 if TYPE_CHECKING:
-    from llm_kb.search.index.database import Connection
+    from sqlite3 import Connection
 
 WEIGHTS = (2.0, 1.0, 1.0, 0.5)
 """What a match counts in a chunk's heading, its path and title, its text, and the
-parts of its identifiers. Tuned together with the reranking."""
+parts of its identifiers. Tuned together with the features of `ranking`."""
 
 BATCH_CHUNKS = 20_000
 """A transaction ends after this many chunks: what an interruption can cost."""
@@ -39,8 +48,6 @@ Progress = Callable[[int, int], None]
 """Called with the number of documents indexed so far and the number to index."""
 
 
-# No dataclass here nor in what this module and `vectors` import: a cold search takes less time
-# than the import of `dataclasses` (bench/dense.py).
 class IndexReport(NamedTuple):
     """What an update found and did: how many documents, and how many chunks in all."""
 
@@ -49,75 +56,98 @@ class IndexReport(NamedTuple):
     added: int = 0
     changed: int = 0
     removed: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    """What no search of the index sees."""
 
 
-class StoredChunk(NamedTuple):
-    """A chunk as indexed, with the path of its document."""
+class WordCount(NamedTuple):
+    """In how many chunks a word occurs, in whatever form, and what all its forms begin with."""
 
-    path: str
-    first_line: int
-    last_line: int
-    title: str
-    heading: str
-    text: str
-
-
-def index_path(directory: Path) -> Path:
-    """Return where the index of a topic's directory is kept: beside it, out of its way."""
-    return directory.parent / ".index" / f"{directory.name}.sqlite3"
+    frequency: int
+    stem: str
 
 
 @contextmanager
-def open_index(directory: Path, database: Path | None = None) -> Iterator[Index]:
-    """Open the index of a topic's directory, and close it after the block.
+def open_index(documents: Documents) -> Iterator[Index]:
+    """Open the index of some documents, and close it after the block.
 
     The database is created, or replaced when it is damaged. It is not brought
-    up to date: call `update`. Raises IndexUnusableError, TopicGoneError being one.
+    up to date: call `update`. Raises IndexUnusableError.
     """
-    database = database or index_path(directory)
-    # First, so that none is made, and left behind, for a topic that has been deleted.
-    if not directory.is_dir():
-        raise TopicGoneError(database, directory)
+    database = documents.database
     try:
         connection = connect(database)
     except DamageError:
         discard(database)
         connection = connect(database)
-    index = Index(directory, database, connection)
+    index = Index(documents, connection)
     try:
         yield index
     finally:
         index.close()
 
 
-def update_index(
-    directory: Path, database: Path | None = None, *, progress: Progress | None = None
-) -> IndexReport:
-    """Bring the index of a topic's directory up to date with its files."""
-    with open_index(directory, database) as index:
-        return index.update(progress)
+def update_index(documents: Documents, *, progress: Progress | None = None) -> IndexReport:
+    """Bring the index of some documents up to date with them."""
+    return with_index(documents, lambda _, report: report, progress=progress)
 
 
-def with_index(directory: Path, work: Callable[[Index, IndexReport], Result]) -> Result:
-    """Bring the index of a topic's directory up to date and return what `work` makes of it.
+def with_index(
+    documents: Documents,
+    work: Callable[[Index, IndexReport], Result],
+    *,
+    progress: Progress | None = None,
+    max_age: float = 0.0,
+) -> Result:
+    """Bring the index of some documents up to date and return what `work` makes of it.
 
-    Damage that only shows then has the index rebuilt and `work` done again.
+    Damage that only shows then has the index rebuilt and `work` done again. The files
+    are not looked at where this process did so less than `max_age` seconds ago. Raises
+    IndexUnusableError, DocumentsGoneError being one.
     """
+    # First, so that no index is made, and left behind, of what has been deleted.
+    recent = _recent(documents.database, max_age)
+    files = None if recent else _list(documents)
+
+    def run() -> Result:
+        with open_index(documents) as index:
+            report = recent or index.update(progress, files)
+            if documents.database and not recent:
+                _checked[documents.database] = (time.monotonic(), report)
+            return work(index, report)
+
     try:
-        with open_index(directory) as index:
-            return work(index, index.update())
+        return run()
     except DamageError:
-        discard(index_path(directory))
-    with open_index(directory) as index:
-        return work(index, index.update())
+        discard(documents.database)
+    recent = None
+    return run()
+
+
+_checked: dict[Path, tuple[float, IndexReport]] = {}
+"""When this process last compared an index with its files, and what it found."""
+
+
+def _recent(database: Path | None, max_age: float) -> IndexReport | None:
+    """Return the last report on an index if that is young enough."""
+    checked = _checked.get(database) if database and max_age else None
+    return checked[1] if checked and time.monotonic() - checked[0] < max_age else None
+
+
+def _list(documents: Documents) -> list[File]:
+    """Return the documents there are, sorted. Raises DocumentsGoneError where there can be none."""
+    try:
+        return sorted(documents.list())
+    except OSError as error:
+        raise DocumentsGoneError(documents.database, documents.name) from error
 
 
 class Index:
     """An open index; made by `open_index`."""
 
-    def __init__(self, directory: Path, database: Path, connection: Connection) -> None:
-        self.directory = directory
-        self.database = database
+    def __init__(self, documents: Documents, connection: Connection) -> None:
+        self._documents = documents
+        self._database = documents.database
         self._connection = connection
 
     def close(self) -> None:
@@ -126,102 +156,82 @@ class Index:
 
     # Keeping up with the files
 
-    def update(self, progress: Progress | None = None) -> IndexReport:
+    def update(
+        self, progress: Progress | None = None, files: Sequence[File] | None = None
+    ) -> IndexReport:
         """Index what has changed since the last update, reading nothing else.
 
         A file is unchanged when its size and modification time are; where it was
         modified so shortly before it was read that these cannot tell, its
-        content is compared.
+        content is compared. `files` are the documents where they were listed already.
         """
+        files = _list(self._documents) if files is None else files
         try:
-            return self._update(progress)
+            return self._update(files, progress)
         except DamageError:
             self._connection.close()
-            discard(self.database)
-            self._connection = connect(self.database)
-            return self._update(progress)
+            discard(self._database)
+            self._connection = connect(self._database)
+            return self._update(files, progress)
 
-    def _update(self, progress: Progress | None) -> IndexReport:
-        with translated(self.database):
-            table = DocumentTable(self.directory, self._connection)
+    def _update(self, files: Sequence[File], progress: Progress | None) -> IndexReport:
+        files, beyond = _bound(files)
+        with translated(self._database):
+            table = DocumentTable(self._connection)
             known = table.read_known()
-            files = self._list_files()
             gone = known.keys() - {file.path for file in files}
-            changed = [
-                file.path
-                for file in files
-                if known.get(file.path, ())[:3] != (file.size, file.mtime_ns, 0)
-            ]
-            table.remove(sorted(gone))
+            changed = [file for file in files if known.get(file.path, ())[:3] != (*file.stamp(), 0)]
+            if gone:
+                table.remove(sorted(gone))
             outcomes: list[bool] = []
             done = 0
-            with closing(write_batches(table, self._prepare(changed, known))) as written:
-                for count, batch in written:
-                    outcomes += batch
-                    done += count
-                    if progress:
-                        progress(done, len(changed))
+            if changed:
+                with self._documents.reading() as read:
+                    for batch in _prepare(changed, known, read):
+                        outcomes += table.store(batch, read)
+                        done += len(batch)
+                        if progress:
+                            progress(done, len(changed))
             chunks = self.count_chunks()
+            left_out = (*table.read_left_out(), *beyond)
         return IndexReport(
             documents=len(files),
             chunks=chunks,
             added=outcomes.count(True),
             changed=outcomes.count(False),
             removed=len(gone),
+            left_out=left_out,
         )
-
-    def _list_files(self) -> list[File]:
-        """Return the files there are. Raises TopicGoneError where there is no directory."""
-        try:
-            return list(walk_files(self.directory))
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise TopicGoneError(self.database, self.directory) from error
-
-    def _prepare(
-        self, paths: Sequence[str], known: Mapping[str, Known]
-    ) -> Iterator[list[Prepared]]:
-        """Yield files ready to be written, as many at a time as have some thousand chunks."""
-        batch: list[Prepared] = []
-        chunks = 0
-        for path in paths:
-            document = prepare(self.directory, path, known[path].hash if path in known else None)
-            batch.append(document)
-            chunks += len(document.chunks or ()) + 1
-            if chunks >= BATCH_CHUNKS:
-                yield batch
-                batch, chunks = [], 0
-        if batch:
-            yield batch
 
     @property
     def vectors(self) -> VectorTable:
         """Return the vectors that are kept of the chunks."""
-        return VectorTable(self.database, self._connection)
+        return VectorTable(self._database, self._connection)
 
     # Answering
 
     def count_chunks(self) -> int:
         """Return how many chunks there are."""
-        with translated(self.database):
+        with translated(self._database):
             count: int = self._connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
         return count
 
-    def count_frequencies(self, words: Iterable[str]) -> dict[str, int]:
-        """Return in how many chunks each word occurs, in whatever form."""
+    def count_words(self, words: Iterable[str]) -> dict[str, WordCount]:
+        """Return in how many chunks each word occurs, in whatever form, and its stem."""
         words = list(words)
         execute = self._connection.execute
-        with translated(self.database):
+        counts = {word: WordCount(0, word) for word in words}
+        with translated(self._database):
             execute("INSERT INTO temp.words (words) VALUES ('delete-all')")
             self._connection.executemany(
                 "INSERT INTO temp.words (rowid, word) VALUES (?, ?)", enumerate(words)
             )
-            frequencies = dict.fromkeys(words, 0)
-            for row, count in execute(
-                "SELECT stems.doc, max(frequencies.doc) FROM temp.stems"
-                " JOIN temp.frequencies USING (term) GROUP BY stems.doc"
+            for row, term, count in execute(
+                "SELECT stems.doc, term, max(coalesce(frequencies.doc, 0)) FROM temp.stems"
+                " LEFT JOIN temp.frequencies USING (term) GROUP BY stems.doc"
             ):
-                frequencies[words[row]] = count
-        return frequencies
+                counts[words[row]] = WordCount(count, _find_common_start(words[row], term))
+        return counts
 
     def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
         """Return the best chunks that match an FTS5 expression, and their scores.
@@ -230,7 +240,7 @@ class Index:
         """
         weights = ", ".join(map(str, WEIGHTS))
         first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
-        with translated(self.database):
+        with translated(self._database):
             # Ordered by the function and not by the `rank` column: so SQLite keeps
             # the best few, and does not sort everything that matches.
             rows = self._connection.execute(
@@ -240,16 +250,67 @@ class Index:
             ).fetchall()
         return {id_: -score for id_, score in rows}
 
-    def read_chunks(self, ids: Iterable[int]) -> dict[int, StoredChunk]:
-        """Return chunks by id; those deleted meanwhile are missing."""
-        with translated(self.database):
-            found = {}
-            for id_ in ids:
+    def read_hits(
+        self, scores: Mapping[int, float], cosines: Mapping[int, float] | None = None
+    ) -> list[Hit]:
+        """Return the chunks that either leg found, by id; those deleted meanwhile are missing."""
+        cosines = cosines or {}
+        found = []
+        with translated(self._database):
+            for id_ in dict.fromkeys([*scores, *cosines]):
                 row = self._connection.execute(
-                    "SELECT path, first_line, last_line, title, heading, text FROM chunks"
-                    " JOIN documents ON documents.id = document WHERE chunks.id = ?",
+                    "SELECT path, first_line, last_line, title, heading, text, chunks.hash"
+                    " FROM chunks JOIN documents ON documents.id = document WHERE chunks.id = ?",
                     (id_,),
                 ).fetchone()
                 if row:
-                    found[id_] = StoredChunk(*row)
+                    hit = Hit(self._documents.name, *row)
+                    found.append(hit._replace(bm25=scores.get(id_, 0.0), cosine=cosines.get(id_)))
         return found
+
+
+def _bound(files: Sequence[File]) -> tuple[Sequence[File], tuple[LeftOut, ...]]:
+    """Return the files that are indexed, and a line on those beyond the bounds."""
+    total = count = 0
+    for file in files[:MAX_FILES]:
+        total += min(file.size, MAX_BYTES)
+        if total > MAX_BYTES:
+            break
+        count += 1
+    if count == len(files):
+        return files, ()
+    reason = (
+        f"{len(files) - count:,} of {len(files):,} files, from {files[count].path} on:"
+        f" a search sees at most {MAX_FILES:,} files and {MAX_BYTES // 1_000_000} MB of a topic"
+    )
+    return files[:count], (LeftOut("", reason),)
+
+
+def _prepare(
+    files: Sequence[File], known: Mapping[str, Known], read: ReadDocument
+) -> Iterator[list[Prepared]]:
+    """Yield files ready to be written, as many at a time as have some thousand chunks."""
+    batch: list[Prepared] = []
+    chunks = 0
+    for file in files:
+        document = prepare(file, read, known[file.path].hash if file.path in known else None)
+        batch.append(document)
+        chunks += len(document.chunks or ()) + 1
+        if chunks >= BATCH_CHUNKS:
+            yield batch
+            batch, chunks = [], 0
+    if batch:
+        yield batch
+
+
+def _find_common_start(word: str, stem: str) -> str:
+    """Return what the forms of a word begin with: `queri`, its stem, begins no form but one."""
+    length = next(
+        (at for at, (a, b) in enumerate(zip(word, stem, strict=False)) if a != b),
+        min(len(word), len(stem)),
+    )
+    return word[:length] if length >= SHORTEST_STEM else word
+
+
+SHORTEST_STEM = 3
+"""Characters of a stem; a word with a shorter one is found as it is."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_kb.search.index.database import note_change, transaction, translated
+from llm_kb.search.index.database import transaction, translated
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -16,15 +15,9 @@ if TYPE_CHECKING:
 class VectorTable:
     """The vectors of one open index."""
 
-    def __init__(self, database: Path, connection: Connection) -> None:
+    def __init__(self, database: Path | None, connection: Connection) -> None:
         self._database = database
         self._connection = connection
-
-    def state(self) -> tuple[bytes, int]:
-        """Return what identifies the chunks and vectors there are now."""
-        with translated(self._database):
-            id_, changes = self._connection.execute("SELECT id, changes FROM state").fetchone()
-        return id_, changes
 
     def find_missing(self, model: str) -> list[int]:
         """Return the ids of chunks a model has yet to embed; of equal ones, one."""
@@ -60,11 +53,11 @@ class VectorTable:
     def store(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
         """Store vectors by the hash of their chunk; an empty one says it has none."""
         with translated(self._database), transaction(self._connection):
+            self._connection.execute("CREATE INDEX IF NOT EXISTS chunks_hash ON chunks (hash)")
             self._connection.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 ((model, hash_, vector) for hash_, vector in vectors.items()),
             )
-            note_change(self._connection)
 
     def prune(self, model: str) -> None:
         """Delete the vectors of chunks that are gone."""
@@ -74,18 +67,17 @@ class VectorTable:
                 (model,),
             )
 
-    @contextmanager
-    def reading(
-        self, model: str
-    ) -> Iterator[tuple[tuple[bytes, int], int, Iterator[tuple[int, bytes]]]]:
-        """Give one consistent view: the state, how many chunks have a vector, and these."""
-        execute = self._connection.execute
-        having = "FROM chunks JOIN vectors USING (hash) WHERE model = ? AND vector != x''"
+    def read_all(self, model: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the vectors of a model with the hashes of their chunks, gone ones included."""
         with translated(self._database):
-            execute("BEGIN")
-            try:
-                count = execute(f"SELECT count(*) {having}", (model,)).fetchone()[0]
-                rows = execute(f"SELECT chunks.id, vector {having} ORDER BY chunks.id", (model,))
-                yield self.state(), count, rows
-            finally:
-                execute("COMMIT")
+            yield from self._connection.execute(
+                "SELECT hash, vector FROM vectors WHERE model = ? AND vector != x''", (model,)
+            )
+
+    def find_chunks(self, hash_: bytes) -> list[int]:
+        """Return the ids of the chunks of a hash, in order; none where they are gone."""
+        with translated(self._database):
+            rows = self._connection.execute(
+                "SELECT id FROM chunks WHERE hash = ? ORDER BY id", (hash_,)
+            ).fetchall()
+        return [id_ for (id_,) in rows]

@@ -1,37 +1,24 @@
-"""Dense vectors of one index and one model: embedding, and the nearest chunks.
-
-The vectors are in the index's own table, and packed for search.
-"""
+"""Dense vectors of one index and one model: embedding, and the nearest chunks."""
 
 from __future__ import annotations
 
 import math
 import sys
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from struct import Struct, iter_unpack
+from itertools import islice
+from struct import Struct
 
 from llm_kb.errors import KbError
 from llm_kb.search.index.index import Index, Progress
-from llm_kb.search.index.packed_vectors import CAN_MAP_DIRECTLY, Packed, open_packed, sign_bits
 
 Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
 """Turns texts into vectors, all of one length, in order."""
 
 BATCH = 64
 """Texts embedded and stored at a time: what an interruption can cost."""
-
-CANDIDATES = 400
-"""How many vectors the sign bits choose to be ranked exactly."""
-
-NUMPY_FROM = 64_000_000
-"""Numbers in a packed file from which numpy is imported to rank them all exactly.
-
-With fewer, a cold process takes much longer to import it than to rank without it.
-"""
 
 
 class EmbeddingError(KbError):
@@ -83,7 +70,7 @@ def _encode(vector: Sequence[float]) -> bytes:
     if not length or not math.isfinite(length):
         return b""
     packed = array("f", [number / length for number in numbers])
-    if not CAN_MAP_DIRECTLY:
+    if sys.byteorder != "little":
         packed.byteswap()
     return packed.tobytes()
 
@@ -112,64 +99,43 @@ def rank_by_vector(
     if not query or known is None:
         return {}
     _check_dimensions(model, [query], known)
-    packed = open_packed(index, model)
-    if not packed.rows:
-        return {}
-    rank = _rank_with_numpy if _use_numpy(packed) else _rank
-    return rank(packed, query, limit)
-
-
-def _use_numpy(packed: Packed) -> bool:
-    """Whether numpy is there and worth its import."""
-    if "numpy" in sys.modules:
-        return True
-    return packed.rows * packed.dimensions >= NUMPY_FROM and find_spec("numpy") is not None
-
-
-def _rank(packed: Packed, query: bytes, limit: int) -> dict[int, float]:
-    """Choose candidates by the sign bits that differ, and rank them by the exact cosine."""
-    signs = int.from_bytes(sign_bits(query, packed.width), "big")
-    read = int.from_bytes
-    distances = [
-        (read(bits, "big") ^ signs).bit_count()
-        for (bits,) in iter_unpack(f"{packed.width}s", packed.bits)
-    ]
-    furthest = _find_furthest(distances, max(CANDIDATES, limit))
-    rows = [row for row, distance in enumerate(distances) if distance <= furthest]
-    # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
-    # Without a byte order, Struct copies; with one, it puts each number together.
-    read_row = Struct(f"{'' if CAN_MAP_DIRECTLY else '<'}{packed.dimensions}f").unpack_from
-    wanted = read_row(query)
-    start, size, ids = packed.numbers_start, 4 * packed.dimensions, packed.ids
-    scored = [
-        (math.dist(read_row(packed.data, start + size * row), wanted), ids[row]) for row in rows
-    ]
-    return {id_: 1 - distance * distance / 2 for distance, id_ in sorted(scored)[:limit]}
-
-
-def _find_furthest(distances: Sequence[int], wanted: int) -> int:
-    """Return the distance within which as many as are wanted lie, or all."""
-    counts = Counter(distances)
-    furthest = 0
-    for furthest in sorted(counts):
-        wanted -= counts[furthest]
-        if wanted <= 0:
+    rows = index.vectors.read_all(model)
+    ranked = _rank_with_numpy(rows, query) if _use_numpy() else _rank(rows, query)
+    found: dict[int, float] = {}
+    for hash_, cosine in ranked:
+        for id_ in index.vectors.find_chunks(hash_):
+            found[id_] = cosine
+        if len(found) >= limit:
             break
-    return furthest
+    return dict(islice(found.items(), limit))
 
 
-def _rank_with_numpy(packed: Packed, query: bytes, limit: int) -> dict[int, float]:
-    """Rank all vectors by their exact cosine."""
+def _use_numpy() -> bool:
+    """Return whether numpy is there."""
+    return "numpy" in sys.modules or find_spec("numpy") is not None
+
+
+def _rank(rows: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterator[tuple[bytes, float]]:
+    """Yield hashes and cosines, the nearest first."""
+    read = Struct(f"<{len(query) // 4}f").unpack
+    wanted = read(query)
+    # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
+    nearest = sorted((math.dist(read(vector), wanted), hash_) for hash_, vector in rows)
+    for distance, hash_ in nearest:
+        yield hash_, 1 - distance * distance / 2
+
+
+def _rank_with_numpy(
+    rows: Iterable[tuple[bytes, bytes]], query: bytes
+) -> Iterator[tuple[bytes, float]]:
+    """Yield hashes and cosines, the nearest first."""
     import numpy as np  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an extra, and slow
 
-    wanted = np.frombuffer(query, dtype="<f4")
-    matrix = np.frombuffer(packed.data, dtype="<f4", offset=packed.numbers_start).reshape(
-        packed.rows, packed.dimensions
-    )
-    cosines = matrix @ wanted
-    best = np.argsort(-cosines, kind="stable")[:limit]
-    ids = packed.ids
-    return {ids[int(row)]: float(cosines[row]) for row in best}
+    hashes, vectors = zip(*rows, strict=True)
+    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(hashes), -1)
+    cosines = matrix @ np.frombuffer(query, dtype="<f4")
+    for row in np.argsort(-cosines, kind="stable"):
+        yield hashes[int(row)], float(cosines[row])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

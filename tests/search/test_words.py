@@ -6,30 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.reranking import (
+from llm_kb.search.words import (
     MAX_OFFSETS,
+    find_longest_run,
     find_stems,
     stand_beside,
     stand_near,
-    stem,
-    stem_words,
 )
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("parse", "parses", "parsed", "parsing", "parser", "parsers"), "pars"),
-        (("configuration", "configurations", "configure"), "configur"),
-        (("query", "queries", "queried"), "quer"),
-    ],
-)
-def test_all_forms_of_a_word_have_one_stem(words: tuple[str, ...], expected: str) -> None:
-    assert {stem(word) for word in words} == {expected}
-
-
-def test_short_words_are_their_own_stems() -> None:
-    assert [stem(word) for word in ("is", "used", "sly", "2")] == ["is", "used", "sly", "2"]
 
 
 @pytest.mark.parametrize(
@@ -48,8 +31,19 @@ def test_find_stems(text: str, offsets: list[int]) -> None:
     assert find_stems(text, ["pars"]) == ({"pars": offsets} if offsets else {})
 
 
-def test_stem_words() -> None:
-    assert stem_words("Parsing the arguments, parsed") == {"pars", "the", "argument"}
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("Cannot find the file: 'x'", "cannot find the file", 4),
+        ("find the other file", "cannot find the file", 2),
+        ("the file; the_file is gone", "is the file is gone", 4),
+        ("refind them", "find the", 0),
+        ("", "a b", 0),
+        ("a b", "", 0),
+    ],
+)
+def test_the_longest_run_of_words(text: str, words: str, expected: int) -> None:
+    assert find_longest_run(text, words.split()) == expected
 
 
 def test_words_stand_near_in_any_order_and_beside_in_theirs() -> None:

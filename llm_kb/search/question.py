@@ -11,6 +11,12 @@ from llm_kb.search.chunking.documents import split_identifiers
 MAX_WORDS = 48
 """Words of a question that are searched for; of a longer one the rarest."""
 
+MAX_CHARACTERS = 8000
+"""Characters of a question that are read: of a longer one, half from each end."""
+
+MAX_COUNTED = 400
+"""Words of a question whose frequencies are looked up."""
+
 CANDIDATES = 0.05
 """Share of all chunks that may be scored: what a query costs is what it scores."""
 
@@ -42,17 +48,31 @@ def parse_question(question: str) -> tuple[str, ...]:
     Stop words are left out, unless there is nothing else. `get_default` is
     searched for as words and as a phrase, `HTTPServer` whole and by its parts.
     """
+    question = bound_question(question)
     words = [word.casefold() for word in _WORD.findall(question)]
     kept = [word for word in words if word not in STOP_WORDS] or words
     compounds = islice(_COMPOUND.finditer(question), MAX_WORDS)
     phrases = (" ".join(_WORD.findall(match[0])) for match in compounds)
     humps = _WORD.findall(split_identifiers(question))
     terms = [
-        *kept,
+        *islice(dict.fromkeys(kept), MAX_COUNTED),
         *(phrase.casefold() for phrase in phrases),
-        *(hump.casefold() for hump in humps),
+        *islice(dict.fromkeys(hump.casefold() for hump in humps), MAX_COUNTED),
     ]
     return tuple(dict.fromkeys(terms))
+
+
+def bound_question(question: str) -> str:
+    """Return what is read of a question: of a pasted log its beginning and its end."""
+    if len(question) <= MAX_CHARACTERS:
+        return question
+    half = MAX_CHARACTERS // 2
+    return f"{question[:half]}\n{question[-half:]}"
+
+
+def split_words(question: str) -> list[str]:
+    """Return the words of a question in its order, stop words included, in lower case."""
+    return [word.lower() for word in _WORD.findall(bound_question(question))][:MAX_WORDS]
 
 
 def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> str | None:

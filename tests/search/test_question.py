@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.query import MAX_WORDS, build_match, parse_question
+from llm_kb.search.question import MAX_COUNTED, MAX_WORDS, build_match, parse_question, split_words
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,17 @@ def test_parse_question(question: str, terms: tuple[str, ...]) -> None:
 
 def test_stop_words_of_an_identifier_stay_in_its_phrase() -> None:
     assert parse_question("get_or_create") == ("create", "get or create")
+
+
+def test_a_long_question_is_cut_before_its_words_are_counted() -> None:
+    question = " ".join(f"word{number}" for number in range(50_000))
+
+    terms = parse_question(question)
+
+    assert len(terms) == MAX_COUNTED
+    assert terms[0] == "word0"
+    assert "word49999" in parse_question("x " * 10_000 + "word49999")
+    assert len(split_words(question)) == MAX_WORDS
 
 
 def test_every_word_chooses_while_few_chunks_would_be_scored() -> None:

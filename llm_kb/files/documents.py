@@ -1,0 +1,86 @@
+"""The subjects of a topic as the documents of a search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from llm_kb.errors import UnreadableError
+from llm_kb.search.index.documents import MAX_FILE_BYTES, File, ReadDocument
+from llm_kb.subjects.topics import Catalog, Subject
+
+
+class TopicDocuments:
+    """The subjects of a topic's directory; hidden ones only where they are asked for.
+
+    Implements `Documents` of the search.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        root: Path,
+        catalog: Catalog,
+        database: Path | None,
+        *,
+        hidden: bool = False,
+    ) -> None:
+        self.name = name
+        self.database = database
+        self._root = root
+        self._catalog = catalog
+        self._hidden = hidden
+        self._subjects: dict[str, Subject] = {}
+
+    def list(self) -> Iterator[File]:
+        """Yield the subjects with size and time. Raises OSError where there is no directory."""
+        next(self._root.iterdir(), None)
+        catalog = self._catalog
+        found = catalog.list_subjects().subjects if self._hidden else catalog.iter_listed()
+        prefix = f"{self._root}{os.sep}"
+        for subject in found:
+            self._subjects[subject.path] = subject
+            try:
+                # Not of a Path: making one takes longer than the question.
+                status = os.stat(prefix + subject.path)  # noqa: PTH116
+            except OSError:
+                continue  # gone since it was listed
+            yield File(subject.path, status.st_size, status.st_mtime_ns)
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadDocument]:
+        """Give what reads the subjects that were listed."""
+        with self._catalog.reading() as read:
+            yield lambda path: read(self._subjects[path], MAX_FILE_BYTES + 1).data
+
+
+class MemoryDocuments:
+    """The subjects of a topic that is not a directory: few, and indexed for every search.
+
+    Implements `Documents` of the search.
+    """
+
+    database = None
+
+    def __init__(self, name: str, catalog: Catalog) -> None:
+        self.name = name
+        self._catalog = catalog
+        self._texts: dict[str, bytes] = {}
+
+    def list(self) -> Iterator[File]:
+        """Yield the subjects that can be read."""
+        with self._catalog.reading() as read:
+            for subject in self._catalog.iter_listed():
+                try:
+                    data = read(subject, MAX_FILE_BYTES).data
+                except UnreadableError:
+                    continue  # `llm kb check` reports it
+                self._texts[subject.path] = data
+                yield File(subject.path, len(data), 0)
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadDocument]:
+        """Give what reads the subjects that were listed."""
+        yield self._texts.__getitem__

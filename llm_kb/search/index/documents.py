@@ -1,0 +1,85 @@
+"""What an index is of: any documents that can be listed and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+MAX_FILE_BYTES = 20_000_000
+"""A larger file is data, and only its name is kept."""
+
+MAX_FILES = 50_000
+MAX_BYTES = 500_000_000
+"""Files beyond so many, or so much, are not indexed, and every answer says so."""
+
+_MAX_INTEGER = 2**63 - 1
+
+ReadDocument = Callable[[str], bytes]
+"""Returns what a document holds by its path. Raises UnreadableError."""
+
+
+class File(NamedTuple):
+    """A document: its `/`-separated path, and what tells that it has changed."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+    def stamp(self) -> tuple[int, int]:
+        """Return size and time as a database can hold them: times may lie beyond the year 2262."""
+        return self.size, max(-_MAX_INTEGER, min(self.mtime_ns, _MAX_INTEGER))
+
+
+class LeftOut(NamedTuple):
+    """A document that a search does not see, and why; the path is empty where it is many."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return both, for people and models."""
+        return f"{self.path} ({self.reason})" if self.path else self.reason
+
+
+class Documents(Protocol):
+    """A set of documents with a name, and where the index of them is kept."""
+
+    @property
+    def name(self) -> str:
+        """What a hit calls the set: the topic's id."""
+
+    @property
+    def database(self) -> Path | None:
+        """Where the index is; None where it is made anew, in memory, for every search."""
+
+    def list(self) -> Iterable[File]:
+        """Return the documents there are, in no order. Raises OSError where there can be none."""
+
+    def reading(self) -> AbstractContextManager[ReadDocument]:
+        """Give what reads documents that were listed, for one piece of work on many."""
+
+
+MEMORY_BYTES = 20_000_000
+"""How much is indexed for one search alone, where no index can be kept."""
+
+
+class InMemory:
+    """Documents whose index cannot be kept: it is made for one search, of what is not too much."""
+
+    database = None
+
+    def __init__(self, documents: Documents) -> None:
+        self.name = documents.name
+        self.reading = documents.reading
+        self._documents = documents
+
+    def list(self) -> Iterable[File]:
+        """Return the first documents, by path, that fit together."""
+        total = 0
+        for file in sorted(self._documents.list()):
+            total += file.size if file.size <= MAX_FILE_BYTES else 0
+            if total > MEMORY_BYTES:
+                break
+            yield file

@@ -1,0 +1,170 @@
+"""The order of the chunks that may answer a question, of one topic or several. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from heapq import nlargest
+from operator import mul
+from typing import TypeVar
+
+from llm_kb.search.features import (
+    Features,
+    Question,
+    find_best,
+    find_features,
+    find_rarity,
+    measure_answer,
+)
+from llm_kb.search.hits import Hit
+
+CANDIDATES = 60
+"""How many chunks each leg contributes."""
+
+PER_FILE = 4
+"""How many chunks of one file come before those of other files."""
+
+LOOK_UP = 2
+"""A question of no more words looks a name up: what answers best by its words stays first."""
+
+LEAST = 0.1
+"""The least a BM25 score counts, as a share of the best: what only the dense leg found has none."""
+
+WEIGHTS = Features(
+    opens=1.0,
+    focus=0.2,
+    lead=0.65,
+    beside=0.45,
+    near=0.3,
+    run=2.0,
+    adjoining=1.1,
+    file=0.9,
+    dense=0.35,
+    file_dense=0.15,
+)
+"""How much a feature adds to the logarithm of a score.
+
+Fitted by bench/fit_reranking.py on sources that bench/retrieval.py does not report, and
+rounded; what the dense leg counts was chosen on the same ones by bench/fusing.py.
+"""
+
+SCORE_BESIDE_DENSE = 0.5
+"""How much the logarithm of BM25's score counts where there is a dense leg, instead of 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The chunks of some topics that may answer a question, in no order."""
+
+    hits: Sequence[Hit]
+    words: Sequence[str] = ()
+    """The telling words of the question, in its order."""
+    stems: Sequence[str] = ()
+    """What all forms of each of them begin with."""
+    frequencies: Sequence[int] = ()
+    """In how many of the topics' chunks each of them occurs."""
+    total: int = 0
+    """How many chunks the topics have."""
+    sequence: Sequence[str] = ()
+    """All words of the question."""
+
+    @property
+    def question(self) -> Question:
+        """What the features compare the chunks with."""
+        return Question(self.stems, self.frequencies, self.total, self.sequence)
+
+
+def join_candidates(several: Sequence[Candidates]) -> Candidates:
+    """Return the candidates of several topics, for the same question, as those of one.
+
+    A word that is frequent in a topic counts little in its scores, and is what the topic
+    is about. So they are scaled to how rare the words are in all topics together.
+    """
+    if not several:
+        return Candidates(hits=())
+    if len(several) == 1:
+        return several[0]
+    total = sum(each.total for each in several)
+    frequencies = [
+        sum(counts) for counts in zip(*(each.frequencies for each in several), strict=True)
+    ]
+    hits: list[Hit] = []
+    for each in several:
+        found = [number for number, count in enumerate(each.frequencies) if count]
+        here = sum(find_rarity(each.frequencies[number], each.total) for number in found)
+        everywhere = sum(find_rarity(frequencies[number], total) for number in found)
+        scale = everywhere / here if here else 1.0
+        hits += [hit._replace(bm25=scale * hit.bm25) for hit in each.hits]
+    return replace(several[0], hits=hits, frequencies=frequencies, total=total)
+
+
+def rank(candidates: Candidates, limit: int) -> list[Hit]:
+    """Return the best hits, best first, spread over their files, the same text once."""
+    question = candidates.question
+    ranked = _order(candidates.hits, question)
+    is_hybrid = any(hit.cosine is not None for hit in candidates.hits)
+    if is_hybrid and len(candidates.words) <= LOOK_UP:
+        by_words = [hit._replace(cosine=None) for hit in candidates.hits if hit.bm25]
+        by_words = nlargest(CANDIDATES, by_words, key=lambda hit: hit.bm25)
+        first = {hit.place for hit in _order(by_words, question)[:1]}
+        ranked.sort(key=lambda hit: hit.place not in first)
+    spread_out = spread(
+        join_copies(ranked),
+        lambda hit: (hit.topic, hit.path),
+        per_group=PER_FILE,
+        limit=limit,
+    )
+    return [hit._replace(score=measure_answer(hit, question)) for hit in spread_out]
+
+
+def _order(hits: Sequence[Hit], question: Question) -> list[Hit]:
+    """Return hits, best first."""
+    scores = weigh(hits, question)
+    ranked = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])
+    return [hit for _, hit in ranked]
+
+
+def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
+    """Return what every hit is ordered by; only the order of these says anything."""
+    best = find_best(hits)
+    is_hybrid = any(hit.cosine is not None for hit in hits)
+    weight = SCORE_BESIDE_DENSE if is_hybrid else 1.0
+    return [
+        weight * math.log(max(hit.bm25 / best, LEAST)) + sum(map(mul, WEIGHTS, features))
+        for hit, features in zip(hits, find_features(hits, question), strict=True)
+    ]
+
+
+def join_copies(hits: Sequence[Hit]) -> list[Hit]:
+    """Return every text once, where it first stands, with the places of its copies."""
+    first: dict[str, int] = {}
+    joined: list[Hit] = []
+    for hit in hits:
+        number = first.setdefault(hit.text.strip(), len(joined))
+        if number == len(joined):
+            joined.append(hit)
+        else:
+            joined[number] = joined[number]._replace(copies=(*joined[number].copies, hit.place))
+    return joined
+
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+def spread(
+    items: Sequence[Item], group_of: Callable[[Item], Hashable], *, per_group: int, limit: int
+) -> list[Item]:
+    """Return the first `limit` items with at most `per_group` of one group.
+
+    Items over that are taken, in order, only where there are not enough others.
+    """
+    counts: Counter[Hashable] = Counter()
+    first: list[Item] = []
+    rest: list[Item] = []
+    for item in items:
+        group = group_of(item)
+        counts[group] += 1
+        (first if counts[group] <= per_group else rest).append(item)
+    return [*first, *rest][:limit]
