@@ -415,8 +415,8 @@ def test_an_interruption_while_the_index_is_written_leaves_an_index_to_go_on_wit
     process.send_signal(signal.SIGINT)
     error = process.communicate(timeout=60)[1]
 
-    # Of a crash, or of an interruption nobody caught, it would be negative.
-    assert (process.returncode, error) == (1, "interrupted\n")
+    # Of a crash, or of an interruption nobody caught, it would be negative. It may be done first.
+    assert (process.returncode, error) in {(1, "interrupted\n"), (0, "")}
     with open_index(folder(topic)) as index:
         assert index.count_chunks() in {0, 10_002}
     assert update_index(folder(topic)).chunks == 10_002
