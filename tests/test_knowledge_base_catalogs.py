@@ -105,13 +105,13 @@ def fetched(user_dir: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         topic = TopicFile(id=name, title=f"Title of {name}", body="")
         (directory / "topic.md").write_text(render_topic_file(topic))
     opened: list[str] = []
-    read = Store.read
+    read = Store.open
 
     def recording(store: Store, topic_id: str) -> object:
         opened.append(topic_id)
         return read(store, topic_id)
 
-    monkeypatch.setattr(Store, "read", recording)
+    monkeypatch.setattr(Store, "open", recording)
     return opened
 
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 import llm
 
-from llm_kb.config.load import load_config
-from llm_kb.config.workspace import find_cwd
+from llm_kb.host.reference_library import current_library
 from llm_kb.host.terminal import is_terminal
-from llm_kb.references.answers import created_answer, topic_entry, topic_hit_entry
+from llm_kb.references.answers import topic_entry, topic_hit_entry
 from llm_kb.references.ask import ask, find_topics
 from llm_kb.references.errors import ApprovalNeededError, ArgumentsError
-from llm_kb.references.library import Library, open_library
-from llm_kb.references.plan.plan import Plan
-from llm_kb.references.plan.topic_request import parse_changes, parse_request
-from llm_kb.references.topic.topic_file import Status, format_time
+from llm_kb.references.library import Library
+from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import visible_line, visible_text
-from llm_kb.search.index.vectors import Embedder, EmbeddingError
 
-Approve = Callable[[Plan], bool]
+if TYPE_CHECKING:
+    from llm_kb.references.plan.plan import Plan
+
+Approve: TypeAlias = "Callable[[Plan], bool]"
 
 
 class References(llm.Toolbox):
@@ -67,13 +63,20 @@ class References(llm.Toolbox):
             )
 
     def _create(self, title: str, body: str, sources: list[Any], **more: Any) -> dict[str, Any]:
+        # Imported here: a search does without the machinery that fetches.
+        from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
+        from llm_kb.references.fetch.outcomes import created_answer  # noqa: PLC0415
+        from llm_kb.references.plan.topic_request import parse_request  # noqa: PLC0415
+
         library = current_library()
         request = parse_request(
             {"title": title, "body": body, "sources": sources, **more},
             created_by=self._created_by,
             protocols=library.settings.allow_protocols,
         )
-        created = library.create(request, lambda plan: self._ask(library, plan), resumes=True)
+        created = create_topic(
+            library, request, lambda plan: self._ask(library, plan), resumes=True
+        )
         for warning in created.warnings:
             _say(warning)
         return created_answer(created)
@@ -91,6 +94,8 @@ class References(llm.Toolbox):
         ]
 
     def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
+        from llm_kb.references.plan.topic_request import parse_changes  # noqa: PLC0415 - as above
+
         library = current_library()
         keys, body = parse_changes(changes)
         return topic_entry(library.update(topic_id, keys, body), library.clock())
@@ -104,7 +109,9 @@ class References(llm.Toolbox):
             return self._approve(plan)
         if not self._pauses and is_terminal(sys.stdin) and is_terminal(sys.stderr):
             return ask_on_terminal(plan)
-        library.pending.add(plan, format_time(library.clock()))
+        from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
+
+        open_pending(library).add(plan)
         needed = ApprovalNeededError(plan.id, plan.request.title, plan.summary)
         if self._pauses:
             raise llm.PauseChain(needed)
@@ -129,7 +136,9 @@ def make_references(
 
 def approve_plan(plan_id: str) -> None:
     """Approve a stored plan: whoever made it may carry it out, once, if nothing changed."""
-    current_library().pending.approve(plan_id)
+    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
+
+    open_pending(current_library()).approve(plan_id)
 
 
 def ask_on_terminal(plan: Plan) -> bool:
@@ -148,39 +157,6 @@ def ask_on_terminal(plan: Plan) -> bool:
         if isinstance(error.__context__, EOFError):
             return False
         raise KeyboardInterrupt from error
-
-
-def current_library() -> Library:
-    """Return the reference topics under the configuration in effect here."""
-    user_dir = Path(llm.user_dir())
-    config = load_config(find_cwd(), user_dir=user_dir, environ=os.environ)
-    library = open_library(config, user_dir)
-    name = config.references.embedding_model
-    return replace(library, find_embedder=lambda: find_embedder(name))
-
-
-def find_embedder(name: str | None) -> Embedder | None:
-    """Return the embedding model of this name, else llm's default; None where there is none.
-
-    Raises EmbeddingError for a name that no model has.
-    """
-    wanted = name or llm.get_default_embedding_model()
-    if not wanted:
-        return None
-    try:
-        model = llm.get_embedding_model(wanted)
-    except llm.UnknownModelError as error:
-        if name is None:
-            return None  # the plugin of the default model was uninstalled
-        raise EmbeddingError(name, "is unknown; see `llm embed-models`") from error
-
-    def embed(texts: Sequence[str]) -> list[Sequence[float]]:
-        try:
-            return list(model.embed_multi(texts))
-        except Exception as error:  # whatever a model's plugin may raise
-            raise EmbeddingError(model.model_id, f"failed: {error}") from error
-
-    return Embedder(model=model.model_id, embed=embed)
 
 
 def _call(tool: ToolText, implementation: Callable[..., Any], /, **arguments: Any) -> Any:

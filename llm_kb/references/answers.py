@@ -1,17 +1,15 @@
-"""What is told of topics and hits: the same tables for models and for `--json`. Pure."""
+"""Topics and hits as tables: the same for models and for `--json`. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from llm_kb.references.fetch.outcomes import Created, Refreshed
-from llm_kb.references.plan.pending import PendingPlan
-from llm_kb.references.plan.plan import plan_table
 from llm_kb.references.sources.records import source_table
 from llm_kb.references.topic.provenance import Provenance
-from llm_kb.references.topic.topic_file import TopicFile, format_time, render_origin
+from llm_kb.references.topic.staleness import is_stale, render_origin, shown_status, stale_since
+from llm_kb.references.topic.topic_file import TopicFile, format_time
 from llm_kb.references.topic.topic_search import TopicHit
 from llm_kb.search.hits import Hit
 from llm_kb.search.search import SearchResult
@@ -22,26 +20,28 @@ def topic_entry(topic: TopicFile, now: datetime) -> dict[str, Any]:
     return {
         "topic_id": topic.id,
         "title": topic.title,
-        "status": topic.status_at(now).value,
-        "is_stale": topic.is_stale(now),
+        "status": shown_status(topic, now).value,
+        "is_stale": is_stale(topic, now),
         "fetched_at": _time(topic.fetched_at),
         "max_age_days": topic.max_age_days,
         "created_by_ghost": topic.created_by.get("ghost"),
         "source_count": len(topic.sources),
-        "file_count": len(topic.files),
+        "file_count": topic.file_count,
         "tags": list(topic.tags),
     }
 
 
-def topic_details(topic: TopicFile, now: datetime, path: str) -> dict[str, Any]:
-    """Return all there is to say of a topic, for `show`."""
+def topic_details(
+    topic: TopicFile, files: Sequence[str], now: datetime, path: str
+) -> dict[str, Any]:
+    """Return all that is recorded of a topic, for `show`."""
     return topic_entry(topic, now) | {
         "created_at": _time(topic.created_at),
         "created_by": dict(topic.created_by),
-        "stale_since": _time(topic.stale_since(now)),
+        "stale_since": _time(stale_since(topic, now)),
         "trust_score": topic.trust_score,
         "sources": [source_table(source) for source in topic.sources],
-        "files": list(topic.files),
+        "files": list(files),
         "body": topic.body,
         "path": path,
     }
@@ -52,8 +52,8 @@ def topic_hit_entry(hit: TopicHit, now: datetime) -> dict[str, Any]:
     return {
         "topic_id": hit.topic.id,
         "title": hit.topic.title,
-        "status": hit.topic.status_at(now).value,
-        "is_stale": hit.topic.is_stale(now),
+        "status": shown_status(hit.topic, now).value,
+        "is_stale": is_stale(hit.topic, now),
         "fetched_at": _time(hit.topic.fetched_at),
         "tags": list(hit.topic.tags),
         "score": hit.score,
@@ -89,45 +89,8 @@ def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime)
     }
     if hit.copies:
         entry["also_in"] = [f"{copy.topic}/{copy.path}" for copy in hit.copies]
-    since = topic.stale_since(now)
+    since = stale_since(topic, now)
     return entry | ({"stale_since": format_time(since)} if since else {})
-
-
-def created_answer(created: Created) -> dict[str, Any]:
-    """Return what `reference_topic_create` says: the seed's fields, and what went wrong."""
-    answer: dict[str, Any] = {
-        "topic_id": created.topic_id,
-        "file_count": created.file_count,
-        "chunk_count": created.chunk_count,
-    }
-    return answer | ({"warnings": list(created.warnings)} if created.warnings else {})
-
-
-def refreshed_answer(refreshed: Refreshed) -> dict[str, Any]:
-    """Return what a refresh did."""
-    return {
-        "topic_id": refreshed.topic_id,
-        "changed": refreshed.changed,
-        "added": refreshed.added,
-        "modified": refreshed.modified,
-        "removed": refreshed.removed,
-        "restored": refreshed.restored,
-        "file_count": refreshed.file_count,
-        "warnings": list(refreshed.warnings),
-    }
-
-
-def pending_entry(pending: PendingPlan) -> dict[str, Any]:
-    """Return a plan that waits, as `pending --json` has it."""
-    plan = pending.plan
-    return {
-        "id": plan.id,
-        "title": plan.request.title,
-        "summary": plan.summary,
-        "sources": plan_table(plan)["sources"],
-        "stored_at": pending.stored_at,
-        "is_approved": pending.is_approved,
-    }
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -13,6 +13,7 @@ from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import CrawlSource, Role, WebSource
 from llm_kb.references.topic.provenance import Provenance
+from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.references.topic.topic_search import TopicHit, find_named, search_topics
 from llm_kb.search.hits import Hit
@@ -117,7 +118,7 @@ def find_topic(library: Library, wanted: str) -> TopicFile:
     several, ObsoleteTopicError, and TopicFileError where its own file cannot be read.
     """
     if wanted in library.store.ids():
-        found = [library.store.read(wanted)]
+        found = [library.read(wanted)]
     else:
         topics, problems = library.topics()
         active = [topic for topic in topics if topic.status is not Status.OBSOLETE]
@@ -146,7 +147,7 @@ def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -
     others = set(library.store.ids()) - {topic.id for topic in readable}
     named = find_named([TopicFile(id=id_, title=id_) for id_ in sorted(others)], wanted)
     if len(named) == 1:
-        library.store.read(named[0].id)
+        library.read(named[0].id)
 
 
 def describe_topic(topic: TopicFile) -> str:
@@ -162,8 +163,8 @@ def measure_cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 def _provenance(library: Library, topic_id: str) -> Provenance:
     try:
-        return library.store.read_provenance(topic_id)
-    except KbError:  # `verify` tells of it; the hits stand
+        return read_provenance(library.store.directory(topic_id))
+    except KbError:  # `verify` reports it; the hits stand
         return Provenance()
 
 

@@ -10,76 +10,41 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.references.library import Library, open_library
 from llm_kb.references.topic.provenance import FILE_NAME, FileRecord, Provenance
-from llm_kb.references.topic.store import TOPIC_FILE, Store
-from llm_kb.references.topic.topic_file import (
-    Status,
-    TopicFile,
-    make_snippet,
-    render_origin,
-    render_recent_topics,
-)
+from llm_kb.references.topic.staleness import render_origin
+from llm_kb.references.topic.topic_directory import TOPIC_FILE, read_provenance
+from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.references.topic.topic_text import without_heading
 from llm_kb.subjects.patterns import Pattern
-from llm_kb.subjects.topics import (
-    Catalog,
-    Config,
-    Content,
-    Listing,
-    Read,
-    References,
-    Subject,
-    Topic,
-)
-
-DIRECTORY = Path("kb", "references")
-"""Where topics are kept below the host's user directory."""
-
-
-def references_root(settings: References, user_dir: Path) -> Path:
-    """Return the directory of all reference topics: `[kb.references] dir`, else the default."""
-    return settings.dir or user_dir / DIRECTORY
+from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Read, Subject, Topic
 
 
 def reference_topics(
     config: Config, user_dir: Path
 ) -> dict[str, Callable[[], tuple[Topic, Catalog] | None]]:
-    """Return what opens each reference topic, by id, sorted.
+    """Return the function that opens each reference topic, keyed by id, sorted.
 
-    A topic is opened when it is asked for: its `topic.md` lists all its files. One that
-    cannot be read opens as None; `llm kb references list` says why. Costs one `stat` when
-    there are no references.
+    A topic's files are looked at when it is asked for. One that cannot be read opens as
+    None; `llm kb references list` says why. Costs one `stat` when there are no references.
     """
-    root = references_root(config.references, user_dir)
-    if not _is_directory(root):
-        return {}
-    store = Store(root)
-    return {id_: partial(_open_topic, store, id_) for id_ in store.ids()}
+    library = open_library(config, user_dir)
+    return {id_: partial(_open_topic, library, id_) for id_ in library.store.ids()}
 
 
-def _open_topic(store: Store, topic_id: str) -> tuple[Topic, Catalog] | None:
-    described = _read_topic(store, topic_id)
-    if described is None:
+def _open_topic(library: Library, topic_id: str) -> tuple[Topic, Catalog] | None:
+    try:
+        described = library.read(topic_id)
+    except KbError:
         return None
-    topic = reference_topic(described, store.directory(topic_id))
-    return topic, ReferenceCatalog(topic, described, store)
+    topic = reference_topic(described, library.store.directory(topic_id))
+    return topic, ReferenceCatalog(topic, described, library)
 
 
 def recent_references(config: Config, user_dir: Path) -> str | None:
     """Return the prompt's list of recently fetched topics; None without any."""
-    root = references_root(config.references, user_dir)
-    if not _is_directory(root):
-        return None
-    store = Store(root)
-    topics = filter(None, (_read_topic(store, id_) for id_ in store.ids()))
+    topics, _ = open_library(config, user_dir).topics()
     return render_recent_topics([t for t in topics if t.status is not Status.OBSOLETE])
-
-
-def _is_directory(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # one above it that nobody may look into
-        return False
 
 
 def reference_topic(described: TopicFile, directory: Path) -> Topic:
@@ -95,27 +60,35 @@ def reference_topic(described: TopicFile, directory: Path) -> Topic:
     )
 
 
-def _read_topic(store: Store, topic_id: str) -> TopicFile | None:
-    try:
-        return store.read(topic_id)
-    except KbError:
-        return None  # `llm kb references list` says what is wrong with it
+MOST_RECENT = 10
+
+_NEVER = datetime.min.replace(tzinfo=timezone.utc)
+
+
+def render_recent_topics(topics: Sequence[TopicFile]) -> str | None:
+    """List the most recently fetched topics, newest first; None when there are none."""
+    if not topics:
+        return None
+    newest = sorted(topics, key=lambda topic: topic.id)
+    newest.sort(key=lambda topic: topic.fetched_at or _NEVER, reverse=True)
+    lines = map(_render_recent, newest[:MOST_RECENT])
+    return "\n".join(["## Available Reference Topics", "", *lines])
+
+
+def _render_recent(topic: TopicFile) -> str:
+    tags = ", ".join(" ".join(tag.split()) for tag in topic.tags)
+    line = f"- {topic.title} (`{topic.id}`)"
+    return f"{line} — {tags}" if tags else line
 
 
 class ReferenceCatalog:
     """A directory of fetched files, each read with a line on where it came from."""
 
-    def __init__(
-        self,
-        topic: Topic,
-        described: TopicFile,
-        store: Store,
-        clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
-    ) -> None:
+    def __init__(self, topic: Topic, described: TopicFile, library: Library) -> None:
         self._catalog: Catalog = DirectoryCatalog(topic)
         self._described = described
-        self._store = store
-        self._clock = clock
+        self._directory = topic.root
+        self._clock = library.clock
         self._provenance: Provenance | None = None
 
     def list_subjects(self) -> Listing:
@@ -151,7 +124,7 @@ class ReferenceCatalog:
     def _record(self, path: str) -> FileRecord | None:
         if self._provenance is None:
             try:
-                self._provenance = self._store.read_provenance(self._described.id)
-            except KbError:  # `verify` tells of it; the file can still be read
+                self._provenance = read_provenance(self._directory)
+            except KbError:  # `verify` reports it; the file can still be read
                 self._provenance = Provenance()
         return self._provenance.files.get(path)

@@ -88,6 +88,10 @@ class TooLargeError(FetchError):
     """More bytes or files than the limits or the approved plan allow."""
 
 
+class TopicTooLargeError(TooLargeError):
+    """A topic whose sources together exceed `max_bytes`, found out while they are fetched."""
+
+
 class PlanChangedError(FetchError):
     """What is there to fetch is no longer what was approved."""
 
@@ -177,6 +181,17 @@ class GrowthError(KbError):
         self.reason = reason
         super().__init__(
             f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
+        )
+
+
+class TooManyPlansError(KbError):
+    """One plan more than may wait for the operator."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        super().__init__(
+            f"{most} plans wait for the operator's approval already; the operator can approve or"
+            " drop some: llm kb references pending"
         )
 
 

@@ -15,8 +15,10 @@ import pytest
 from llm.models import EmbeddingModel
 from llm.plugins import pm
 
-from llm_kb.host.reference_tools import ALL, approve_plan, current_library, make_references
+from llm_kb.host.reference_library import current_library
+from llm_kb.host.reference_tools import ALL, approve_plan, make_references
 from llm_kb.references.errors import ApprovalNeededError, TopicExistsError
+from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
@@ -254,7 +256,7 @@ def test_a_paused_chain_goes_on_once_the_plan_is_approved(script: Script, remote
     approve_plan(error.plan_id)
     created = call(toolbox, "reference_topic_create", **paused.value.tool_call.arguments)
     assert created["file_count"] == 1
-    assert current_library().pending.list() == []
+    assert open_pending(current_library()).read_all()[0] == []
 
 
 def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
@@ -478,7 +480,7 @@ def test_arguments_of_the_toolbox_are_recorded_and_a_continued_conversation_keep
     script.call("reference_topic_create", **fields(remote)).say("ok")
     first = run_llm(["-m", "scripted", "-T", spec, "Learn frob"])
     assert first.exit_code == 0, first.output
-    (pending,) = current_library().pending.list()
+    (pending,) = open_pending(current_library()).read_all()[0]
     assert pending.plan.request.created_by == created_by
     script.call("reference_topic_list").say("ok")
     again = run_llm(["-c", "What is there?"])

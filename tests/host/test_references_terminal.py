@@ -15,7 +15,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from llm_kb.host.reference_tools import current_library
+from llm_kb.host.reference_library import current_library
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.references.topic.topic_text import render_topic_file
 from scripts.demo import read_answers

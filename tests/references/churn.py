@@ -10,20 +10,20 @@ import os
 import sys
 from pathlib import Path
 
+from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import TopicRequest
 from llm_kb.references.sources.records import LocalSource
+from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
 
 FILES = 25
 TOPIC = "topic-churn"
 
 
-def request(source: Path) -> TopicRequest:
+def request(source: Path) -> Description:
     """The topic this is about."""
-    return TopicRequest(
-        topic_id=TOPIC, title="Churn", body="", sources=(LocalSource(url=str(source)),)
-    )
+    return Description(id=TOPIC, title="Churn", body="", sources=(LocalSource(url=str(source)),))
 
 
 def write_version(source: Path, number: str) -> None:
@@ -47,9 +47,9 @@ def churn(action: str, root: Path, source: Path, times: int | None) -> None:
         if action == "create":
             if library.store.exists(TOPIC):
                 library.delete(TOPIC)
-            library.create(request(source), lambda plan: True)
+            create_topic(library, request(source), lambda plan: True)
         else:
-            library.refresh(TOPIC, lambda plan, reason: True)
+            refresh_topic(library, TOPIC, lambda plan, reason: True)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import TopicRequest
 from llm_kb.references.sources.records import Source
+from llm_kb.references.topic.topic_file import Description
 
 PAGE = "<title>Hooks</title><main><h1>Hooks</h1><p>Call them <b>first</b>.</p></main>"
 
 
-def request(*sources: Source, title: str = "Frob") -> TopicRequest:
+def request(*sources: Source, title: str = "Frob") -> Description:
     """Ask for a topic of some sources."""
-    return TopicRequest(
-        topic_id="topic-frob", title=title, body="Frobnicates.", tags=("x",), sources=sources
+    return Description(
+        id="topic-frob",
+        title=title,
+        body="Frobnicates.",
+        tags=("x",),
+        max_age_days=30,
+        sources=sources,
     )
 
 

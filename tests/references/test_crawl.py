@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import FetchError, NothingFetchedError
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.sources.http import HttpPolicy
@@ -80,7 +81,7 @@ def test_exactly_as_many_pages_as_wanted_are_not_cut(site: Site) -> None:
 def test_no_page_at_all_may_be_wanted(library: Library, site: Site) -> None:
     source = CrawlSource(url=site.put("/d/", "<p>d</p>"), max_pages=0)
     with pytest.raises(NothingFetchedError) as caught:
-        library.create(request(source), never)
+        create_topic(library, request(source), never)
     assert caught.value.reasons == (f"{source.url}: max_pages is 0; it must be at least 1",)
 
 
@@ -88,7 +89,7 @@ def test_a_robots_txt_that_fails_is_named(library: Library, site: Site) -> None:
     start = site.put("/d/", "<p>d</p>")
     site.answer("/robots.txt", Answer(status=500))
     with pytest.raises(NothingFetchedError) as caught:
-        library.create(request(CrawlSource(url=start)), never)
+        create_topic(library, request(CrawlSource(url=start)), never)
     robots = f"{site.url}/robots.txt"
     assert caught.value.reasons == (f"{start}: {robots}: the server answered 500",)
 

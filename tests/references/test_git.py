@@ -9,23 +9,26 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import FetchError, NothingFetchedError
+from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import TopicRequest
 from llm_kb.references.sources.git import Repositories, find_commit
 from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.records import GitSource
+from llm_kb.references.topic.topic_directory import hash_fetched
+from llm_kb.references.topic.topic_file import Description
 from tests.references.remotes import Remote
 
 LOCAL = GitPolicy(allow_protocols=("file",), timeout=20)
 
 
-def request(source: GitSource) -> TopicRequest:
-    return TopicRequest(topic_id="topic-frob", title="Frob", body="", sources=(source,))
+def request(source: GitSource) -> Description:
+    return Description(id="topic-frob", title="Frob", body="", sources=(source,))
 
 
 def fetch(library: Library, remote: Remote, **options: object) -> list[str]:
-    library.create(request(GitSource(url=remote.url, **options)), lambda plan: True)  # type: ignore[arg-type]
-    return sorted(library.store.hash_fetched("topic-frob"))
+    create_topic(library, request(GitSource(url=remote.url, **options)), lambda plan: True)  # type: ignore[arg-type]
+    return sorted(hash_fetched(library.store.directory("topic-frob")))
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def test_hooks_of_a_repository_and_of_templates_do_not_run(
     subprocess.run(["git", "config", "--global", "init.templateDir", template], check=True)
     subprocess.run(["git", "config", "--global", "core.hooksPath", tmp_path / "global"], check=True)
     fetch(library, remote)
-    library.refresh("topic-frob", lambda plan, reason: True)
+    refresh_topic(library, "topic-frob", lambda plan, reason: True)
     assert not trap.exists()
     # The trap works: a clone as people make it springs it.
     subprocess.run(
@@ -105,7 +108,7 @@ def test_links_and_submodules_are_left_out_and_counted(
     remote.write({})
     remote.git("update-index", "--add", "--cacheinfo", f"160000,{remote.commit},sub")
     remote.git("commit", "--quiet", "-m", "submodule")
-    plan = library.plan(request(GitSource(url=remote.url)))
+    plan = plan_topic(library, request(GitSource(url=remote.url)))
     assert plan.sources[0].notes == ("left out: 2 links", "left out: 1 submodule")
     assert fetch(library, remote) == ["README.md", "docs/guide.md", "src/frob.py"]
 
@@ -187,7 +190,7 @@ def test_no_room_for_a_repository_is_said(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(NothingFetchedError) as caught:
-        library.plan(request(GitSource(url=remote.url, ref=remote.commit)))
+        plan_topic(library, request(GitSource(url=remote.url, ref=remote.commit)))
     [reason] = caught.value.reasons
     assert reason.startswith(f"{remote.url}: cannot write '{tmp_path}/nowhere/")
 
@@ -202,7 +205,7 @@ def test_files_that_the_server_did_not_send_are_an_error(
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
     with pytest.raises(NothingFetchedError) as caught:
-        library.plan(request(GitSource(url=remote.url)))
+        plan_topic(library, request(GitSource(url=remote.url)))
     [reason] = caught.value.reasons
     assert reason.startswith(f"{remote.url}: git: ")
     assert "promisor remote" in reason

@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.references.errors import NothingFetchedError
+from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import TopicRequest
 from llm_kb.references.sources.records import GitSource
+from llm_kb.references.topic.topic_file import Description
 from tests.references.remotes import Remote
 
 
-def request(source: GitSource) -> TopicRequest:
-    return TopicRequest(topic_id="topic-frob", title="Frob", body="", sources=(source,))
+def request(source: GitSource) -> Description:
+    return Description(id="topic-frob", title="Frob", body="", sources=(source,))
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ def test_github_is_asked_for_sizes_and_nothing_is_fetched_for_a_plan(
     log = gh(recorded(remote))
     source = GitSource(url="https://github.com/o/frob", paths=("docs/", "README.md"))
     remote.directory.rename(remote.directory.with_name("unreachable"))
-    plan = github.plan(request(source))
+    plan = plan_topic(github, request(source))
     assert (plan.files, plan.summary) == (2, "o/frob (2 files, 81 B)")
     assert [line.split()[-1] for line in log.read_text().splitlines()] == [
         "repos/o/frob/commits/HEAD",
@@ -100,11 +103,11 @@ def test_a_topic_from_github_is_fetched_at_the_planned_commit_and_refreshed_by_o
         remote.write({"later.md": "not planned"})
         return True
 
-    assert github.create(request(source), approve).file_count == 3
-    topic = github.store.read("topic-frob")
+    assert create_topic(github, request(source), approve).file_count == 3
+    topic = github.read("topic-frob")
     assert topic.sources == (replace(source, commit=planned),)
     log.write_text("")
-    assert github.refresh("topic-frob", lambda plan, reason: True).changed is False
+    assert refresh_topic(github, "topic-frob", lambda plan, reason: True).changed is False
     assert log.read_text() == "api --method GET repos/o/frob/commits/HEAD\n"
 
 
@@ -129,7 +132,7 @@ def test_plain_git_is_asked_where_gh_cannot_tell(
         tree = f"repos/o/frob/git/trees/{remote.commit}?recursive=1"
         answers = {**answers, tree: 4}
     gh(answers)
-    plan = github.plan(request(GitSource(url="https://github.com/o/frob")))
+    plan = plan_topic(github, request(GitSource(url="https://github.com/o/frob")))
     assert (plan.files, plan.size) == (3, 123)
 
 
@@ -137,6 +140,5 @@ def test_what_gh_says_of_a_missing_repository_is_passed_on(
     github: Library, gh: Callable[[dict[str, object]], Path]
 ) -> None:
     gh({})
-    planned = github.plan
-    with pytest.raises(Exception, match=r"gh: Not Found \(HTTP 404\)"):
-        planned(request(GitSource(url="https://github.com/o/private")))
+    with pytest.raises(NothingFetchedError, match=r"gh: Not Found \(HTTP 404\)"):
+        plan_topic(github, request(GitSource(url="https://github.com/o/private")))

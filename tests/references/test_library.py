@@ -18,11 +18,14 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
+from llm_kb.references.fetch.create import carry_out, create_topic, plan_topic
 from llm_kb.references.fetch.outcomes import Created, Progress
 from llm_kb.references.library import Library
+from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import Differences
+from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes
 from tests.references.sites import Answer, Site
@@ -31,7 +34,7 @@ from tests.references.sites import Answer, Site
 def test_a_repository_is_fetched_whole_and_its_commit_recorded(
     library: Library, remote: Remote
 ) -> None:
-    created = library.create(request(GitSource(url=remote.url, ref="main")), yes)
+    created = create_topic(library, request(GitSource(url=remote.url, ref="main")), yes)
 
     assert created == Created(topic_id="topic-frob", file_count=3, chunk_count=3)
     assert files_of(library) == {
@@ -39,10 +42,10 @@ def test_a_repository_is_fetched_whole_and_its_commit_recorded(
         "docs/guide.md": "# Guide\n\n## Lifecycle hooks\n\nCall `on_mount` first.\n",
         "src/frob.py": "def frobnicate(widget):\n    return widget\n",
     }
-    topic = library.store.read("topic-frob")
+    topic = library.read("topic-frob")
     assert topic.sources == (GitSource(url=remote.url, ref="main", commit=remote.commit),)
     assert topic.files == ("README.md", "docs/guide.md", "src/frob.py")
-    record = library.store.read_provenance("topic-frob").files["README.md"]
+    record = read_provenance(library.store.directory("topic-frob")).files["README.md"]
     assert (record.url, record.revision, record.commit) == (remote.url, "main", remote.commit)
     assert record.fetched_at == "2025-06-15T10:00:00Z"
     assert library.verify("topic-frob") == Differences()
@@ -63,10 +66,10 @@ def test_paths_choose_what_is_planned_and_fetched(
     wanted = request(GitSource(url=remote.url, paths=paths))
     if files is None:
         with pytest.raises(NothingFetchedError, match="no file matches the path 'README'"):
-            library.create(wanted, never)
+            create_topic(library, wanted, never)
         return
-    plan = library.plan(wanted)
-    library.create(wanted, yes)
+    plan = plan_topic(library, wanted)
+    create_topic(library, wanted, yes)
     assert list(files_of(library)) == files
     assert plan.files == len(files)
     assert plan.size == sum(len(text) for text in files_of(library).values())
@@ -74,7 +77,7 @@ def test_paths_choose_what_is_planned_and_fetched(
 
 def test_a_page_becomes_markdown_under_a_name_made_of_its_url(library: Library, site: Site) -> None:
     url = site.put("/learn/0.6/", PAGE)
-    library.create(request(WebSource(url=url)), yes)
+    create_topic(library, request(WebSource(url=url)), yes)
     name = f"127-0-0-1-{site.url.rpartition(':')[2]}-learn-0-6.md"
     assert files_of(library) == {name: "# Hooks\n\nCall them **first**.\n"}
 
@@ -89,7 +92,7 @@ def test_several_repositories_get_a_folder_each_and_pages_none(
         GitSource(url=other.url),
         WebSource(url=site.put("/a", PAGE)),
     )
-    library.create(request(*sources), yes)
+    create_topic(library, request(*sources), yes)
     assert [name.partition("127")[0] for name in files_of(library)] == [
         "",
         "frob/README.md",
@@ -103,9 +106,12 @@ def test_files_that_would_replace_ours_get_a_folder(
 ) -> None:
     remote = Remote(tmp_path / "hostile")
     remote.write({name: "+++\nid = 'x'\n+++\n", "a.md": "a"})
-    library.create(request(GitSource(url=remote.url)), yes)
-    assert library.store.read("topic-frob").title == "Frob"
-    assert set(library.store.hash_fetched("topic-frob")) == {f"hostile/{name}", "hostile/a.md"}
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    assert library.read("topic-frob").title == "Frob"
+    assert set(hash_fetched(library.store.directory("topic-frob"))) == {
+        f"hostile/{name}",
+        "hostile/a.md",
+    }
 
 
 def test_a_crawl_stays_on_the_host_below_the_page_and_keeps_to_robots(
@@ -121,7 +127,7 @@ def test_a_crawl_stays_on_the_host_below_the_page_and_keeps_to_robots(
     site.put("/docs/b.html", "<p>b <a href='c.html'>c</a></p>")
     site.put("/docs/c.html", "<p>too deep</p>")
     site.put("/docs/secret.html", "<p>secret</p>")
-    created = library.create(request(CrawlSource(url=start, depth=2)), yes)
+    created = create_topic(library, request(CrawlSource(url=start, depth=2)), yes)
     assert created.file_count == 3
     folder = f"127-0-0-1-{site.url.rpartition(':')[2]}"
     assert list(files_of(library)) == [f"{folder}/docs/{x}.md" for x in ("a", "b", "index")]
@@ -133,7 +139,7 @@ def test_a_crawl_takes_the_pages_that_llms_txt_lists(library: Library, site: Sit
     start = site.put("/docs/", "<p>start</p>")
     site.put("/docs/llms.txt", "# Docs\n\n- [One](one.md): first\n- [Far](https://e.org/x.md)\n")
     site.answer("/docs/one.md", Answer(b"# One\n\nas *Markdown*", kind="text/markdown"))
-    plan = library.plan(request(CrawlSource(url=start, depth=0)))
+    plan = plan_topic(library, request(CrawlSource(url=start, depth=0)))
     assert [page.url for page in plan.sources[0].pages] == [start, f"{site.url}/docs/one.md"]
     assert plan.sources[0].notes == ("pages as listed in llms.txt",)
 
@@ -142,7 +148,7 @@ def test_a_crawl_stops_at_max_pages_and_says_so(library: Library, site: Site) ->
     start = site.put("/d/", "".join(f"<a href='{n}.html'>{n}</a>" for n in range(9)))
     for n in range(9):
         site.put(f"/d/{n}.html", "<p>x</p>")
-    plan = library.plan(request(CrawlSource(url=start, max_pages=4)))
+    plan = plan_topic(library, request(CrawlSource(url=start, max_pages=4)))
     assert (plan.files, plan.sources[0].notes) == (
         4,
         ("stopped at 4 pages; max_pages allows more",),
@@ -154,7 +160,7 @@ def test_a_page_that_names_its_markdown_is_kept_as_that(library: Library, site: 
     url = site.put(
         "/p", "<head><link rel=alternate type=text/markdown href=/p.md></head><p>" + "html" * 20
     )
-    library.create(request(WebSource(url=url)), yes)
+    create_topic(library, request(WebSource(url=url)), yes)
     assert list(files_of(library).values()) == ["# From *Markdown*\n"]
 
 
@@ -163,7 +169,7 @@ def test_a_local_directory_is_copied_without_links(library: Library, tmp_path: P
     (notes / "sub").mkdir(parents=True)
     (notes / "sub" / "a.md").write_text("a")
     (notes / "out").symlink_to("/etc/passwd")
-    library.create(request(LocalSource(url=str(notes))), yes)
+    create_topic(library, request(LocalSource(url=str(notes))), yes)
     assert files_of(library) == {"sub/a.md": "a"}
 
 
@@ -172,7 +178,7 @@ def test_a_local_directory_is_copied_without_links(library: Library, tmp_path: P
 
 def test_one_failing_source_is_a_warning(library: Library, remote: Remote, site: Site) -> None:
     missing = WebSource(url=f"{site.url}/missing")
-    created = library.create(request(GitSource(url=remote.url), missing), yes)
+    created = create_topic(library, request(GitSource(url=remote.url), missing), yes)
     assert created.file_count == 3
     assert created.warnings == (f"cannot fetch {site.url}/missing: the server answered 404",)
 
@@ -180,7 +186,7 @@ def test_one_failing_source_is_a_warning(library: Library, remote: Remote, site:
 def test_all_sources_failing_is_an_error_and_nobody_is_asked(library: Library, site: Site) -> None:
     sources = (WebSource(url=f"{site.url}/a"), WebSource(url=f"{site.url}/b"))
     with pytest.raises(NothingFetchedError) as caught:
-        library.create(request(*sources), never)
+        create_topic(library, request(*sources), never)
     assert caught.value.reasons == tuple(
         f"{source.url}: the server answered 404" for source in sources
     )
@@ -191,32 +197,32 @@ def test_an_empty_repository_is_an_error(library: Library, tmp_path: Path) -> No
     remote = Remote(tmp_path / "empty")
     remote.write({})
     with pytest.raises(NothingFetchedError, match="it holds no file to fetch"):
-        library.create(request(GitSource(url=remote.url)), never)
+        create_topic(library, request(GitSource(url=remote.url)), never)
 
 
 def test_denial_fetches_nothing_and_suggests_paths(library: Library, remote: Remote) -> None:
     with pytest.raises(DeniedError, match="`paths` filter"):
-        library.create(request(GitSource(url=remote.url)), lambda plan: False)
+        create_topic(library, request(GitSource(url=remote.url)), lambda plan: False)
     assert library.store.ids() == []
     assert not (library.root / ".staging").exists()
 
 
 def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
-    first = library.create(wanted, yes)
+    first = create_topic(library, wanted, yes)
     with pytest.raises(TopicExistsError, match="`llm kb references refresh topic-frob`"):
-        library.create(wanted, never)
-    assert library.create(wanted, never, resumes=True) == first
+        create_topic(library, wanted, never)
+    assert create_topic(library, wanted, never, resumes=True) == first
     with pytest.raises(TopicExistsError, match="topic-frob"):
-        library.create(replace(wanted, body="Another."), never, resumes=True)
+        create_topic(library, replace(wanted, body="Another."), never, resumes=True)
 
 
 def test_a_title_that_comes_to_the_id_of_another_is_told_which(
     library: Library, remote: Remote
 ) -> None:
-    library.create(request(GitSource(url=remote.url), title="C++"), yes)
+    create_topic(library, request(GitSource(url=remote.url), title="C++"), yes)
     with pytest.raises(TopicExistsError, match=re.escape("'topic-frob' already ('C++'): search")):
-        library.create(request(GitSource(url=remote.url), title="C#"), never)
+        create_topic(library, request(GitSource(url=remote.url), title="C#"), never)
 
 
 @pytest.mark.parametrize(
@@ -231,27 +237,27 @@ def test_limits_hold_before_anybody_is_asked(
 ) -> None:
     limited = replace(library, settings=replace(library.settings, **limits))
     with pytest.raises((TooLargeError, NothingFetchedError), match=message):
-        limited.create(request(GitSource(url=remote.url)), never)
+        create_topic(limited, request(GitSource(url=remote.url)), never)
 
 
 # Plans and approval
 
 
 def test_a_plan_has_exact_figures_and_keeps_nothing(library: Library, remote: Remote) -> None:
-    plan = library.plan(request(GitSource(url=remote.url)))
+    plan = plan_topic(library, request(GitSource(url=remote.url)))
     assert (plan.files, plan.size) == (3, 123)
     assert plan.summary == f"{remote.url} (3 files, 123 B)"
     assert not library.root.exists()
 
 
 def test_a_pending_plan_is_carried_out_once(library: Library, remote: Remote) -> None:
-    plan = library.plan(request(GitSource(url=remote.url)))
-    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    plan = plan_topic(library, request(GitSource(url=remote.url)))
+    open_pending(library).add(plan)
     remote.write({"later.md": "not approved"})
-    library.carry_out(plan.id)
+    carry_out(library, plan.id)
     assert list(files_of(library)) == ["README.md", "docs/guide.md", "src/frob.py"]
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
-        library.carry_out(plan.id)
+        carry_out(library, plan.id)
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["same plan", "later commit"])
@@ -259,73 +265,73 @@ def test_a_topic_once_made_leaves_no_plan_that_could_bring_it_back(
     library: Library, remote: Remote, later: bool
 ) -> None:
     wanted = request(GitSource(url=remote.url))
-    plan = library.plan(replace(wanted, created_by={"ghost": "a model"}))
-    other = library.plan(replace(wanted, topic_id="topic-other"))
+    plan = plan_topic(library, replace(wanted, created_by={"ghost": "a model"}))
+    other = plan_topic(library, replace(wanted, id="topic-other"))
     for waiting in (plan, other):
-        library.pending.add(waiting, "2025-06-15T10:00:00Z")
+        open_pending(library).add(waiting)
     if later:
         remote.write({"later.md": "later"})
-    library.create(wanted, yes)
+    create_topic(library, wanted, yes)
     library.delete("topic-frob")
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
-        library.carry_out(plan.id)
-    assert [pending.plan for pending in library.pending.list()] == [other]
+        carry_out(library, plan.id)
+    assert [pending.plan for pending in open_pending(library).read_all()[0]] == [other]
 
 
 def test_a_denied_or_failed_request_leaves_its_plan(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
-    plan = library.plan(wanted)
-    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    plan = plan_topic(library, wanted)
+    open_pending(library).add(plan)
     with pytest.raises(DeniedError):
-        library.create(wanted, lambda plan: False)
-    assert [pending.plan for pending in library.pending.list()] == [plan]
+        create_topic(library, wanted, lambda plan: False)
+    assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
 
 
 def test_a_plan_is_used_up_although_the_index_was_interrupted(
     library: Library, remote: Remote
 ) -> None:
-    plan = library.plan(request(GitSource(url=remote.url)))
-    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    plan = plan_topic(library, request(GitSource(url=remote.url)))
+    open_pending(library).add(plan)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        library.carry_out(plan.id, Progress(indexing=interrupt))
-    assert (library.store.ids(), library.pending.list()) == (["topic-frob"], [])
+        carry_out(library, plan.id, Progress(indexing=interrupt))
+    assert (library.store.ids(), open_pending(library).read_all()[0]) == (["topic-frob"], [])
 
 
 def test_a_plan_whose_execution_failed_still_waits(library: Library, site: Site) -> None:
-    plan = library.plan(request(WebSource(url=site.put("/a", PAGE))))
-    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    plan = plan_topic(library, request(WebSource(url=site.put("/a", PAGE))))
+    open_pending(library).add(plan)
     site.answers.clear()
     with pytest.raises(NothingFetchedError):
-        library.carry_out(plan.id)
-    assert [pending.plan for pending in library.pending.list()] == [plan]
+        carry_out(library, plan.id)
+    assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
 
 
 def test_a_plan_changed_on_disk_is_refused(library: Library, remote: Remote) -> None:
-    plan = library.plan(request(GitSource(url=remote.url, paths=("docs/",))))
-    library.pending.add(plan, "2025-06-15T10:00:00Z")
+    plan = plan_topic(library, request(GitSource(url=remote.url, paths=("docs/",))))
+    open_pending(library).add(plan)
     path = library.root / ".pending" / f"{plan.id}.json"
     path.write_text(path.read_text().replace('"docs/"', '"src/"'))
     with pytest.raises(UnknownPlanError, match="changed since it was planned"):
-        library.carry_out(plan.id)
+        carry_out(library, plan.id)
 
 
 def test_an_approval_counts_for_this_plan_alone_and_once(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
-    plan = library.plan(wanted)
-    library.pending.add(plan, "2025-06-15T10:00:00Z")
-    library.pending.approve(plan.id)
+    plan = plan_topic(library, wanted)
+    open_pending(library).add(plan)
+    open_pending(library).approve(plan.id)
     remote.write({"more.md": "more"})  # what was approved is no longer what is there
     with pytest.raises(AssertionError, match="nobody should be asked"):
-        library.create(wanted, never)
+        create_topic(library, wanted, never)
     remote.git("reset", "--quiet", "--hard", "HEAD~1")
-    assert library.create(wanted, never).file_count == 3
+    assert create_topic(library, wanted, never).file_count == 3
     library.delete("topic-frob")
     with pytest.raises(AssertionError, match="nobody should be asked"):
-        library.create(wanted, never)
+        create_topic(library, wanted, never)
 
 
 def test_a_page_that_outgrows_its_plan_is_asked_about_again(library: Library, site: Site) -> None:
@@ -338,7 +344,7 @@ def test_a_page_that_outgrows_its_plan_is_asked_about_again(library: Library, si
             site.put("/a", PAGE + "<p>" + "more " * 50_000)
         return True
 
-    library.create(request(WebSource(url=url)), approve)
+    create_topic(library, request(WebSource(url=url)), approve)
     assert [plan.size for plan in asked] == [len(PAGE), len(PAGE) + 250_003]
 
 
@@ -362,7 +368,7 @@ def test_a_redirect_to_another_host_after_the_plan_is_refused_in_the_end(
         asked.append(plan.describe())
         return approve(plan)
 
-    trusting.create(request(WebSource(url=url)), ask)
+    create_topic(trusting, request(WebSource(url=url)), ask)
     assert len(asked) == 2
     assert f"redirects to another host: {elsewhere}" in asked[1]
 
@@ -375,7 +381,7 @@ def test_a_source_that_changes_at_every_look_is_given_up(library: Library, site:
         return True
 
     with pytest.raises(PlanChangedError, match="approve the new plan"):
-        library.create(request(WebSource(url=url)), approve)
+        create_topic(library, request(WebSource(url=url)), approve)
     assert library.store.ids() == []
 
 
@@ -383,15 +389,15 @@ def test_a_source_that_changes_at_every_look_is_given_up(library: Library, site:
 
 
 def test_update_changes_what_is_said_and_nothing_else(library: Library, remote: Remote) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
-    before = library.store.read("topic-frob")
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    before = library.read("topic-frob")
     after = library.update("topic-frob", {"status": "obsolete", "tags": ("y",)}, "New words.")
     assert after == replace(before, status=after.status, tags=("y",), body="# Frob\n\nNew words.\n")
     assert after.status.value == "obsolete"
 
 
 def test_delete_removes_files_and_index(library: Library, remote: Remote) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     library.delete("topic-frob")
     assert library.store.ids() == []
     assert [p.name for p in library.root.rglob("*") if p.is_file()] == ["topic-frob"]  # its lock
@@ -401,6 +407,6 @@ def test_delete_removes_files_and_index(library: Library, remote: Remote) -> Non
 
 @pytest.mark.parametrize("topic_id", ["../x", "a/b", "..", ".index", "", "a\0b", "/etc"])
 def test_an_id_that_leads_outside_names_nothing(library: Library, topic_id: str) -> None:
-    for act in (library.delete, library.verify, library.store.read):
+    for act in (library.delete, library.verify, library.read):
         with pytest.raises(UnknownReferenceError):
             act(topic_id)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import FetchError, NothingFetchedError
+from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.local import list_local, read_local
 from llm_kb.references.sources.records import LocalSource
@@ -39,7 +41,7 @@ def test_what_is_left_out_is_counted(notes: Path) -> None:
 
 def test_the_operator_is_told_in_the_plan(library: Library, notes: Path) -> None:
     (notes / "link").symlink_to("/etc/passwd")
-    plan = library.plan(request(LocalSource(url=str(notes))))
+    plan = plan_topic(library, request(LocalSource(url=str(notes))))
     assert plan.describe() == f"  local {notes}: 3 files, 16 B\n    left out: 1 link"
 
 
@@ -53,11 +55,11 @@ def test_paths_that_match_nothing_are_told(notes: Path) -> None:
 def test_what_cannot_be_read_is_not_gone(
     library: Library, site: Site, notes: Path, where: str
 ) -> None:
-    library.create(request(LocalSource(url=str(notes))), yes)
+    create_topic(library, request(LocalSource(url=str(notes))), yes)
     before = files_of(library)
     (notes / "a.md").write_text("changed")
     with unreadable(notes / where), pytest.raises(NothingFetchedError) as caught:
-        library.refresh("topic-frob", never)
+        refresh_topic(library, "topic-frob", never)
     assert caught.value.reasons == (f"cannot fetch {notes}: {where}: Permission denied",)
     assert files_of(library) == before
 
@@ -97,7 +99,7 @@ def test_a_topic_is_not_made_of_half_a_source(library: Library, notes: Path) -> 
     source = LocalSource(url=str(notes))
 
     with unreadable(notes / "b" / "c.md"), pytest.raises(NothingFetchedError) as caught:
-        library.create(request(source), yes)
+        create_topic(library, request(source), yes)
     assert caught.value.reasons == (f"cannot fetch {notes}: b/c.md: Permission denied",)
     assert library.store.ids() == []
 
@@ -110,7 +112,7 @@ def test_a_source_that_fails_half_way_leaves_nothing_beside_another(
     (other / "o.md").write_text("o")
     sources = (LocalSource(url=str(notes)), LocalSource(url=str(other)))
     with unreadable(notes / "b" / "c.md"):
-        created = library.create(request(*sources), yes)
+        created = create_topic(library, request(*sources), yes)
     assert created.warnings == (f"cannot fetch {notes}: b/c.md: Permission denied",)
     assert files_of(library) == {"other/o.md": "o"}
     assert not (library.store.directory("topic-frob") / "notes").exists()

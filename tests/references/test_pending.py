@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.plan.pending import PendingPlan, PendingPlans
 from llm_kb.references.plan.plan import Plan, PlannedSource
 from llm_kb.references.sources.records import GitSource, PlannedPage, WebSource
+from llm_kb.references.topic.topic_file import format_time
 from tests.references.requests import request
 
 GIT, WEB = GitSource(url="https://e.org/x", commit="1" * 40), WebSource(url="https://e.org/")
@@ -26,7 +28,7 @@ PLAN = Plan(
         PlannedSource(source=WEB, files=1, size=None, pages=(PlannedPage(url=WEB.url),)),
     ),
 )
-NOW = "2025-06-15T10:00:00Z"
+NOW = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -38,8 +40,8 @@ ANYTHING = st.recursive(
 @pytest.fixture
 def pending(tmp_path: Path) -> PendingPlans:
     """Plans of which one waits."""
-    pending = PendingPlans(directory=tmp_path / ".pending")
-    pending.add(PLAN, NOW)
+    pending = PendingPlans(directory=tmp_path / ".pending", clock=lambda: NOW)
+    pending.add(PLAN)
     return pending
 
 
@@ -53,7 +55,7 @@ def stored(pending: PendingPlans) -> dict[str, Any]:
 
 
 def test_a_plan_waits_as_it_was_stored(pending: PendingPlans) -> None:
-    assert pending.read_all() == ([PendingPlan(plan=PLAN, stored_at=NOW)], [])
+    assert pending.read_all() == ([PendingPlan(plan=PLAN, stored_at=format_time(NOW))], [])
 
 
 def test_a_plan_that_was_changed_is_told_of_and_can_be_dropped(pending: PendingPlans) -> None:
@@ -72,7 +74,7 @@ def test_a_plan_that_was_changed_is_told_of_and_can_be_dropped(pending: PendingP
 
 @pytest.mark.parametrize("plan_id", ["", "x", "../topic-x/topic", "A" * 12, f"{PLAN.id}/"])
 def test_nothing_but_a_plan_is_dropped(pending: PendingPlans, plan_id: str) -> None:
-    with pytest.raises(UnknownPlanError, match="an id is 12 hexadecimal digits"):
+    with pytest.raises(UnknownPlanError, match="an id is 32 hexadecimal digits"):
         pending.drop(plan_id)
 
 
@@ -97,7 +99,7 @@ def test_whatever_stands_in_a_plan_it_can_be_listed_and_dropped(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     pending = PendingPlans(directory=tmp_path_factory.mktemp("pending"))
-    pending.add(PLAN, NOW)
+    pending.add(PLAN)
     table = stored(pending)
     *path, last = data.draw(st.sampled_from(places(table)))
     changed = copy.deepcopy(table)

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from llm_kb.references.ask import find_role, infer_role, rank_by_role
+from llm_kb.references.catalog import render_recent_topics
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.plan.plan import (
     Plan,
     PlannedSource,
-    TopicRequest,
     format_about,
     grows_beyond,
     parse_plan,
@@ -36,11 +36,11 @@ from llm_kb.references.topic.provenance import (
     parse_provenance,
     render_provenance,
 )
+from llm_kb.references.topic.staleness import render_origin
 from llm_kb.references.topic.topic_file import (
+    Description,
     TopicFile,
     make_snippet,
-    render_origin,
-    render_recent_topics,
 )
 from llm_kb.references.topic.topic_search import search_topics
 from llm_kb.search.hits import Hit
@@ -48,8 +48,8 @@ from llm_kb.search.hits import Hit
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)
 WEB = WebSource(url="https://dioxuslabs.com/learn/0.6/")
-REQUEST = TopicRequest(
-    topic_id="topic-dioxus",
+REQUEST = Description(
+    id="topic-dioxus",
     title="Dioxus",
     body="About.",
     sources=(replace(GIT, commit=None), WEB),

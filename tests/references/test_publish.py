@@ -12,11 +12,15 @@ import pytest
 
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.outcomes import Refreshed
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.provenance import Differences
+from llm_kb.references.topic.staleness import is_stale
+from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.search.index.index import open_index, update_index
 from llm_kb.search.index.vectors import Embedder
 from tests.references.conftest import Clock
@@ -29,7 +33,7 @@ from tests.search.embedding import HashingModel
 def settle_index(library: Library) -> None:
     """Make the files so old that no update of the index looks at them a second time."""
     root = library.store.directory("topic-frob")
-    for path in library.store.read("topic-frob").files:
+    for path in library.read("topic-frob").files:
         os.utime(root / path, (0, 0))
     update_index(library.store.documents("topic-frob"))
 
@@ -37,14 +41,14 @@ def settle_index(library: Library) -> None:
 def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
     library: Library, remote: Remote, clock: Clock
 ) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     root = library.store.directory("topic-frob")
     before = (root / "src/frob.py").stat()
     remote.git("rm", "--quiet", "README.md")
     commit = remote.write({"docs/guide.md": "# New guide\n", "docs/more.md": "more"})
     clock.now += timedelta(days=40)
 
-    refreshed = library.refresh("topic-frob", never)
+    refreshed = refresh_topic(library, "topic-frob", never)
 
     assert refreshed == Refreshed(
         topic_id="topic-frob", changed=True, added=1, modified=1, removed=1, file_count=3
@@ -56,7 +60,7 @@ def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
     }
     after = (root / "src/frob.py").stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    topic = library.store.read("topic-frob")
+    topic = library.read("topic-frob")
     assert topic.sources == (GitSource(url=remote.url, commit=commit),)
     assert topic.fetched_at == clock.now
     assert topic.files == ("docs/guide.md", "docs/more.md", "src/frob.py")
@@ -66,48 +70,48 @@ def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
 def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
     library: Library, site: Site, clock: Clock
 ) -> None:
-    library.create(request(WebSource(url=site.put("/a", PAGE))), yes)
+    create_topic(library, request(WebSource(url=site.put("/a", PAGE))), yes)
     settle_index(library)
     index = library.store.index_path("topic-frob")
     before = index.stat().st_mtime_ns
     site.requests.clear()
     clock.now += timedelta(days=40)
-    assert library.store.read("topic-frob").is_stale(clock.now)
+    assert is_stale(library.read("topic-frob"), clock.now)
 
-    refreshed = library.refresh("topic-frob", never)
+    refreshed = refresh_topic(library, "topic-frob", never)
 
     assert refreshed == Refreshed(topic_id="topic-frob", changed=False, file_count=1)
     assert site.requests == ["GET /a"]
     assert site.received[-1]["if-none-match"]
     assert index.stat().st_mtime_ns == before
-    assert not library.store.read("topic-frob").is_stale(clock.now)
+    assert not is_stale(library.read("topic-frob"), clock.now)
 
 
 def test_a_refresh_completes_an_index_that_was_interrupted(
     library: Library, remote: Remote
 ) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     path = library.store.index_path("topic-frob")
     path.unlink()
-    library.refresh("topic-frob", never)
+    refresh_topic(library, "topic-frob", never)
     with open_index(library.store.documents("topic-frob")) as index:
         assert index.count_chunks() == 3
 
 
 def test_a_refresh_embeds_what_has_no_vector_yet(library: Library, remote: Remote) -> None:
     """The embedding was interrupted, or the user has a model only now."""
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     model = HashingModel(fail_after=0)
     embedding = replace(library, find_embedder=lambda: Embedder(model="hash", embed=model))
     with pytest.raises(KeyboardInterrupt):
-        embedding.refresh("topic-frob", never)
+        refresh_topic(embedding, "topic-frob", never)
     model.fail_after = None
-    assert embedding.refresh("topic-frob", never).changed is False
+    assert refresh_topic(embedding, "topic-frob", never).changed is False
     assert len(model.texts) == 3
     settle_index(library)
     path = library.store.index_path("topic-frob")
     before = path.stat().st_mtime_ns
-    embedding.refresh("topic-frob", never)
+    refresh_topic(embedding, "topic-frob", never)
     assert (len(model.texts), path.stat().st_mtime_ns) == (3, before)
 
 
@@ -121,24 +125,24 @@ def test_a_topic_that_cannot_be_indexed_is_said_to_be_there(
         "once that is mended, index it: llm kb references refresh topic-frob$"
     )
     with pytest.raises(NotIndexedError, match=told):
-        library.create(request(GitSource(url=remote.url)), yes)
+        create_topic(library, request(GitSource(url=remote.url)), yes)
     assert library.store.ids() == ["topic-frob"]
     with pytest.raises(NotIndexedError, match=told):
-        library.refresh("topic-frob", never)
+        refresh_topic(library, "topic-frob", never)
     (library.root / ".index").unlink()
-    assert library.refresh("topic-frob", never).changed is False
+    assert refresh_topic(library, "topic-frob", never).changed is False
 
 
 def test_a_full_disk_is_named_and_leaves_the_topic_as_it_was(library: Library, site: Site) -> None:
     url = site.put("/a", PAGE)
-    library.create(request(WebSource(url=url), WebSource(url=site.put("/b", PAGE))), yes)
+    create_topic(library, request(WebSource(url=url), WebSource(url=site.put("/b", PAGE))), yes)
     before = files_of(library)
     site.put("/a", "<p>" + "word " * 10_000)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
         with pytest.raises(WriteError, match=r"cannot write '.*/\.staging/.*\.md': File too large"):
-            library.refresh("topic-frob", never)
+            refresh_topic(library, "topic-frob", never)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert files_of(library) == before
@@ -147,7 +151,7 @@ def test_a_full_disk_is_named_and_leaves_the_topic_as_it_was(library: Library, s
 def test_a_page_without_text_is_told_once(library: Library, site: Site) -> None:
     page = WebSource(url=site.put("/a", "<script>draw()</script>"))
     with pytest.raises(NothingFetchedError) as caught:
-        library.create(request(page), yes)
+        create_topic(library, request(page), yes)
     assert caught.value.reasons == (
         f"cannot fetch {page.url}: there is no text in it (is it drawn by a script?)",
     )
@@ -156,7 +160,7 @@ def test_a_page_without_text_is_told_once(library: Library, site: Site) -> None:
 def test_refresh_of_an_unchanged_repository_runs_git_once(
     library: Library, remote: Remote, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     log = tmp_path / "trace"
     monkeypatch.setenv("GIT_TRACE", "")
     wrapper = tmp_path / "bin" / "git"
@@ -165,7 +169,7 @@ def test_refresh_of_an_unchanged_repository_runs_git_once(
     wrapper.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {real} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
-    assert library.refresh("topic-frob", never).changed is False
+    assert refresh_topic(library, "topic-frob", never).changed is False
     runs = log.read_text().splitlines()
     assert len(runs) == 1
     assert " ls-remote " in runs[0]
@@ -174,12 +178,12 @@ def test_refresh_of_an_unchanged_repository_runs_git_once(
 def test_a_failed_refresh_leaves_the_topic_as_it_was(
     library: Library, remote: Remote, clock: Clock
 ) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     before = (library.store.read_text("topic-frob"), files_of(library))
     remote.directory.rename(remote.directory.with_name("gone"))
     clock.now += timedelta(days=1)
     with pytest.raises(NothingFetchedError):
-        library.refresh("topic-frob", never)
+        refresh_topic(library, "topic-frob", never)
     assert (library.store.read_text("topic-frob"), files_of(library)) == before
 
 
@@ -187,13 +191,13 @@ def test_a_refresh_keeps_the_files_of_a_source_that_failed(
     library: Library, remote: Remote, site: Site
 ) -> None:
     url = site.put("/a", PAGE)
-    library.create(
-        request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
+    create_topic(
+        library, request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
     )
     before = files_of(library)
     site.answers.clear()
     remote.write({"README.md": "# Changed\n"})
-    refreshed = library.refresh("topic-frob", never)
+    refreshed = refresh_topic(library, "topic-frob", never)
     assert files_of(library) == before | {"README.md": "# Changed\n"}
     assert refreshed.warnings == (f"cannot fetch {url}: the server answered 404",)
 
@@ -201,7 +205,7 @@ def test_a_refresh_keeps_the_files_of_a_source_that_failed(
 def test_refresh_brings_back_files_that_were_lost_or_edited(
     library: Library, remote: Remote
 ) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     before = files_of(library)
     root = library.store.directory("topic-frob")
     (root / "README.md").unlink()
@@ -210,7 +214,7 @@ def test_refresh_brings_back_files_that_were_lost_or_edited(
     assert library.verify("topic-frob") == Differences(
         missing=("README.md",), modified=("docs/guide.md",)
     )
-    refreshed = library.refresh("topic-frob", never)
+    refreshed = refresh_topic(library, "topic-frob", never)
     assert files_of(library) == before
     assert refreshed == Refreshed(topic_id="topic-frob", changed=True, restored=2, file_count=3)
 
@@ -219,20 +223,20 @@ def test_files_that_changed_at_their_source_or_could_not_be_fetched_are_not_rest
     library: Library, remote: Remote, site: Site
 ) -> None:
     page = WebSource(url=site.put("/a", PAGE))
-    library.create(request(GitSource(url=remote.url), page), yes)
+    create_topic(library, request(GitSource(url=remote.url), page), yes)
     root = library.store.directory("topic-frob")
-    for path in library.store.read("topic-frob").files:
+    for path in library.read("topic-frob").files:
         (root / path).write_text("edited here")
     site.answers.clear()
     remote.write({"README.md": "# Changed\n"})
-    refreshed = library.refresh("topic-frob", never)
+    refreshed = refresh_topic(library, "topic-frob", never)
     # README.md is the source's; the other two files of the repository are as before.
     assert (refreshed.added, refreshed.modified, refreshed.removed) == (0, 1, 0)
     assert (refreshed.restored, len(refreshed.warnings)) == (2, 1)
 
 
 def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Remote) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     remote.write({"huge.txt": "x" * 2_000_000})
     reasons: list[str] = []
 
@@ -241,7 +245,7 @@ def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Rem
         return False
 
     with pytest.raises(DeniedError):
-        library.refresh("topic-frob", deny)
+        refresh_topic(library, "topic-frob", deny)
     assert reasons == ["it grew from 123 B to ~2.0 MB"]
     assert "huge.txt" not in files_of(library)
 
@@ -249,14 +253,51 @@ def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Rem
 def test_a_hand_edited_topic_file_keeps_its_comments_through_a_refresh(
     library: Library, remote: Remote
 ) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     path = library.store.directory("topic-frob") / "topic.md"
     edited = path.read_text().replace("tags =", "# mine\nowner = 'me'\ntags =")
     path.write_text(edited)
     commit = remote.write({"a.md": "a"})
-    library.refresh("topic-frob", never)
+    refresh_topic(library, "topic-frob", never)
     assert path.read_text() == edited.replace(
-        library.store.read_provenance("topic-frob").files["a.md"].commit or "", commit
+        read_provenance(library.store.directory("topic-frob")).files["a.md"].commit or "", commit
     ).replace(edited.split('commit = "')[1][:40], commit).replace(
         'files = ["README.md"', 'files = ["README.md", "a.md"'
     )
+
+
+def test_a_refresh_keeps_the_files_that_were_put_in_by_hand(
+    library: Library, remote: Remote
+) -> None:
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    root = library.store.directory("topic-frob")
+    (root / "NOTES.md").write_text("mine")
+    (root / "docs/new.md").write_text("mine as well")
+    (root / "link").symlink_to("README.md")
+    remote.write({"docs/new.md": "theirs", "docs/guide.md": "# New\n"})
+
+    refreshed = refresh_topic(library, "topic-frob", never)
+
+    assert (refreshed.added, refreshed.modified) == (1, 1)
+    assert refreshed.own == ("NOTES.md", "docs/new-2.md", "link")
+    assert refreshed.warnings == (
+        "your file 'docs/new.md' is now 'docs/new-2.md': a source has its name",
+    )
+    files = files_of(library)
+    assert (files["NOTES.md"], files["docs/new.md"], files["docs/new-2.md"]) == (
+        "mine", "theirs", "mine as well",
+    )  # fmt: skip
+    assert (root / "link").readlink() == Path("README.md")
+    assert library.verify("topic-frob").unknown == ("NOTES.md", "docs/new-2.md", "link")
+
+
+def test_without_a_record_what_is_fetched_again_replaces_what_was_there(
+    library: Library, remote: Remote
+) -> None:
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    root = library.store.directory("topic-frob")
+    before = files_of(library)
+    (root / ".provenance.json").unlink()
+    (root / "mine.md").write_text("mine")
+    assert refresh_topic(library, "topic-frob", never).own == ("mine.md",)
+    assert files_of(library) == {**before, "mine.md": "mine"}

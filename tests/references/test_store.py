@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
+from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.store import Store
+from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.subjects.topics import References
 from tests.references.churn import FILES, TOPIC, request, write_version
 
@@ -51,7 +54,7 @@ def leftovers(root: Path) -> list[str]:
 
 def check_whole(library: Library) -> None:
     """One version of all files, as recorded, and nothing left behind."""
-    assert len(library.store.read(TOPIC).files) == FILES
+    assert len(library.read(TOPIC).files) == FILES
     assert library.verify(TOPIC) == Differences()
     assert len(contents(library)) == 1
     assert leftovers(library.root) == []
@@ -64,7 +67,7 @@ def test_a_process_killed_at_any_moment_leaves_the_old_topic_or_the_new(
     library = Library(root=tmp_path / "refs", settings=References())
     source = tmp_path / "src"
     write_version(source, "first")
-    library.create(request(source), lambda plan: True)
+    create_topic(library, request(source), lambda plan: True)
     chance = random.Random(KILLS)
     seen = set()
     for _ in range(KILLS):
@@ -79,8 +82,8 @@ def test_a_process_killed_at_any_moment_leaves_the_old_topic_or_the_new(
         assert leftovers(library.root) == []
     assert seen
     if not library.store.exists(TOPIC):
-        library.create(request(source), lambda plan: True)
-    library.refresh(TOPIC, lambda plan, reason: True)
+        create_topic(library, request(source), lambda plan: True)
+    refresh_topic(library, TOPIC, lambda plan, reason: True)
     check_whole(library)
 
 
@@ -88,13 +91,13 @@ def test_two_processes_that_refresh_one_topic_do_no_harm(tmp_path: Path) -> None
     library = Library(root=tmp_path / "refs", settings=References())
     source = tmp_path / "src"
     write_version(source, "first")
-    library.create(request(source), lambda plan: True)
+    create_topic(library, request(source), lambda plan: True)
     processes = [start("refresh", library.root, source, "6") for _ in range(2)]
     reads = 0
     while any(process.poll() is None for process in processes):
         # A reader takes no lock, and finds the topic there whenever it looks.
         assert library.store.ids() == [TOPIC]
-        assert library.store.read(TOPIC).title == "Churn"
+        assert library.read(TOPIC).title == "Churn"
         reads += 1
     for process in processes:
         process.communicate()
@@ -108,7 +111,7 @@ def test_a_swap_cut_short_is_put_right_by_whoever_looks_next(tmp_path: Path, sta
     library = Library(root=tmp_path / "refs", settings=References())
     source = tmp_path / "src"
     write_version(source, "first")
-    library.create(request(source), lambda plan: True)
+    create_topic(library, request(source), lambda plan: True)
     root = library.root
     (root / ".old").mkdir()
     current = root / TOPIC
@@ -118,7 +121,7 @@ def test_a_swap_cut_short_is_put_right_by_whoever_looks_next(tmp_path: Path, sta
     else:
         (root / ".old" / TOPIC).mkdir()
     assert library.store.ids() == [TOPIC]
-    assert library.store.read(TOPIC).title == "Churn"
+    assert library.read(TOPIC).title == "Churn"
     library.store.clean()
     check_whole(library)
 
@@ -141,7 +144,7 @@ def test_a_swap_that_nobody_can_put_right_is_told_of(tmp_path: Path, shut: Shut)
 def test_a_file_is_no_topic(tmp_path: Path) -> None:
     (tmp_path / "topic-a").write_text("")
     with pytest.raises(UnknownReferenceError):
-        Store(tmp_path).read("topic-a")
+        Store(tmp_path).open("topic-a")
 
 
 def test_cleaning_passes_over_names_that_no_topic_has(tmp_path: Path) -> None:
@@ -170,14 +173,14 @@ def test_a_topic_under_another_name_is_refused_with_its_place(tmp_path: Path) ->
         '+++\nid = "topic-a"\ntitle = "A"\ntype = "ReferenceTopic"\n+++\n'
     )
     with pytest.raises(TopicFileError, match=r"topic-b/topic.md: its id 'topic-a' is not"):
-        Store(tmp_path).read("topic-b")
+        Store(tmp_path).open("topic-b")
 
 
 def test_a_link_in_the_place_of_a_fetched_file_is_a_difference(tmp_path: Path) -> None:
     library = Library(root=tmp_path / "refs", settings=References())
     source = tmp_path / "src"
     write_version(source, "first")
-    library.create(request(source), lambda plan: True)
+    create_topic(library, request(source), lambda plan: True)
     path = library.store.directory(TOPIC) / "d0" / "0.md"
     path.unlink()
     path.symlink_to("/etc/passwd")
@@ -189,7 +192,7 @@ def made(tmp_path: Path) -> Library:
     library = Library(root=tmp_path / "refs", settings=References())
     source = tmp_path / "src"
     write_version(source, "first")
-    library.create(request(source), lambda plan: True)
+    create_topic(library, request(source), lambda plan: True)
     return library
 
 
@@ -251,7 +254,7 @@ def test_a_topic_that_cannot_be_read_is_told_of_and_hides_no_other(
     assert store.ids() == ["topic-a", "topic-b", "topic-c"]
     assert store.exists("topic-b")
     with pytest.raises(TopicFileError) as failed:
-        store.read("topic-b")
+        store.open("topic-b")
     assert str(failed.value) == f"{tmp_path}/topic-b/topic.md: {BREAKS[way]}"
     topics, problems = library.topics()
     assert ([t.id for t in topics], problems) == (["topic-a", "topic-c"], [str(failed.value)])
@@ -273,7 +276,7 @@ def test_a_record_that_is_no_file_is_an_error_at_once(tmp_path: Path, way: str) 
     else:
         path.symlink_to(path.name)
     with pytest.raises(TopicFileError, match=r"^.*topic-a/.provenance.json: .* delete it"):
-        Store(tmp_path).read_provenance("topic-a")
+        read_provenance(tmp_path / "topic-a")
 
 
 def test_line_ends_are_read_as_they_are(tmp_path: Path) -> None:
@@ -282,7 +285,7 @@ def test_line_ends_are_read_as_they_are(tmp_path: Path) -> None:
     (directory / "topic.md").write_bytes(text.encode())
     store = Store(tmp_path)
     assert store.read_text("topic-a") == text
-    assert store.read("topic-a").body == "One\nTwo\n"
+    assert store.open("topic-a").file.body == "One\nTwo\n"
 
 
 def test_files_that_are_none_differ_and_nothing_is_waited_for(tmp_path: Path, shut: Shut) -> None:
@@ -353,7 +356,7 @@ def test_what_is_no_topic_is_never_replaced(tmp_path: Path, kind: str) -> None:
         raise AssertionError("nobody should be asked")
 
     with pytest.raises(PlaceTakenError, match=f"refs/{TOPIC}: it is no reference topic"):
-        library.create(request(source), nobody)
+        create_topic(library, request(source), nobody)
     store = library.store
     with store.lock(TOPIC), store.staging(TOPIC) as staged, pytest.raises(PlaceTakenError):
         store.publish(TOPIC, staged)
@@ -366,10 +369,10 @@ def test_a_broken_topic_can_be_deleted_and_made_anew(tmp_path: Path, shut: Shut,
     library = made(tmp_path)
     break_topic(shut, library.root / TOPIC, way)
     with pytest.raises(TopicFileError, match=r"topic\.md: "):
-        library.create(request(tmp_path / "src"), lambda plan: True)
+        create_topic(library, request(tmp_path / "src"), lambda plan: True)
     library.delete(TOPIC)
     assert (library.store.ids(), leftovers(library.root)) == ([], [])
-    library.create(request(tmp_path / "src"), lambda plan: True)
+    create_topic(library, request(tmp_path / "src"), lambda plan: True)
     check_whole(library)
 
 
@@ -379,7 +382,7 @@ def test_a_topic_that_is_a_link_is_replaced_and_what_it_led_to_stays(tmp_path: P
     place.rename(elsewhere)
     place.symlink_to(elsewhere)
     write_version(tmp_path / "src", "second")
-    library.refresh(TOPIC, lambda plan, reason: True)
+    refresh_topic(library, TOPIC, lambda plan, reason: True)
     assert (place.is_symlink(), (elsewhere / "topic.md").is_file()) == (False, True)
     check_whole(library)
 

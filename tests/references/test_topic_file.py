@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.topic.provenance import FileRecord
+from llm_kb.references.topic.staleness import is_stale, render_origin, shown_status, stale_since
 from llm_kb.references.topic.topic_file import (
     Status,
     TopicFile,
     check_title,
     format_time,
     make_topic_id,
-    render_origin,
 )
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
@@ -36,6 +36,8 @@ NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
         ("stale", 3_000_000, timedelta(days=40), 0, "stale"),
         ("obsolete", 1_000_000_000, timedelta(days=40), 0, "obsolete"),
         ("active", 1_000_000_000, timedelta(days=40), None, "active"),
+        ("active", 30, timedelta(hours=-20), None, "active"),
+        ("active", 0, timedelta(days=-400), None, "active"),
     ],
 )
 def test_staleness_is_told_by_age_or_by_the_owner(
@@ -45,8 +47,8 @@ def test_staleness_is_told_by_age_or_by_the_owner(
         id="t", title="T", fetched_at=NOON, max_age_days=max_age, status=Status(status)
     )
     now = NOON + age
-    assert (topic.is_stale(now), topic.status_at(now).value) == (since is not None, shown)
-    assert topic.stale_since(now) == (None if since is None else NOON + timedelta(days=since))
+    assert (is_stale(topic, now), shown_status(topic, now).value) == (since is not None, shown)
+    assert stale_since(topic, now) == (None if since is None else NOON + timedelta(days=since))
 
 
 @pytest.mark.parametrize(
@@ -100,3 +102,11 @@ def test_no_title_makes_an_id_that_is_a_path(title: str) -> None:
 def test_titles_that_deceive_are_refused(title: str) -> None:
     with pytest.raises(TopicFileError, match="visible characters"):
         check_title(title)
+
+
+def test_a_topic_fetched_in_the_future_is_stale_and_nobody_knows_since_when() -> None:
+    topic = TopicFile(id="t", title="T", fetched_at=NOON.replace(year=2999), max_age_days=30)
+    assert (is_stale(topic, NOON), stale_since(topic, NOON)) == (True, None)
+    assert render_origin(topic, FileRecord(source=0, url="https://e.org/"), NOON) == (
+        "https://e.org/, fetched 2999-06-15T10:00:00Z, STALE"
+    )

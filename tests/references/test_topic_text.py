@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from llm_kb.references.errors import SourceError, TopicFileError
 from llm_kb.references.sources.records import GitSource, WebSource
+from llm_kb.references.topic.staleness import is_stale, shown_status, stale_since
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 from llm_kb.references.topic.topic_text import (
     change_topic_file,
+    new_topic_file,
     parse_topic_file,
     render_topic_file,
 )
@@ -63,6 +66,7 @@ TOPIC = TopicFile(
     trust_score=8,
     tags=("rust", "ui", "framework", "dioxus"),
     files=("README.md", "docs/guide/index.md", "examples/hello_world.rs"),
+    file_count=3,
     sources=(
         GitSource(
             url="https://github.com/DioxusLabs/dioxus",
@@ -178,7 +182,7 @@ lines = st.text(st.characters(categories=["L", "N", "P", "Zs"]), max_size=40)
         files=st.lists(texts, max_size=20).map(tuple),
         max_age_days=st.integers(0, 9999),
         fetched_at=st.just(NOON),
-    )
+    ).map(lambda topic: replace(topic, file_count=len(topic.files)))
 )
 def test_what_is_written_is_read_back(topic: TopicFile) -> None:
     assert parse_topic_file(render_topic_file(topic), "topic.md") == topic
@@ -228,10 +232,23 @@ def test_any_value_makes_a_topic_that_can_be_shown_and_changed_or_an_error(
     except (TopicFileError, SourceError) as error:
         assert str(error).startswith("topic.md: ")  # noqa: PT017 - either may come
         return
-    since = topic.stale_since(NOON)
-    assert (topic.status_at(NOON) is Status.STALE) <= topic.is_stale(NOON)
+    since = stale_since(topic, NOON)
+    assert (shown_status(topic, NOON) is Status.STALE) <= is_stale(topic, NOON)
     assert all(format_time(moment) for moment in (topic.fetched_at, since) if moment)
     changes = {"status": "stale", "fetched_at": "2025-06-15T10:00:00Z", "files": ("a.md",)}
     changed = parse_topic_file(change_topic_file(text, "topic.md", changes), "topic.md")
     assert (changed.status, changed.fetched_at, changed.files) == (Status.STALE, NOON, ("a.md",))
     assert (changed.id, changed.title, changed.body) == (topic.id, topic.title, topic.body)
+
+
+def test_many_files_are_counted_and_not_listed() -> None:
+    few = new_topic_file(TOPIC, [f"{n:03}.md" for n in range(200)], NOON)
+    many = new_topic_file(TOPIC, [f"{n:03}.md" for n in range(201)], NOON)
+    assert parse_topic_file(render_topic_file(few), "topic.md") == few
+    text = render_topic_file(many)
+    assert "files = [" not in text
+    assert parse_topic_file(text, "topic.md") == replace(many, files=())
+    grown = change_topic_file(SEED, "topic.md", {"files": many.files})
+    assert "max_age_days = 30\n\n[created_by]" not in grown
+    assert parse_topic_file(grown, "topic.md").file_count == 201
+    assert change_topic_file(grown, "topic.md", {"files": TOPIC.files}).count("file_count") == 0

@@ -13,17 +13,17 @@ from click.shell_completion import CompletionItem
 from llm_kb.commands._config import current_config, user_dir
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
-from llm_kb.host import reference_tools
+from llm_kb.host import reference_library
 from llm_kb.host.terminal import is_terminal
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
-from llm_kb.references.fetch.outcomes import Progress
 from llm_kb.references.library import Library, open_library
-from llm_kb.references.plan.plan import Plan
-from llm_kb.references.topic.topic_file import format_time
 from llm_kb.rendering.plain_text import one_line, visible_line
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
+
+    from llm_kb.references.fetch.outcomes import Progress
+    from llm_kb.references.plan.plan import Plan
 
 
 class DeclinedError(KbError):
@@ -36,7 +36,7 @@ class DeclinedError(KbError):
 
 def current_library() -> Library:
     """Return the reference topics, after putting right what a killed process left."""
-    library = reference_tools.current_library()
+    library = reference_library.current_library()
     library.store.clean()
     return library
 
@@ -48,7 +48,9 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
         return True
     if is_terminal(sys.stdin):
         return click.confirm("Fetch this?", default=False, err=True)
-    library.pending.add(plan, format_time(library.clock()))
+    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - slow to import
+
+    open_pending(library).add(plan)
     raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
 
 
@@ -69,6 +71,8 @@ def render_plan(plan: Plan) -> str:
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Draw progress bars on a terminal; elsewhere say nothing."""
+    from llm_kb.references.fetch.outcomes import Progress  # noqa: PLC0415 - slow to import
+
     if not is_terminal(sys.stderr):
         yield Progress()
         return

@@ -17,8 +17,7 @@ from llm_kb.commands.references._shared import (
 from llm_kb.host.terminal import read_input
 from llm_kb.references.answers import topic_details, topic_entry
 from llm_kb.references.ask import ask
-from llm_kb.references.plan.topic_request import MAX_AGE_DAYS, parse_changes
-from llm_kb.references.topic.topic_file import Status
+from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line, visible_text
 
 _TOLD_ELSEWHERE = frozenset({"files", "body", "sources", "is_stale", "created_by_ghost"})
@@ -74,8 +73,9 @@ def show(topic: str, json_: bool) -> None:
         llm kb references show topic-dioxus-ui
     """
     library = current_library()
-    directory = library.store.directory(topic)
-    details = topic_details(library.store.read(topic), library.clock(), str(directory))
+    stored = library.store.open(topic)
+    files = sorted(stored.read_provenance().files)
+    details = topic_details(stored.file, files, library.clock(), str(stored.directory))
     if json_:
         show_json(details)
         return
@@ -163,6 +163,8 @@ def update(
     }
     if all(value is None for value in changes.values()):
         raise click.UsageError("give --status, --max-age-days, --body or --tag")
+    from llm_kb.references.plan.topic_request import parse_changes  # noqa: PLC0415 - slow to import
+
     library = current_library()
     entry = topic_entry(library.update(topic, *parse_changes(changes)), library.clock())
     if json_:

@@ -1,16 +1,16 @@
-"""Carry out a plan into a staging directory: write the files, record where each is from."""
+"""Fetch planned sources into a staging directory, and record where each file is from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
-from llm_kb.references.errors import FetchError, PlanChangedError
+from llm_kb.references.errors import FetchError, PlanChangedError, TopicTooLargeError
 from llm_kb.references.fetch.staging import Staged
-from llm_kb.references.plan.make import explain
-from llm_kb.references.plan.plan import Plan, PlannedSource
+from llm_kb.references.plan.make import explain, refuse_hostile
+from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.file_names import page_name, page_path, unused_name
 from llm_kb.references.sources.git import GitFile
@@ -20,63 +20,73 @@ from llm_kb.references.sources.records import (
     GitSource,
     LocalSource,
     PlannedPage,
+    Source,
     WebSource,
 )
 from llm_kb.references.sources.web import Page, fetch_page
 from llm_kb.references.topic.provenance import FileRecord, hash_content
-from llm_kb.references.topic.store import RESERVED
+from llm_kb.references.topic.topic_directory import RESERVED
 
 Progress = Callable[[str, int, int], None]
 """Called with the source being fetched, its files fetched so far and in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSource:
+    """One source as it was found to be now; a refresh has asked for some of it already."""
+
+    planned: PlannedSource
+    is_unchanged: bool = False
+    pages: Mapping[str, Page | None] = field(default_factory=dict)
+    """The pages asked for so far, by URL; None for those that have not changed."""
+    kept: tuple[str, ...] = ()
+    """Old files whose pages may still exist, but cannot be fetched now."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetcher:
-    """Fetches the sources of one plan into one staging directory."""
+    """Fetches sources into one staging directory."""
 
     remotes: Remotes
     staged: Staged
     progress: Progress = lambda *_: None
-    pages: Mapping[str, Page | None] = field(default_factory=dict)
-    """Pages asked for already, by URL; None for those that have not changed."""
-    kept: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Old files to be taken over by source, since their pages cannot be had now."""
-    unchanged: Collection[int] = ()
-    """The sources that are as they were recorded, and so were not measured."""
 
-    def fetch(self, plan: Plan) -> None:
-        """Fetch every source of a plan; one that fails is a warning.
+    def fetch(self, sources: Sequence[FoundSource]) -> None:
+        """Fetch every source; one that fails is a warning, and keeps its old files.
 
-        What a failing source gave the old topic is taken over. Raises
-        PlanChangedError when what is there is not what was approved.
+        Raises PlanChangedError when a source is not what was approved, and
+        TopicTooLargeError when all of them together exceed `max_bytes`.
         """
-        folders = choose_folders(plan, self.staged.old.files if self.staged.old else {})
-        for index, planned in enumerate(plan.sources):
+        old = self.staged.old.files if self.staged.old else {}
+        folders = choose_folders([found.planned.source for found in sources], old)
+        for index, found in enumerate(sources):
+            url = found.planned.source.url
             try:
-                self._fetch_source(index, planned, folders.get(index, ""))
-            except (PlanChangedError, WriteError):
+                with refuse_hostile(url):
+                    self._fetch_source(index, found, folders.get(index, ""))
+            except (PlanChangedError, TopicTooLargeError, WriteError):
                 raise
             except KbError as error:
                 self.staged.warnings.append(str(error))
                 self.staged.fail_source(index)
 
-    def _fetch_source(self, index: int, planned: PlannedSource, folder: str) -> None:
-        source = planned.source
-        if planned.problem:
-            raise FetchError(source.url, planned.problem)
+    def _fetch_source(self, index: int, found: FoundSource, folder: str) -> None:
+        source = found.planned.source
+        if found.planned.problem:
+            raise FetchError(source.url, found.planned.problem)
         if isinstance(source, GitSource):
-            self._fetch_git(index, planned, source, folder)
+            self._fetch_git(index, found, source, folder)
         elif isinstance(source, LocalSource):
             self._fetch_local(index, source, folder)
         else:
-            self._fetch_pages(index, planned)
+            self._fetch_pages(index, found)
 
-    def _fetch_git(
-        self, index: int, planned: PlannedSource, source: GitSource, folder: str
-    ) -> None:
+    def _fetch_git(self, index: int, found: FoundSource, source: GitSource, folder: str) -> None:
+        planned = found.planned
         repository = self.remotes.open(source)
         files = repository.tree(source).files
-        is_measured = index not in self.unchanged
+        is_measured = not found.is_unchanged
         if is_measured and len(files) != planned.files:
             raise PlanChangedError(
                 source.url, f"{planned.files:,} files planned, {len(files):,} found"
@@ -117,31 +127,33 @@ class Fetcher:
                 self.staged.write(prefix + path, data, record)
             self.progress(source.url, done, len(files))
 
-    def _fetch_pages(self, index: int, planned: PlannedSource) -> None:
-        source = planned.source
+    def _fetch_pages(self, index: int, found: FoundSource) -> None:
+        planned, source = found.planned, found.planned.source
         # First, so that no new page takes their names.
-        for path in self.kept.get(index, ()):
+        for path in found.kept:
             self._keep(index, path)
         failed: list[FetchError] = []
         for done, page in enumerate(planned.pages, 1):
             try:
-                self._fetch_page(index, planned, page)
-            except PlanChangedError:
+                with refuse_hostile(page.url):
+                    self._fetch_page(index, found, page)
+            except (PlanChangedError, TopicTooLargeError):
                 raise
             except FetchError as error:
                 failed.append(error)
-                if found := self._find_page(index, page.url):
-                    self.staged.keep_as_it_is(*found)
+                if before := self._find_page(index, page.url):
+                    self.staged.keep_as_it_is(*before)
             self.progress(source.url, done, len(planned.pages))
         if len(failed) == len(planned.pages):
             reasons = dict.fromkeys(explain(error, source) for error in failed)
             raise FetchError(source.url, "; ".join(reasons))
         self.staged.warnings += map(str, failed)
 
-    def _fetch_page(self, index: int, planned: PlannedSource, page: PlannedPage) -> None:
+    def _fetch_page(self, index: int, found: FoundSource, page: PlannedPage) -> None:
         """Write a page, or take it over from the old topic where it has not changed."""
+        planned = found.planned
         old = self._find_page(index, page.url)
-        fetched = self._ask(planned, page, old)
+        fetched = self._ask(found, page, old)
         if fetched is None and old and self.staged.keep(*old):
             return
         if fetched is None:
@@ -174,12 +186,12 @@ class Fetcher:
         return unused_name(name, [*self.staged.files, *RESERVED, *kept])
 
     def _ask(
-        self, planned: PlannedSource, page: PlannedPage, old: tuple[str, FileRecord] | None
+        self, found: FoundSource, page: PlannedPage, old: tuple[str, FileRecord] | None
     ) -> Page | None:
-        if page.url in self.pages:
-            return self.pages[page.url]
+        if page.url in found.pages:
+            return found.pages[page.url]
         known = conditions(old[1]) if old else None
-        return fetch_page(page, self.remotes.http, hosts=planned.hosts, known=known)
+        return fetch_page(page, self.remotes.http, hosts=found.planned.hosts, known=known)
 
     def _keep(self, index: int, path: str) -> None:
         if record := self._recorded(index, path):
@@ -195,19 +207,20 @@ class Fetcher:
 
 
 def conditions(record: FileRecord) -> dict[str, str | None]:
-    """Return what `fetch_page` may know of a page, so that it is not sent again."""
+    """Return the validators of a fetched page: with them an unchanged page is not sent again."""
     return {"url": record.url, "etag": record.etag, "last_modified": record.last_modified}
 
 
-def choose_folders(plan: Plan, old: Mapping[str, FileRecord]) -> Mapping[int, str]:
-    """Give each repository and directory its own folder where there are several of them.
+def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> Mapping[int, str]:
+    """Give each repository and directory a folder of its own where there are several of them.
 
-    One that holds `old` files of another source stays that one's, which may fail and keep them.
+    A folder that holds `old` files of another source stays that source's, which may fail
+    and keep them.
     """
     trees = [
-        (index, planned.source)
-        for index, planned in enumerate(plan.sources)
-        if isinstance(planned.source, GitSource | LocalSource)
+        (index, source)
+        for index, source in enumerate(sources)
+        if isinstance(source, GitSource | LocalSource)
     ]
     if len(trees) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""The topic that a refresh replaces: which of its files each source of now gave it."""
+"""The topic that a refresh replaces, and which of its files came from which current source."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_kb.opener import read_regular
+from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource, Source
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
+from llm_kb.references.topic.topic_directory import RESERVED, walk_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +18,14 @@ class OldTopic:
     """The directory and the record of a topic, numbered as its `topic.md` lists the sources now.
 
     `asked` has, for each of them, the source as it was when it was fetched; None for one
-    that is new, or of which an earlier version recorded too little.
+    that is new, or of which an earlier version recorded too little. `recorded` are the paths
+    of all fetched files, those of sources that are gone included.
     """
 
     directory: Path
     files: Mapping[str, FileRecord]
     asked: tuple[Source | None, ...]
+    recorded: frozenset[str] = frozenset()
 
     @classmethod
     def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
@@ -39,7 +43,24 @@ class OldTopic:
                 recorded.sources[old] if old is not None and recorded.sources else None
                 for old in places
             ),
+            recorded=frozenset(recorded.files),
         )
+
+    def find_own_files(self) -> list[str]:
+        """Return the paths of the files that were put into the topic by hand, sorted.
+
+        Raises TopicFileError for a directory that cannot be read: files may be in it.
+        """
+        found = []
+        for path, entry in walk_files(self.directory):
+            if entry is None:
+                raise TopicFileError(
+                    str(self.directory / path),
+                    "it cannot be read, and a refresh might lose files in it; make it readable",
+                )
+            if path not in self.recorded and path not in RESERVED:
+                found.append(path)
+        return sorted(found)
 
     def of_source(self, index: int) -> dict[str, FileRecord]:
         """Return the files that one source gave."""

@@ -1,17 +1,15 @@
-"""What is told of long work: while it goes on, and what came of it."""
+"""The results of creating and refreshing topics, and the progress reported meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-
-from llm_kb.references.fetch.staging import Staged
-from llm_kb.references.topic.provenance import Provenance
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Who is told how far long work is."""
+    """Callbacks that are told how far long work has come."""
 
     asking: Callable[[str], None] = lambda _: None
     fetching: Callable[[str, int, int], None] = lambda *_: None
@@ -20,12 +18,12 @@ class Progress:
 
 
 SILENT = Progress()
-"""Nobody is told."""
+"""Reports nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """What came of creating a topic."""
+    """The result of creating a topic."""
 
     topic_id: str
     file_count: int
@@ -35,9 +33,10 @@ class Created:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """What came of a refresh: how many files are new, changed and gone.
+    """The result of a refresh: how many files are new, changed and gone.
 
-    `restored` ones were edited or lost here, and are as they were fetched again.
+    `restored` files were edited or lost here and are as fetched again; `own` are the files
+    that were never fetched but put into the topic by hand, and stay.
     """
 
     topic_id: str
@@ -47,20 +46,18 @@ class Refreshed:
     removed: int = 0
     restored: int = 0
     file_count: int = 0
+    own: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-def summarize_refresh(topic_id: str, old: Provenance, staged: Staged, restored: int) -> Refreshed:
-    """Count what a refresh has changed."""
-    new = staged.files
-    changed = sum(old.files[path].hash != new[path].hash for path in old.files.keys() & new)
-    return Refreshed(
-        topic_id=topic_id,
-        changed=True,
-        added=len(new.keys() - old.files),
-        modified=changed,
-        removed=len(old.files.keys() - new),
-        restored=restored,
-        file_count=len(new),
-        warnings=tuple(staged.warnings),
-    )
+def created_answer(created: Created) -> dict[str, Any]:
+    """Return the answer of `reference_topic_create`: the seed's fields, and warnings if any."""
+    answer = asdict(created)
+    warnings = list(answer.pop("warnings"))
+    return answer | ({"warnings": warnings} if warnings else {})
+
+
+def refreshed_answer(refreshed: Refreshed) -> dict[str, Any]:
+    """Return the result of a refresh as `--json` has it."""
+    answer = asdict(refreshed)
+    return answer | {"own": list(refreshed.own), "warnings": list(refreshed.warnings)}

@@ -1,4 +1,4 @@
-"""A topic in the making: the files put into its directory so far, and where each is from."""
+"""A staged topic: its directory, the files put there so far, and where each is from."""
 
 from __future__ import annotations
 
@@ -11,34 +11,47 @@ from pathlib import Path
 
 from llm_kb.files.atomic import WriteError
 from llm_kb.opener import read_regular
+from llm_kb.references.errors import TopicTooLargeError
 from llm_kb.references.fetch.old_topic import OldTopic
+from llm_kb.references.sources.file_names import unused_name
 from llm_kb.references.topic.provenance import FileRecord, hash_content
+from llm_kb.rendering.plain_text import format_size
 
 
 @dataclass(slots=True, kw_only=True)
 class Staged:
-    """A topic in the making: its directory, and what was put there so far.
+    """A topic in a staging directory, with the files put there so far.
 
-    `failed` are the numbers of the sources that gave nothing new. All that writes raises
-    WriteError where there is no writing, as on a full disk.
+    `failed` are the numbers of the sources that gave nothing new, `own` the files kept that
+    were never fetched. Methods that write raise WriteError, as on a full disk.
     """
 
     directory: Path
     now: str
+    most_bytes: int
     old: OldTopic | None = None
+    own: tuple[str, ...] = ()
+    written_bytes: int = 0
     files: dict[str, FileRecord] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     failed: set[int] = field(default_factory=set)
 
     def write(self, path: str, data: bytes, record: FileRecord) -> None:
-        """Write one file and record it; one whose name is taken is left out, and told."""
+        """Write one file and record it; one whose name is taken is left out, with a warning.
+
+        Raises TopicTooLargeError when all files written exceed `most_bytes`.
+        """
         target = self.directory / path
+        self.written_bytes += len(data)
+        if self.written_bytes > self.most_bytes:
+            limit = format_size(self.most_bytes)
+            raise TopicTooLargeError(record.url, f"with it the topic is over max_bytes ({limit})")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
                 file.write(data)
         except (FileExistsError, NotADirectoryError):
-            self._tell_taken(path, record)
+            self._warn_taken(path, record)
             return
         except OSError as error:
             raise WriteError(target, error.strerror or str(error)) from error
@@ -47,7 +60,7 @@ class Staged:
         )
 
     def fail_source(self, index: int) -> None:
-        """Take a source's files as the old topic has them, in place of what it gave till now."""
+        """Take a source's files as the old topic has them, in place of those fetched so far."""
         self.failed.add(index)
         for path in [path for path, record in self.files.items() if record.source == index]:
             self._remove(path)
@@ -56,9 +69,9 @@ class Staged:
                 self.keep_as_it_is(path, record)
 
     def keep_as_it_is(self, path: str, record: FileRecord) -> None:
-        """Take over a file that cannot be fetched now, whatever was made of it meanwhile."""
+        """Take over a file that cannot be fetched now, edited or not."""
         if not self.keep(path, record, verify=False) and (self.directory / path).exists():
-            self._tell_taken(path, record)
+            self._warn_taken(path, record)
 
     def keep(self, path: str, record: FileRecord, *, verify: bool = True) -> bool:
         """Take a file over from the old topic if it still is as recorded there.
@@ -85,6 +98,32 @@ class Staged:
         self.files[path] = record
         return True
 
+    def keep_own_files(self) -> None:
+        """Take over the files of the old topic that were never fetched: they are its owner's.
+
+        One whose name a fetched file has now is kept under another name, with a warning.
+        """
+        if self.old is None:
+            return
+        kept: list[str] = []
+        own = self.old.find_own_files()
+        for path in own:
+            name = path
+            if os.path.lexists(self.directory / path):
+                if not self.old.recorded:
+                    continue  # the record was deleted: this is what the old topic fetched
+                name = unused_name(path, [*self.files, *own])
+                self.warnings.append(f"your file {path!r} is now {name!r}: a source has its name")
+            target = self.directory / name
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _link(self.old.directory / path, target)
+            except OSError as error:
+                reason = f"{error.strerror}; {path!r} was added by hand and would be lost"
+                raise WriteError(target, reason) from error
+            kept.append(name)
+        self.own = tuple(kept)
+
     def _remove(self, path: str) -> None:
         """Take a file back, and the directories that were made for it alone."""
         del self.files[path]
@@ -94,15 +133,15 @@ class Staged:
             with suppress(OSError):  # there is more in it
                 (self.directory / parent).rmdir()
 
-    def _tell_taken(self, path: str, record: FileRecord) -> None:
+    def _warn_taken(self, path: str, record: FileRecord) -> None:
         # Names that differ in case alone, on a disk that cannot tell them apart.
         self.warnings.append(f"{record.url}: {path!r} left out, another file has its name")
 
 
 def _link(origin: Path, target: Path) -> None:
     try:
-        os.link(origin, target)
+        os.link(origin, target, follow_symlinks=False)
     except (FileExistsError, NotADirectoryError, FileNotFoundError):
         raise
     except OSError:  # a file system without links
-        shutil.copy2(origin, target)
+        shutil.copy2(origin, target, follow_symlinks=False)

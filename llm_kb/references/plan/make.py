@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
-from llm_kb.references.errors import FetchError, NothingFetchedError, SourceError, TooLargeError
+from llm_kb.references.errors import (
+    MOST_SHOWN,
+    FetchError,
+    NothingFetchedError,
+    SourceError,
+    TooLargeError,
+)
+from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
-from llm_kb.references.plan.plan import Plan, PlannedSource, TopicRequest, format_about
-from llm_kb.references.plan.remotes import Remotes, check_count
-from llm_kb.references.sources.git import Tree
+from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
+from llm_kb.references.plan.remotes import Remotes, check_count, git_policy
+from llm_kb.references.sources.addresses import system_resolver
+from llm_kb.references.sources.git import Repositories, Tree
 from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, Source, WebSource
 from llm_kb.references.sources.web import measure_page
+from llm_kb.references.topic.topic_file import Description
+from llm_kb.rendering.plain_text import shorten
 from llm_kb.subjects.topics import References
 
 Progress = Callable[[str], None]
 """Called with what is being asked or fetched now."""
 
+HOSTILE = (
+    ArithmeticError, AssertionError, LookupError, MemoryError, RecursionError, ValueError,
+)  # fmt: skip
+"""What the parsers of pages, character sets and archives raise on content nobody foresaw."""
 
-def make_plan(request: TopicRequest, remotes: Remotes, progress: Progress = lambda _: None) -> Plan:
+
+@contextmanager
+def open_remotes(library: Library) -> Iterator[Remotes]:
+    """Give access to the outside for one run, under the settings of a library's user."""
+    resolver = library.resolver or system_resolver
+    with Repositories(git_policy(library.settings, resolver)) as repositories:
+        yield Remotes(settings=library.settings, repositories=repositories, resolver=resolver)
+
+
+@contextmanager
+def refuse_hostile(url: str) -> Iterator[None]:
+    """Turn what hostile content may make a parser raise into a FetchError of its source.
+
+    One source must not end a run: the others of its topic, and other topics, go on.
+    """
+    try:
+        yield
+    except HOSTILE as error:
+        reason = f"its content cannot be processed ({type(error).__name__}: {error})"
+        raise FetchError(url, shorten(reason, MOST_SHOWN * 2)) from error
+
+
+def make_plan(request: Description, remotes: Remotes, progress: Progress = lambda _: None) -> Plan:
     """Plan every source of a request; one that cannot be fetched says why.
 
     Raises NothingFetchedError when none can be, TooLargeError over the limits.
@@ -39,20 +76,21 @@ def make_plan(request: TopicRequest, remotes: Remotes, progress: Progress = lamb
 
 
 def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
-    """Ask one source what it holds; what goes wrong is told in the result."""
+    """Ask one source what it holds; a problem is part of the result."""
     try:
-        if isinstance(source, GitSource):
-            planned = _plan_git(source, remotes)
-        elif isinstance(source, WebSource):
-            planned = _plan_page(source, remotes)
-        elif isinstance(source, CrawlSource):
-            planned = _plan_crawl(source, remotes)
-        else:
-            planned = plan_tree(source, list_local(source))
+        with refuse_hostile(source.url):
+            if isinstance(source, GitSource):
+                planned = _plan_git(source, remotes)
+            elif isinstance(source, WebSource):
+                planned = _plan_page(source, remotes)
+            elif isinstance(source, CrawlSource):
+                planned = _plan_crawl(source, remotes)
+            else:
+                planned = plan_tree(source, list_local(source))
         check_source(planned, remotes.settings)
-        return planned
     except KbError as error:
         return PlannedSource(source=source, problem=explain(error, source))
+    return planned
 
 
 def plan_tree(source: GitSource | LocalSource, tree: Tree) -> PlannedSource:

@@ -1,24 +1,34 @@
-"""Plans that wait for the operator: kept as files, approved by id, used once."""
+"""Plans that wait for the operator: stored as files, approved by id, used once."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.opener import read_regular
-from llm_kb.references.errors import UnknownPlanError
+from llm_kb.references.errors import TooManyPlansError, UnknownPlanError
+from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan, parse_plan, plan_table
+from llm_kb.references.topic.topic_file import Description, format_time
 
-_ID = re.compile(r"[0-9a-f]{12}")
+MAX_AGE = timedelta(days=7)
+"""How long a plan waits: what it would fetch is no longer what somebody looked at."""
+
+MAX_WAITING = 50
+"""Plans that wait at once: a model must not bury one plan among thousands."""
+
+_ID = re.compile(r"[0-9a-f]{12,64}")
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, KbError)
-"""What reading anything but a plan of ours may raise."""
+"""What reading a file that is not a stored plan may raise."""
 
-_GONE = "it was used or dropped; see `llm kb references pending`"
+_GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,41 +42,52 @@ class PendingPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingPlans:
-    """The directory of plans that wait; only operators' commands approve any of them."""
+    """The directory of waiting plans; only commands of the operator approve them."""
 
     directory: Path
     protocols: tuple[str, ...] = ()
+    clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
 
-    def add(self, plan: Plan, now: str) -> None:
-        """Keep a plan until it is approved or dropped."""
-        self._write(PendingPlan(plan=plan, stored_at=now))
+    def add(self, plan: Plan) -> None:
+        """Store a plan until it is approved or dropped, or expires.
 
-    def list(self) -> Sequence[PendingPlan]:
-        """Return the plans that wait, oldest first; broken ones are passed over."""
-        return self.read_all()[0]
+        A plan that waits already stays as it is. Raises TooManyPlansError.
+        """
+        self._drop_expired()
+        if self._path(plan.id).exists() and self.read(plan.id).plan.digest == plan.digest:
+            return
+        if len(self._ids()) >= MAX_WAITING:
+            raise TooManyPlansError(MAX_WAITING)
+        self._write(PendingPlan(plan=plan, stored_at=format_time(self.clock())))
 
     def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:
-        """Return the plans that wait, oldest first, and what is wrong with the others."""
+        """Return the waiting plans, oldest first, and the problems of unusable ones."""
+        self._drop_expired()
         found, problems = [], []
-        for path in sorted(self.directory.glob("*.json")):
-            if not _ID.fullmatch(path.stem) or path.is_dir():
-                continue  # not ours
+        for plan_id in self._ids():
             try:
-                found.append(self.read(path.stem))
+                found.append(self.read(plan_id))
             except UnknownPlanError as error:
                 problems.append(str(error))
         return sorted(found, key=lambda pending: pending.stored_at), problems
 
     def read(self, plan_id: str) -> PendingPlan:
-        """Return a plan by its id; raise UnknownPlanError when it is not what was planned."""
+        """Return a plan by its id; raise UnknownPlanError unless it is as it was stored.
+
+        The file holds the digest of the whole plan, of which the id is the beginning.
+        """
         path = self._path(plan_id)
+        if self._is_expired(path):
+            raise UnknownPlanError(plan_id, _GONE)
         try:
             table = json.loads(read_regular(path, follow_link=True))
-            plan = parse_plan(table["plan"], self.protocols)
             pending = PendingPlan(
-                plan=plan, stored_at=str(table["stored_at"]), is_approved=table["approved"] is True
+                plan=parse_plan(table["plan"], self.protocols),
+                stored_at=str(table["stored_at"]),
+                is_approved=table["approved"] is True,
             )
-            is_changed = plan.id != plan_id
+            digest = pending.plan.digest
+            is_changed = table["digest"] != digest or pending.plan.id != plan_id
         except FileNotFoundError as error:
             raise UnknownPlanError(plan_id, _GONE) from error
         except _UNUSABLE as error:
@@ -76,14 +97,13 @@ class PendingPlans:
         return pending
 
     def approve(self, plan_id: str) -> PendingPlan:
-        """Note the operator's word on a plan; who made it may carry it out, once."""
-        pending = self.read(plan_id)
-        approved = PendingPlan(plan=pending.plan, stored_at=pending.stored_at, is_approved=True)
+        """Mark a plan as approved: the request that made it may carry it out, once."""
+        approved = replace(self.read(plan_id), is_approved=True)
         self._write(approved)
         return approved
 
     def take(self, plan_id: str) -> Plan:
-        """Take a plan out, for it to be carried out; of several who try one succeeds."""
+        """Remove a plan in order to carry it out; of several processes one succeeds."""
         plan = self.read(plan_id).plan
         try:
             self._path(plan_id).unlink()
@@ -92,32 +112,79 @@ class PendingPlans:
         return plan
 
     def drop(self, plan_id: str) -> bool:
-        """Forget a plan, whatever has become of its file; tell whether there was one."""
+        """Delete a plan, usable or not; tell whether there was one."""
         try:
             self._path(plan_id).unlink()
         except (FileNotFoundError, IsADirectoryError):
             return False
         return True
 
+    def drop_request(self, request: Description) -> None:
+        """Delete all plans that wait to carry out a request."""
+        for waiting in self.read_all()[0]:
+            if waiting.plan.request.digest == request.digest:
+                self.drop(waiting.plan.id)
+
     def take_approved(self, plan: Plan) -> bool:
-        """Tell whether this very plan has been approved, and use that up."""
+        """Tell whether this very plan has been approved, and remove it if so."""
         try:
-            if not self.read(plan.id).is_approved:
+            pending = self.read(plan.id)
+            if not pending.is_approved or pending.plan.digest != plan.digest:
                 return False
             return self.take(plan.id).digest == plan.digest
         except UnknownPlanError:
             return False
 
+    def _ids(self) -> Sequence[str]:
+        paths = sorted(self.directory.glob("*.json"))
+        return [path.stem for path in paths if _ID.fullmatch(path.stem) and not path.is_dir()]
+
+    def _drop_expired(self) -> None:
+        for plan_id in self._ids():
+            if self._is_expired(self._path(plan_id)):
+                self.drop(plan_id)
+
+    def _is_expired(self, path: Path) -> bool:
+        # By the time of the file, which also says how old an unusable one is.
+        try:
+            age = self.clock().timestamp() - path.stat().st_mtime
+        except OSError:
+            return False
+        return age > MAX_AGE.total_seconds()
+
     def _path(self, plan_id: str) -> Path:
         if not _ID.fullmatch(plan_id):
-            raise UnknownPlanError(plan_id, "an id is 12 hexadecimal digits")
+            raise UnknownPlanError(plan_id, "an id is 32 hexadecimal digits")
         return self.directory / f"{plan_id}.json"
 
     def _write(self, pending: PendingPlan) -> None:
         table = {
             "stored_at": pending.stored_at,
             "approved": pending.is_approved,
+            "digest": pending.plan.digest,
             "plan": plan_table(pending.plan),
         }
         data = json.dumps(table, indent=1, ensure_ascii=False).encode()
         replace_file(self._path(pending.plan.id), data, new_mode=0o600)
+
+
+def pending_entry(pending: PendingPlan) -> dict[str, Any]:
+    """Return a waiting plan as `pending --json` has it."""
+    plan = pending.plan
+    return {
+        "id": plan.id,
+        "title": plan.request.title,
+        "summary": plan.summary,
+        "sources": [item.pop("source") | item for item in plan_table(plan)["plan"]],
+        "stored_at": pending.stored_at,
+        "is_approved": pending.is_approved,
+    }
+
+
+def open_pending(library: Library) -> PendingPlans:
+    """Return the plans that wait in a library."""
+    return PendingPlans(
+        directory=library.root / ".pending",
+        protocols=library.settings.allow_protocols,
+        clock=library.clock,
+    )

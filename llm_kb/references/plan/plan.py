@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from llm_kb.references.sources.records import (
     parse_source,
     source_table,
 )
+from llm_kb.references.topic.topic_file import Description, describe
 from llm_kb.rendering.plain_text import count, format_size, visible_line
 
 
@@ -46,38 +47,10 @@ class PlannedSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRequest:
-    """What somebody wants to have fetched, and how it is to be described."""
-
-    topic_id: str
-    title: str
-    body: str
-    sources: tuple[Source, ...]
-    tags: tuple[str, ...] = ()
-    max_age_days: int = 30
-    trust_score: int | None = None
-    created_by: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of what is asked for, whatever it holds meanwhile."""
-        asked: Sequence[Any] = [
-            self.topic_id,
-            self.title,
-            self.body,
-            list(self.tags),
-            self.max_age_days,
-            self.trust_score,
-            [source_table(source) for source in self.sources],
-        ]
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A request with exact figures: what is approved, by its digest, to be done once."""
 
-    request: TopicRequest
+    request: Description
     sources: tuple[PlannedSource, ...]
 
     @property
@@ -98,8 +71,8 @@ class Plan:
 
     @property
     def id(self) -> str:
-        """The start of the digest: what people type."""
-        return self.digest[:12]
+        """The beginning of the digest, which people copy; too long for anybody to collide."""
+        return self.digest[:32]
 
     @property
     def summary(self) -> str:
@@ -140,20 +113,19 @@ def format_about(size: int) -> str:
 def plan_table(plan: Plan) -> dict[str, Any]:
     """Return the plan as JSON has it; `parse_plan` reads it back."""
     request = plan.request
-    return {
-        "topic_id": request.topic_id,
-        "title": request.title,
-        "body": request.body,
+    return describe(request) | {
         "tags": list(request.tags),
-        "max_age_days": request.max_age_days,
-        "trust_score": request.trust_score,
         "created_by": dict(request.created_by),
-        "requested": [source_table(source) for source in request.sources],
-        "sources": [
-            source_table(planned.source)
-            | {"files": planned.files, "size": planned.size}
-            | {"pages": [[page.url, page.size] for page in planned.pages]}
-            | {"problem": planned.problem, "notes": list(planned.notes)}
+        "sources": [source_table(source) for source in request.sources],
+        "plan": [
+            {
+                "source": source_table(planned.source),
+                "files": planned.files,
+                "size": planned.size,
+                "pages": [[page.url, page.size] for page in planned.pages],
+                "problem": planned.problem,
+                "notes": list(planned.notes),
+            }
             for planned in plan.sources
         ],
     }
@@ -161,17 +133,15 @@ def plan_table(plan: Plan) -> dict[str, Any]:
 
 def parse_plan(table: Mapping[str, Any], protocols: Sequence[str]) -> Plan:
     """Read a plan that `plan_table` made; raise SourceError, KeyError or TypeError."""
-    extra = ("files", "size", "pages", "problem", "notes")
+    described = {each.name: table[each.name] for each in fields(Description)}
     return Plan(
-        request=TopicRequest(
-            topic_id=table["topic_id"],
-            title=table["title"],
-            body=table["body"],
-            tags=tuple(table["tags"]),
-            max_age_days=table["max_age_days"],
-            trust_score=table["trust_score"],
-            created_by=dict(table["created_by"]),
-            sources=_parse_sources(table["requested"], protocols),
+        request=Description(
+            **described
+            | {
+                "tags": tuple(table["tags"]),
+                "created_by": dict(table["created_by"]),
+                "sources": _parse_sources(table["sources"], protocols),
+            }
         ),
         sources=tuple(
             PlannedSource(
@@ -183,14 +153,8 @@ def parse_plan(table: Mapping[str, Any], protocols: Sequence[str]) -> Plan:
                 notes=tuple(item["notes"]),
             )
             for item, source in zip(
-                table["sources"],
-                _parse_sources(
-                    [
-                        {k: v for k, v in item.items() if k not in extra}
-                        for item in table["sources"]
-                    ],
-                    protocols,
-                ),
+                table["plan"],
+                _parse_sources([item["source"] for item in table["plan"]], protocols),
                 strict=True,
             )
         ),

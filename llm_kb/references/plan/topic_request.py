@@ -8,15 +8,19 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from llm_kb.references.errors import SourceError, TopicFileError, show_value
-from llm_kb.references.plan.plan import TopicRequest
 from llm_kb.references.sources.records import parse_source
-from llm_kb.references.topic.topic_file import Status, check_title, make_topic_id
+from llm_kb.references.topic.topic_file import (
+    MAX_AGE_DAYS,
+    Description,
+    Status,
+    check_title,
+    make_topic_id,
+)
 from llm_kb.rendering.plain_text import JOINERS
 
 MAX_BODY = 20_000
 MAX_TAGS = 20
 MAX_SOURCES = 30
-MAX_AGE_DAYS = 36_500
 
 WHERE = "reference topic"
 
@@ -31,7 +35,7 @@ def parse_request(
     created_by: Mapping[str, str],
     protocols: Collection[str] = (),
     allow_local: bool = False,
-) -> TopicRequest:
+) -> Description:
     """Check the fields of a new topic; raise TopicFileError or SourceError by name."""
     _check_keys(arguments, _FIELDS)
     title = check_title(_text(arguments.get("title"), "title"))
@@ -43,8 +47,8 @@ def parse_request(
     for index, source in enumerate(sources):
         if not isinstance(source, Mapping):
             raise SourceError(f"sources[{index}]", "a source is an object with type and url")
-    return TopicRequest(
-        topic_id=make_topic_id(title),
+    return Description(
+        id=make_topic_id(title),
         title=title,
         body=check_body(arguments.get("body") or ""),
         sources=tuple(

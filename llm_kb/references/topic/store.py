@@ -23,32 +23,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file
+from llm_kb.files.atomic import BusyError, WriteError, locked
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.opener import read_regular
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
-from llm_kb.references.topic.provenance import (
-    FILE_NAME,
-    Provenance,
-    hash_content,
-    parse_provenance,
-    render_provenance,
-)
-from llm_kb.references.topic.topic_file import TopicFile
-from llm_kb.references.topic.topic_text import parse_topic_file
+from llm_kb.references.topic.provenance import FILE_NAME
+from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, StoredTopic
 from llm_kb.subjects.topics import Topic
 
-TOPIC_FILE = "topic.md"
-RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
-"""Names at a topic's root that are not for fetched files."""
-
 _LOOKS = 5
-"""How often a topic is looked for, 5 ms apart, before it is said not to be there."""
+"""How often a topic is looked for, 5 ms apart, before it counts as missing."""
 
-_NO_MATTER = (KbError, OSError)
-"""What keeps from cleaning: who holds the lock is at work and cleans up himself, and where
-nothing can be written, there is still much to read."""
+_IGNORED = (KbError, OSError)
+"""Errors ignored while cleaning: the lock's holder cleans up itself, and a directory that
+cannot be written can still be read."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
@@ -142,38 +131,9 @@ class Store:
             except UnicodeDecodeError as error:
                 raise TopicFileError(str(path), "it is not in UTF-8") from error
 
-    def read(self, topic_id: str) -> TopicFile:
+    def open(self, topic_id: str) -> StoredTopic:
         """Read a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
-        where = str(self.directory(topic_id) / TOPIC_FILE)
-        topic = parse_topic_file(self.read_text(topic_id), where)
-        if topic.id != topic_id:
-            raise TopicFileError(where, f"its id {topic.id!r} is not the name of its directory")
-        return topic
-
-    def read_provenance(self, topic_id: str) -> Provenance:
-        """Read the record of a topic's files; empty when there is none."""
-        path = self.directory(topic_id) / FILE_NAME
-        try:
-            data = read_regular(path, follow_link=True)
-        except FileNotFoundError:
-            return Provenance()
-        except OSError as error:
-            reason = f"{error.strerror}; mend that, or delete it and refresh the topic"
-            raise TopicFileError(str(path), reason) from error
-        return parse_provenance(data, str(path))
-
-    def write_text(self, topic_id: str, text: str) -> None:
-        """Replace a topic's `topic.md`, whole or not at all."""
-        replace_file(self.directory(topic_id) / TOPIC_FILE, text.encode())
-
-    def write_provenance(self, topic_id: str, provenance: Provenance) -> None:
-        """Replace the record of a topic's files, whole or not at all."""
-        replace_file(self.directory(topic_id) / FILE_NAME, render_provenance(provenance))
-
-    def hash_fetched(self, topic_id: str) -> dict[str, str | None]:
-        """Return the hashes of a topic's files as `fetched_files` has them, without ours."""
-        hashes = hash_files(self.directory(topic_id))
-        return {path: hash_ for path, hash_ in hashes.items() if path not in RESERVED}
+        return StoredTopic.parse(self.directory(topic_id), self.read_text(topic_id))
 
     @contextmanager
     def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
@@ -235,7 +195,7 @@ class Store:
             names = list_names(self.root / place)
             leftovers |= {n.rpartition(".")[0] if place == ".staging" else n for n in names}
         for topic_id in filter(_ID.fullmatch, sorted(leftovers)):
-            with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, seconds=0):
+            with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
                 self._recover(topic_id)
         for name in list_names(self.root / ".index"):
             topic_id = name.removesuffix(".sqlite3")
@@ -255,7 +215,7 @@ class Store:
         # Imported where there is something to delete: sqlite3 takes its time.
         from llm_kb.search.index.database import discard  # noqa: PLC0415
 
-        with suppress(*_NO_MATTER), locked(self.root / ".locks" / topic_id, seconds=0):
+        with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
             if not any(map(os.path.lexists, self._places(topic_id))):
                 discard(self.index_path(topic_id))
 
@@ -325,43 +285,3 @@ def remove(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink()
-
-
-def hash_files(root: Path) -> dict[str, str | None]:
-    """Return the hashes of the files below a directory, by path; no link is followed.
-
-    What is no file has its kind for a hash, and so differs from whatever was fetched.
-    None stands for what cannot be read; a directory that cannot has a `/` at its end,
-    and the topmost is `./`.
-    """
-    hashes: dict[str, str | None] = {}
-    pending = [""]
-    while pending:
-        below = pending.pop()
-        try:
-            with os.scandir(root / below) as entries:
-                found = list(entries)
-        except OSError:
-            hashes[below or "./"] = None
-            continue
-        for entry in found:
-            path = f"{below}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(f"{path}/")
-            else:
-                with suppress(FileNotFoundError):
-                    hashes[path] = _hash(entry)
-    return hashes
-
-
-def _hash(entry: os.DirEntry[str]) -> str | None:
-    if entry.is_symlink():
-        return "link"
-    if not entry.is_file(follow_symlinks=False):
-        return "no file"
-    try:
-        return hash_content(read_regular(Path(entry.path)))
-    except FileNotFoundError:
-        raise
-    except OSError:
-        return None

@@ -16,7 +16,14 @@ from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.references.errors import TopicFileError, show_value
 from llm_kb.references.sources.records import Source, parse_source, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
-from llm_kb.references.topic.topic_file import Status, TopicFile, check_title, format_time
+from llm_kb.references.topic.topic_file import (
+    Description,
+    Status,
+    TopicFile,
+    check_title,
+    describe,
+    format_time,
+)
 
 if TYPE_CHECKING:
     from tomlkit.items import AoT
@@ -25,6 +32,9 @@ TYPE = "ReferenceTopic"
 FENCE = "+++"
 WIDTH = 88
 """A list longer than this is written one item a line."""
+
+MOST_LISTED = 200
+"""Fetched files that `topic.md` lists; of more it gives the number, and stays quick to read."""
 
 _FRONT_MATTER = re.compile(
     r"\ufeff?\+\+\+[ \t]*\r?\n((?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE
@@ -43,6 +53,7 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
     fields = Fields(table, where)
     if table.get("type") != TYPE:
         raise TopicFileError(where, f"type is {show_value(table.get('type'))}, not {TYPE!r}")
+    files = fields.texts("files")
     return TopicFile(
         id=fields.text("id"),
         title=check_title(fields.text("title"), f"{where}: title"),
@@ -53,9 +64,21 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
         status=fields.status(),
         trust_score=fields.number("trust_score"),
         tags=fields.texts("tags"),
-        files=fields.texts("files"),
+        files=files,
+        file_count=fields.number("file_count") or len(files),
         sources=fields.sources(),
         created_by=fields.strings("created_by"),
+    )
+
+
+def new_topic_file(described: Description, files: Sequence[str], now: datetime) -> TopicFile:
+    """Return the content of a new topic's `topic.md`."""
+    return TopicFile(
+        **describe(described),
+        created_at=now,
+        fetched_at=now,
+        files=tuple(sorted(files)),
+        file_count=len(files),
     )
 
 
@@ -76,7 +99,7 @@ def render_topic_file(topic: TopicFile) -> str:
     if topic.fetched_at:
         document["fetched_at"] = format_time(topic.fetched_at)
     document["max_age_days"] = topic.max_age_days
-    document["files"] = _array(topic.files)
+    _list_files(document, topic.files)
     if topic.created_by:
         document["created_by"] = tomlkit.item(dict(topic.created_by))
     document["sources"] = _sources(topic.sources)
@@ -101,6 +124,8 @@ def change_topic_file(
         for key, value in changes.items():
             if key == "sources":
                 _pin_sources(document.get("sources", ()), value, where)
+            elif key == "files":
+                _list_files(document, value)
             else:
                 document[key] = _array(value) if isinstance(value, tuple) else value
         new_front = tomlkit.dumps(document)
@@ -115,6 +140,16 @@ def change_topic_file(
         fence = tail[: len(tail) - len(old_body)].rstrip("\r\n")
         tail = _LINE_FEED.sub(newline, f"{fence}\n\n{body.strip()}\n")
     return text[:start] + new_front + tail
+
+
+def _list_files(document: Any, files: Sequence[str]) -> None:
+    """Set `files`, or in its place `file_count` where there are too many to list."""
+    if len(files) <= MOST_LISTED:
+        document["files"] = _array(files)
+        document.pop("file_count", None)
+    else:
+        document["file_count"] = len(files)
+        document.pop("files", None)
 
 
 def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:

@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.outcomes import Refreshed
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.file_names import page_name
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import FILE_NAME, Differences
+from llm_kb.references.topic.topic_directory import read_provenance, write_topic_text
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes
@@ -37,7 +40,7 @@ def edit(library: Library, old: str, new: str) -> None:
 
 def refresh(library: Library) -> tuple[bool, int, int, int, tuple[str, ...]]:
     """Refresh the topic; return what the command prints of it."""
-    found = library.refresh("topic-frob", never)
+    found = refresh_topic(library, "topic-frob", never)
     return found.changed, found.added, found.modified, found.removed, found.warnings
 
 
@@ -48,7 +51,7 @@ def test_a_page_whose_address_was_edited_is_fetched_from_the_new_one(
     library: Library, site: Site
 ) -> None:
     first, second = site.put("/a", PAGE), site.put("/b", OTHER)
-    library.create(request(WebSource(url=first)), yes)
+    create_topic(library, request(WebSource(url=first)), yes)
     site.requests.clear()
     edit(library, first, second)
     assert refresh(library) == (True, 1, 0, 1, ())
@@ -61,7 +64,7 @@ def test_a_page_whose_address_was_edited_is_fetched_from_the_new_one(
 def test_paths_that_were_edited_are_followed_at_the_same_commit(
     library: Library, remote: Remote
 ) -> None:
-    library.create(request(GitSource(url=remote.url, paths=("docs/", "README.md"))), yes)
+    create_topic(library, request(GitSource(url=remote.url, paths=("docs/", "README.md"))), yes)
     edit(library, '"docs/", "README.md"', '"src/", "README.md"')
     assert refresh(library) == (True, 1, 0, 1, ())
     assert list(files_of(library)) == ["README.md", "src/frob.py"]
@@ -72,8 +75,8 @@ def test_paths_are_followed_once_a_source_that_failed_answers_again(
     library: Library, remote: Remote, site: Site
 ) -> None:
     url = site.put("/a", PAGE)
-    library.create(
-        request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
+    create_topic(
+        library, request(GitSource(url=remote.url, paths=("README.md",)), WebSource(url=url)), yes
     )
     edit(library, '"README.md"]\n\n[[', '"README.md", "src/"]\n\n[[')
     away = remote.directory.rename(remote.directory.with_name("away"))
@@ -88,13 +91,13 @@ def test_a_source_that_was_taken_out_leaves_no_file_and_is_not_asked(
     library: Library, site: Site
 ) -> None:
     first, second = site.put("/a", PAGE), site.put("/b", OTHER)
-    library.create(request(WebSource(url=first), WebSource(url=second)), yes)
+    create_topic(library, request(WebSource(url=first), WebSource(url=second)), yes)
     edit(library, f'[[sources]]\ntype = "web"\nurl = "{first}"\n\n', "")
     site.requests.clear()
     assert refresh(library) == (True, 0, 0, 1, ())
     assert list(files_of(library)) == [page_name(second)]
     assert site.requests == ["GET /b"]
-    record = library.store.read_provenance("topic-frob").files[page_name(second)]
+    record = read_provenance(library.store.directory("topic-frob")).files[page_name(second)]
     assert record.source == 0
 
 
@@ -102,15 +105,18 @@ def test_sources_in_another_order_are_the_same_and_renumbered(
     library: Library, site: Site, remote: Remote
 ) -> None:
     page = WebSource(url=site.put("/a", PAGE))
-    library.create(request(GitSource(url=remote.url, ref="main"), page), yes)
+    create_topic(library, request(GitSource(url=remote.url, ref="main"), page), yes)
     before = files_of(library)
     text = library.store.read_text("topic-frob")
     head, git, web = text.split("[[sources]]\n")
     web, body = web.split("+++")
-    library.store.write_text("topic-frob", f"{head}[[sources]]\n{web}\n[[sources]]\n{git}+++{body}")
+    write_topic_text(
+        library.store.directory("topic-frob"),
+        f"{head}[[sources]]\n{web}\n[[sources]]\n{git}+++{body}",
+    )
     assert refresh(library) == (False, 0, 0, 0, ())
     assert files_of(library) == before
-    recorded = library.store.read_provenance("topic-frob")
+    recorded = read_provenance(library.store.directory("topic-frob"))
     assert {path: record.source for path, record in recorded.files.items()} == {
         "README.md": 1,
         "docs/guide.md": 1,
@@ -122,10 +128,10 @@ def test_sources_in_another_order_are_the_same_and_renumbered(
 
 def test_a_topic_that_names_no_sources_any_more_says_so(library: Library, site: Site) -> None:
     url = site.put("/a", PAGE)
-    library.create(request(WebSource(url=url)), yes)
+    create_topic(library, request(WebSource(url=url)), yes)
     edit(library, f'[[sources]]\ntype = "web"\nurl = "{url}"\n', "")
     with pytest.raises(NothingFetchedError, match=r"\n  - its topic\.md names no sources$"):
-        library.refresh("topic-frob", never)
+        refresh_topic(library, "topic-frob", never)
     assert files_of(library) == {page_name(url): MARKDOWN}
 
 
@@ -133,7 +139,7 @@ def test_an_address_that_moves_on_is_followed(library: Library, site: Site) -> N
     site.put("/v1", PAGE)
     site.put("/v2", OTHER)
     latest = site.redirect("/latest", "/v1")
-    library.create(request(WebSource(url=latest)), yes)
+    create_topic(library, request(WebSource(url=latest)), yes)
     site.requests.clear()
     assert refresh(library) == (False, 0, 0, 0, ())
     assert site.requests == ["GET /latest", "GET /v1"]
@@ -148,7 +154,7 @@ def test_an_address_that_moves_to_a_page_with_the_same_etag_has_changed(
     """A server may make its tags of a size, or a version of its own."""
     site.put("/v1", PAGE, ETag='"1"')
     latest = site.redirect("/latest", "/v1")
-    library.create(request(WebSource(url=latest)), yes)
+    create_topic(library, request(WebSource(url=latest)), yes)
 
     def same_tag(handler: Any) -> None:
         fresh = handler.headers.get("If-None-Match") == '"1"'
@@ -168,7 +174,7 @@ def test_an_address_that_now_leads_to_another_host_is_asked_about(
     url = site.put("/a", PAGE)
     allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
     trusting = replace(library, settings=allowed)
-    trusting.create(request(WebSource(url=url)), yes)
+    create_topic(trusting, request(WebSource(url=url)), yes)
     elsewhere = site.url.replace("127.0.0.1", "localhost") + "/b"
     site.put("/b", OTHER)
     site.redirect("/a", elsewhere)
@@ -180,11 +186,11 @@ def test_an_address_that_now_leads_to_another_host_is_asked_about(
         return approved
 
     if approved:
-        assert trusting.refresh("topic-frob", ask).added == 1
+        assert refresh_topic(trusting, "topic-frob", ask).added == 1
         assert list(files_of(library)) == [page_name(elsewhere)]
     else:
         with pytest.raises(DeniedError):
-            trusting.refresh("topic-frob", ask)
+            refresh_topic(trusting, "topic-frob", ask)
         assert list(files_of(library)) == [page_name(url)]
     assert reasons == ["it now leads to localhost"]
 
@@ -193,7 +199,7 @@ def test_the_record_of_an_earlier_version_is_followed_as_well(
     library: Library, remote: Remote, site: Site
 ) -> None:
     pages = [WebSource(url=site.put(path, PAGE)) for path in ("/a", "/b")]
-    library.create(request(*pages, GitSource(url=remote.url, paths=("docs/",))), yes)
+    create_topic(library, request(*pages, GitSource(url=remote.url, paths=("docs/",))), yes)
     record = library.store.directory("topic-frob") / FILE_NAME
     table = json.loads(record.read_text())
     del table["sources"]
@@ -210,14 +216,14 @@ def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
 ) -> None:
     allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
     trusting = replace(library, settings=allowed)
-    trusting.create(request(serve_guide(site)), yes)
+    create_topic(trusting, request(serve_guide(site)), yes)
     before = files_of(library)
     moved = site.url.replace("127.0.0.1", "localhost")
     site.answers["/new/"] = site.answers["/guide/"]
     site.answers["/new/p1"] = site.answers["/guide/p1"]
     site.redirect("/guide/", f"{moved}/new/")
     with pytest.raises(DeniedError):
-        trusting.refresh("topic-frob", lambda plan, reason: False)
+        refresh_topic(trusting, "topic-frob", lambda plan, reason: False)
     assert files_of(library) == before
     reasons: list[str] = []
 
@@ -225,7 +231,7 @@ def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
         reasons.append(reason)
         return True
 
-    refreshed = trusting.refresh("topic-frob", approve)
+    refreshed = refresh_topic(trusting, "topic-frob", approve)
     assert (refreshed.added, refreshed.removed, reasons) == (2, 6, ["it now leads to localhost"])
 
 
@@ -234,12 +240,12 @@ def test_a_crawl_that_moved_tells_of_the_pages_it_does_not_have_there(
 ) -> None:
     allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
     trusting = replace(library, settings=allowed)
-    trusting.create(request(serve_guide(site)), yes)
+    create_topic(trusting, request(serve_guide(site)), yes)
     moved = site.url.replace("127.0.0.1", "localhost")
     site.answers["/new/"] = site.answers["/guide/"]
     site.answer("/new/p1", Answer(status=503))
     site.redirect("/guide/", f"{moved}/new/")
-    refreshed = trusting.refresh("topic-frob", yes)
+    refreshed = refresh_topic(trusting, "topic-frob", yes)
     assert refreshed.warnings == (f"cannot fetch {moved}/new/p1: the server answered 503",)
 
 
@@ -257,14 +263,14 @@ def swap_sources(library: Library) -> None:
     head, first, rest = text.split("[[sources]]\n")
     second, body = rest.split("+++")
     swapped = f"{head}[[sources]]\n{second}\n[[sources]]\n{first}+++{body}"
-    library.store.write_text("topic-frob", swapped)
+    write_topic_text(library.store.directory("topic-frob"), swapped)
 
 
 @pytest.mark.parametrize("down", [0, 1])
 def test_sources_that_change_places_while_one_is_down_keep_their_folders(
     library: Library, twins: tuple[Remote, Remote], down: int
 ) -> None:
-    library.create(request(*(GitSource(url=remote.url) for remote in twins)), yes)
+    create_topic(library, request(*(GitSource(url=remote.url) for remote in twins)), yes)
     before = files_of(library)
     assert sorted(before) == [
         *("docs-2/README.md", "docs-2/only1.md", "docs/README.md", "docs/only0.md")
@@ -285,7 +291,7 @@ def test_sources_that_change_places_while_one_is_down_keep_their_folders(
 def test_a_repository_that_was_added_takes_no_folder_of_one_that_is_down(
     library: Library, remote: Remote, twins: tuple[Remote, Remote]
 ) -> None:
-    library.create(request(GitSource(url=remote.url)), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     before = files_of(library)
     assert "docs/guide.md" in before
     twins[0].write({"guide.md": "# Another\n"})
@@ -303,7 +309,7 @@ def test_a_file_that_was_left_out_once_stands_in_no_refresh_s_way(
 ) -> None:
     """As on a disk that could not tell its name from another."""
     url = site.put("/a", PAGE)
-    library.create(request(GitSource(url=remote.url), WebSource(url=url)), yes)
+    create_topic(library, request(GitSource(url=remote.url), WebSource(url=url)), yes)
     directory = library.store.directory("topic-frob")
     record = json.loads((directory / FILE_NAME).read_text())
     del record["files"]["README.md"]
@@ -331,7 +337,7 @@ def serve_guide(site: Site) -> CrawlSource:
 @pytest.fixture
 def guide(library: Library, site: Site) -> dict[str, str]:
     """The files of a topic made of a crawl of six pages."""
-    library.create(request(serve_guide(site)), yes)
+    create_topic(library, request(serve_guide(site)), yes)
     files = files_of(library)
     assert len(files) == 6
     return files
@@ -343,7 +349,7 @@ def test_pages_that_fail_keep_their_files(
 ) -> None:
     for n in (2, 3, 4):
         site.answer(f"/guide/p{n}", Answer(status=status))
-    fetched_at = library.store.read("topic-frob").fetched_at
+    fetched_at = library.read("topic-frob").fetched_at
     clock.now += timedelta(days=1)
     warnings = tuple(
         f"cannot fetch {site.url}/guide/p{n}: the server answered {status}; "
@@ -352,13 +358,13 @@ def test_pages_that_fail_keep_their_files(
     )
     assert refresh(library) == (False, 0, 0, 0, warnings)
     assert files_of(library) == guide
-    assert library.store.read("topic-frob").fetched_at == fetched_at
+    assert library.read("topic-frob").fetched_at == fetched_at
 
     site.put("/guide/p5", "<p>page 5, changed</p>")
     assert refresh(library) == (True, 0, 1, 0, warnings)
     changed = {k: v.replace("page 5", "page 5, changed") for k, v in guide.items()}
     assert files_of(library) == changed
-    assert library.store.read("topic-frob").fetched_at == fetched_at
+    assert library.read("topic-frob").fetched_at == fetched_at
     assert library.verify("topic-frob") == Differences()
 
 
@@ -420,7 +426,7 @@ def test_a_first_page_that_fails_keeps_everything_and_says_why(
 
     site.answer("/guide/", only_head)
     with pytest.raises(NothingFetchedError) as caught:
-        library.refresh("topic-frob", never)
+        refresh_topic(library, "topic-frob", never)
     assert caught.value.reasons == (f"cannot fetch {site.url}/guide/: the server answered 503",)
     assert files_of(library) == guide
 
@@ -430,12 +436,12 @@ def test_a_page_that_never_had_text_makes_no_refresh_a_change(
 ) -> None:
     source = serve_guide(site)
     site.put("/guide/p2", "<script>draw()</script>")
-    library.create(request(source), yes)
+    create_topic(library, request(source), yes)
     clock.now += timedelta(days=1)
     changed, *_, warnings = refresh(library)
     assert not changed
     assert [line.partition(": ")[0] for line in warnings] == [f"cannot fetch {site.url}/guide/p2"]
-    assert library.store.read("topic-frob").fetched_at == clock.now
+    assert library.read("topic-frob").fetched_at == clock.now
 
 
 def test_a_page_that_lost_its_text_keeps_its_file(
@@ -453,7 +459,7 @@ def test_a_list_of_pages_that_fails_drops_none_of_them(library: Library, site: S
     site.put("/docs/llms.txt", "# Docs\n\n- [One](one.md)\n- [Two](two.md)\n")
     for name in ("one", "two"):
         site.answer(f"/docs/{name}.md", Answer(name.encode(), kind="text/markdown"))
-    library.create(request(CrawlSource(url=start)), yes)
+    create_topic(library, request(CrawlSource(url=start)), yes)
     assert len(files_of(library)) == 3
     site.answer("/docs/llms.txt", Answer(status=503))
     assert refresh(library) == (False, 0, 0, 0, ())
@@ -465,7 +471,7 @@ def test_a_directory_that_is_empty_now_keeps_its_files(
 ) -> None:
     """Such as one that is no longer mounted."""
     url = site.put("/a", PAGE)
-    library.create(request(LocalSource(url=str(notes)), WebSource(url=url)), yes)
+    create_topic(library, request(LocalSource(url=str(notes)), WebSource(url=url)), yes)
     before = files_of(library)
     notes.rename(notes.with_name("away"))
     notes.mkdir()
@@ -477,12 +483,12 @@ def test_a_directory_that_is_empty_now_keeps_its_files(
 
 
 def test_a_file_that_became_something_else_is_fetched_again(library: Library, notes: Path) -> None:
-    library.create(request(LocalSource(url=str(notes))), yes)
+    create_topic(library, request(LocalSource(url=str(notes))), yes)
     before = files_of(library)
     path = library.store.directory("topic-frob") / "a.md"
     path.unlink()
     os.mkfifo(path)
-    assert library.refresh("topic-frob", never) == Refreshed(
+    assert refresh_topic(library, "topic-frob", never) == Refreshed(
         topic_id="topic-frob", changed=True, restored=1, file_count=3
     )
     assert files_of(library) == before
@@ -492,7 +498,7 @@ def test_sources_edited_while_they_are_fetched_leave_the_topic_as_it_was(
     library: Library, remote: Remote, site: Site
 ) -> None:
     url = site.put("/a", PAGE)
-    library.create(request(GitSource(url=remote.url), WebSource(url=url)), yes)
+    create_topic(library, request(GitSource(url=remote.url), WebSource(url=url)), yes)
     before = files_of(library)
 
     def edit_meanwhile(handler: Any) -> None:
@@ -501,5 +507,5 @@ def test_sources_edited_while_they_are_fetched_leave_the_topic_as_it_was(
 
     site.answer("/a", edit_meanwhile)
     with pytest.raises(TopicFileError, match="its sources were edited while they were fetched"):
-        library.refresh("topic-frob", never)
+        refresh_topic(library, "topic-frob", never)
     assert files_of(library) == before

@@ -1,0 +1,200 @@
+"""The sources of a topic as they are now, each asked in one request where it has not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from llm_kb.errors import KbError
+from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError
+from llm_kb.references.fetch.fetcher import FoundSource, conditions
+from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same
+from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.plan.make import check_source, explain, plan_tree, refuse_hostile
+from llm_kb.references.plan.plan import PlannedSource
+from llm_kb.references.plan.remotes import Remotes
+from llm_kb.references.sources.local import list_local, read_local
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    PlannedPage,
+    Source,
+    WebSource,
+)
+from llm_kb.references.sources.web import Page, fetch_page, measure_page
+from llm_kb.references.topic.provenance import FileRecord, hash_content
+
+
+def find_changes(
+    sources: Sequence[Source], old: OldTopic, remotes: Remotes
+) -> tuple[FoundSource, ...]:
+    """Return every source as it is now; one that cannot be asked has a problem in its plan."""
+    return tuple(_find(index, source, old, remotes) for index, source in enumerate(sources))
+
+
+def count_restored(old: OldTopic, files: Mapping[str, FileRecord]) -> int:
+    """Count the files that are fetched again only because they were edited or lost here."""
+    recorded = old.files
+    return sum(
+        # The same record: the file was taken over as it is.
+        path in recorded
+        and record is not recorded[path]
+        and record.hash == recorded[path].hash
+        and not old.has({path: record})
+        for path, record in files.items()
+    )
+
+
+def _find(index: int, source: Source, old: OldTopic, remotes: Remotes) -> FoundSource:
+    try:
+        with refuse_hostile(source.url):
+            if isinstance(source, GitSource):
+                found = _find_repository(index, source, old, remotes)
+            elif isinstance(source, WebSource):
+                found = find_page(index, source, old, remotes)
+            elif isinstance(source, CrawlSource):
+                found = find_crawl(index, source, old, remotes)
+            else:
+                found = _find_local(index, source, old)
+        check_source(found.planned, remotes.settings)
+    except KbError as error:
+        return FoundSource(planned=PlannedSource(source=source, problem=explain(error, source)))
+    return found
+
+
+def _find_repository(index: int, source: GitSource, old: OldTopic, remotes: Remotes) -> FoundSource:
+    records = old.of_source(index)
+    commit = remotes.find_commit(source)
+    pinned = replace(source, commit=commit)
+    is_same = (
+        bool(records)
+        and asks_the_same(source, old.asked[index])
+        and all(record.commit == commit for record in records.values())
+    )
+    if is_same and commit == source.commit and old.has(records):
+        planned = PlannedSource(
+            source=pinned, files=len(records), size=sum(r.size for r in records.values())
+        )
+        return FoundSource(planned=planned, is_unchanged=True)
+    tree = remotes.measure(pinned, {r.blob: r.size for r in records.values() if r.blob})
+    return FoundSource(planned=plan_tree(pinned, tree))
+
+
+def _find_local(index: int, source: LocalSource, old: OldTopic) -> FoundSource:
+    records = old.of_source(index)
+    tree = list_local(source)
+    there = {file.path: hash_content(read_local(source, file.path)) for file in tree.files}
+    # Whether the files have a folder of their own is no change.
+    first = min(there, default="")
+    homes = [path for path in records if path == first or path.endswith(f"/{first}")]
+    prefix = min(homes, key=len, default="").removesuffix(first)
+    is_same = {prefix + path: hash_ for path, hash_ in there.items()} == {
+        path: record.hash for path, record in records.items()
+    }
+    return FoundSource(planned=plan_tree(source, tree), is_unchanged=is_same and old.has(records))
+
+
+def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -> FoundSource:
+    """Ask the address of a page, wherever it led before."""
+    records = old.of_source(index)
+    known = {path: record for path, record in records.items() if old.has({path: record})}
+    record = next(iter(known.values()), None)
+    try:
+        page = fetch_page(
+            PlannedPage(url=source.url),
+            remotes.http,
+            hosts=_approved_hosts(source, records),
+            known=conditions(record) if record else None,
+        )
+    except PlanChangedError:
+        # It leads to a host that was not approved: it is fetched once that is.
+        moved = measure_page(source.url, remotes.http)
+        planned = PlannedSource(source=source, files=1, size=moved.size, pages=(moved,))
+        return FoundSource(planned=planned)
+    url = page.url if page else record.url if record else source.url
+    is_same = record is not None and url == record.url and _is_same(page, record)
+    return FoundSource(
+        planned=PlannedSource(
+            source=source,
+            files=1,
+            size=page.size if page else 0,
+            pages=(PlannedPage(url=url),),
+        ),
+        is_unchanged=is_same and len(records) == 1,
+        pages={url: page},
+    )
+
+
+def find_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes) -> FoundSource:
+    """Find the pages of a site anew, and ask each of them.
+
+    A page is gone when the server says so, or when no page leads to it any more. One
+    that fails keeps the file it gave before.
+    """
+    records = old.of_source(index)
+    crawl = find_pages(source, remotes.http, known=[record.url for record in records.values()])
+    planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
+    if not planned.hosts <= _approved_hosts(source, records):
+        # It has moved to a host that was not approved: it is fetched once that is.
+        return FoundSource(planned=planned, warnings=_warn(crawl.failed, set()))
+    known = {record.url: record for path, record in records.items() if old.has({path: record})}
+    asked, newly_failed = _ask_pages(planned, known, remotes)
+    failed = {**crawl.failed, **newly_failed}
+    if not asked:
+        raise FetchError(source.url, next(iter(failed.values()), "it holds no file to fetch"))
+    same = {url for url, page in asked.items() if url in known and _is_same(page, known[url])}
+    kept = tuple(path for path, record in records.items() if record.url in failed)
+    accounted = same | failed.keys()
+    return FoundSource(
+        planned=PlannedSource(
+            source=source,
+            files=len(asked) + len(kept),
+            size=sum(page.size for page in asked.values() if page),
+            pages=tuple(PlannedPage(url=url) for url in asked),
+        ),
+        is_unchanged=asked.keys() == same and all(r.url in accounted for r in records.values()),
+        pages=asked,
+        kept=kept,
+        warnings=_warn(failed, {records[path].url for path in kept}),
+    )
+
+
+def _ask_pages(
+    planned: PlannedSource, known: Mapping[str, FileRecord], remotes: Remotes
+) -> tuple[dict[str, Page | None], dict[str, str]]:
+    """Ask for pages, on condition where they are known; return them and the reasons of failures."""
+    asked: dict[str, Page | None] = {}
+    failed: dict[str, str] = {}
+    for url in (page.url for page in planned.pages):
+        validators = conditions(known[url]) if url in known else None
+        try:
+            # The size that was measured is no limit: growth is asked about as a whole.
+            asked[url] = fetch_page(
+                PlannedPage(url=url), remotes.http, hosts=planned.hosts, known=validators
+            )
+        except NoPageError:
+            continue
+        except FetchError as error:
+            failed[url] = error.reason
+    return asked, failed
+
+
+def _approved_hosts(
+    source: WebSource | CrawlSource, records: Mapping[str, FileRecord]
+) -> frozenset[str]:
+    """Return the hosts that a source names or was fetched from."""
+    urls = [source.url, *(record.url for record in records.values())]
+    return frozenset(filter(None, (urlsplit(url).hostname for url in urls)))
+
+
+def _is_same(page: Page | None, record: FileRecord) -> bool:
+    return page is None or hash_content(page.text.encode()) == record.hash
+
+
+def _warn(failed: Mapping[str, str], kept: Collection[str]) -> tuple[str, ...]:
+    return tuple(
+        str(FetchError(url, reason)) + ("; its file is kept as it was" if url in kept else "")
+        for url, reason in failed.items()
+    )

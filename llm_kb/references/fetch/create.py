@@ -1,0 +1,139 @@
+"""Make reference topics: plan them, have the plan approved, fetch and index them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
+from llm_kb.references.fetch.fetcher import FoundSource
+from llm_kb.references.fetch.outcomes import SILENT, Created, Progress
+from llm_kb.references.fetch.publish import asked_sources, fetch_sources, index_topic, publish
+from llm_kb.references.fetch.staging import Staged
+from llm_kb.references.library import Library
+from llm_kb.references.plan.make import make_plan, open_remotes
+from llm_kb.references.plan.pending import open_pending
+from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan.remotes import Remotes
+from llm_kb.references.topic.provenance import Provenance
+from llm_kb.references.topic.topic_directory import read_provenance
+from llm_kb.references.topic.topic_file import Description, format_time
+from llm_kb.references.topic.topic_text import new_topic_file, render_topic_file
+from llm_kb.search.index.index import update_index
+
+Approve = Callable[[Plan], bool]
+"""Asks the operator about a plan; False denies it. It may raise to answer later."""
+
+
+def plan_topic(library: Library, request: Description, progress: Progress = SILENT) -> Plan:
+    """Ask the sources of a request what they hold; nothing is kept."""
+    with open_remotes(library) as remotes:
+        return make_plan(request, remotes, progress.asking)
+
+
+def create_topic(
+    library: Library,
+    request: Description,
+    approve: Approve,
+    progress: Progress = SILENT,
+    *,
+    resumes: bool = False,
+) -> Created:
+    """Plan a topic, have the plan approved, and carry it out.
+
+    A plan approved before under `llm kb references approve` is not asked about again. If
+    the sources change between plan and fetch, the new plan is asked about, once. With
+    `resumes`, a request whose topic exists is answered with that topic if the very same
+    request made it: a chain that was paused for approval repeats its call. Raises KbError,
+    TopicExistsError among others.
+    """
+    library.store.clean()
+    if library.store.exists(request.id):
+        if resumes and _made(library, request):
+            return _find_made(library, request)
+        raise _taken(library, request)
+    library.store.require_free(request.id)
+    with open_remotes(library) as remotes:
+        plan = make_plan(request, remotes, progress.asking)
+        _require_approval(library, plan, approve)
+        try:
+            return _carry_out(library, plan, remotes, progress)
+        except PlanChangedError:
+            plan = make_plan(request, remotes, progress.asking)
+            _require_approval(library, plan, approve)
+            return _carry_out(library, plan, remotes, progress)
+
+
+def carry_out(library: Library, plan_id: str, progress: Progress = SILENT) -> Created:
+    """Carry out a pending plan, which the operator approves by this; it waits again if it fails."""
+    pending = open_pending(library)
+    plan = pending.take(plan_id)
+    try:
+        with open_remotes(library) as remotes:
+            return _carry_out(library, plan, remotes, progress)
+    except BaseException:
+        # Unless only the index failed: the topic is there then, and the plan is used up.
+        if not _made(library, plan.request):
+            pending.add(plan)
+        raise
+
+
+def _carry_out(library: Library, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
+    request = plan.request
+    with library.store.lock(request.id):
+        if library.store.exists(request.id):
+            raise _taken(library, request)
+        staged = _fetch(library, plan, remotes, progress)
+        # Waiting plans for the same request could bring the topic back after it is deleted.
+        open_pending(library).drop_request(request)
+    chunks, problems = index_topic(library, request.id, progress)
+    return Created(
+        topic_id=request.id,
+        file_count=len(staged.files),
+        chunk_count=chunks,
+        warnings=(*staged.warnings, *problems),
+    )
+
+
+def _fetch(library: Library, plan: Plan, remotes: Remotes, progress: Progress) -> Staged:
+    """Fetch the sources of a plan and publish the topic they make."""
+    request = plan.request
+    now = library.clock()
+    found = [FoundSource(planned=planned) for planned in plan.sources]
+    with library.store.staging(request.id) as directory:
+        staged = Staged(
+            directory=directory, now=format_time(now), most_bytes=library.settings.max_bytes
+        )
+        fetch_sources(found, request.title, staged, remotes, progress)
+        described = replace(request, sources=tuple(each.source for each in plan.sources))
+        text = render_topic_file(new_topic_file(described, sorted(staged.files), now))
+        asked = asked_sources(found, staged.failed, [None] * len(found))
+        record = Provenance(request=request.digest, files=staged.files, sources=asked)
+        publish(library, request.id, staged, text, record)
+    return staged
+
+
+def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
+    if not open_pending(library).take_approved(plan) and not approve(plan):
+        raise DeniedError(plan.request.title, plan.summary)
+
+
+def _made(library: Library, request: Description) -> bool:
+    """Tell whether there is a topic that this very request has made."""
+    if not library.store.exists(request.id):
+        return False
+    return read_provenance(library.store.directory(request.id)).request == request.digest
+
+
+def _find_made(library: Library, request: Description) -> Created:
+    recorded = read_provenance(library.store.directory(request.id))
+    return Created(
+        topic_id=request.id,
+        file_count=len(recorded.files),
+        chunk_count=update_index(library.store.documents(request.id)).chunks,
+    )
+
+
+def _taken(library: Library, request: Description) -> TopicExistsError:
+    """Return why a topic cannot be made where there is one; raise what is wrong with that one."""
+    return TopicExistsError(request.id, library.read(request.id).title)

@@ -1,0 +1,135 @@
+"""One topic's directory: its `topic.md`, the record of its files, and the files themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llm_kb.files.atomic import replace_file
+from llm_kb.opener import read_regular
+from llm_kb.references.errors import TopicFileError
+from llm_kb.references.topic.provenance import (
+    FILE_NAME,
+    Provenance,
+    hash_content,
+    parse_provenance,
+    render_provenance,
+)
+from llm_kb.references.topic.topic_file import TopicFile
+from llm_kb.references.topic.topic_text import change_topic_file, parse_topic_file
+
+TOPIC_FILE = "topic.md"
+RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
+"""Names at a topic's root that are not for fetched files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTopic:
+    """A topic as it was read: its directory, and its `topic.md` as text and as a record."""
+
+    directory: Path
+    text: str
+    file: TopicFile
+
+    @classmethod
+    def parse(cls, directory: Path, text: str) -> StoredTopic:
+        """Return the topic of a directory; raise TopicFileError for an invalid `topic.md`."""
+        where = str(directory / TOPIC_FILE)
+        file = parse_topic_file(text, where)
+        if file.id != directory.name:
+            raise TopicFileError(where, f"its id {file.id!r} is not the name of its directory")
+        return cls(directory=directory, text=text, file=file)
+
+    def read_provenance(self) -> Provenance:
+        """Return the record of the topic's files."""
+        return read_provenance(self.directory)
+
+    def change(self, changes: dict[str, Any], body: str | None = None) -> StoredTopic:
+        """Return the topic with changed keys and description; nothing is written."""
+        where = str(self.directory / TOPIC_FILE)
+        return self.parse(self.directory, change_topic_file(self.text, where, changes, body))
+
+    def write(self, directory: Path | None = None) -> None:
+        """Write `topic.md`, here or into another directory, whole or not at all."""
+        write_topic_text(directory or self.directory, self.text)
+
+
+def write_topic_text(directory: Path, text: str) -> None:
+    """Replace a topic's `topic.md`, whole or not at all."""
+    replace_file(directory / TOPIC_FILE, text.encode())
+
+
+def read_provenance(directory: Path) -> Provenance:
+    """Return the record of a topic's files; an empty one where there is none."""
+    path = directory / FILE_NAME
+    try:
+        data = read_regular(path, follow_link=True)
+    except FileNotFoundError:
+        return Provenance()
+    except OSError as error:
+        reason = f"{error.strerror}; make it readable, or delete it and refresh the topic"
+        raise TopicFileError(str(path), reason) from error
+    return parse_provenance(data, str(path))
+
+
+def write_provenance(directory: Path, provenance: Provenance) -> None:
+    """Replace the record of a topic's files, whole or not at all."""
+    replace_file(directory / FILE_NAME, render_provenance(provenance))
+
+
+def hash_fetched(directory: Path) -> dict[str, str | None]:
+    """Return the hashes of a topic's files, as `hash_files` does, without our own two."""
+    hashes = hash_files(directory)
+    return {path: hash_ for path, hash_ in hashes.items() if path not in RESERVED}
+
+
+def hash_files(root: Path) -> dict[str, str | None]:
+    """Return the hashes of the files below a directory, keyed by path; links are not followed.
+
+    A link or a device has its kind in place of a hash, so that it differs from every file.
+    What cannot be read has None, a directory as `walk_files` names it.
+    """
+    hashes: dict[str, str | None] = {}
+    for path, entry in walk_files(root):
+        with suppress(FileNotFoundError):
+            hashes[path] = _hash(entry) if entry else None
+    return hashes
+
+
+def walk_files(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None]]:
+    """Yield path and entry of all that is not a directory; links are not followed.
+
+    A directory that cannot be read has no entry, and a path that ends in `/`; the topmost
+    is `./`.
+    """
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        try:
+            with os.scandir(root / below) as entries:
+                found = list(entries)
+        except OSError:
+            yield below or "./", None
+            continue
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(f"{below}{entry.name}/")
+            else:
+                yield f"{below}{entry.name}", entry
+
+
+def _hash(entry: os.DirEntry[str]) -> str | None:
+    if entry.is_symlink():
+        return "link"
+    if not entry.is_file(follow_symlinks=False):
+        return "no file"
+    try:
+        return hash_content(read_regular(Path(entry.path)))
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return None
