@@ -5,7 +5,7 @@
     ROOT/.old/topic-x       the topic it replaces, during the two renames of the swap
     ROOT/.trash/…           what is being deleted
     ROOT/.index/…           the index of each topic, gone with it
-    ROOT/.locks/topic-x     locked by whoever writes the topic; a lock ends with its process
+    ROOT/.locks/topic-x     the lock of the process that writes the topic; it ends with the process
 
 What a killed process left behind is put right by the next one that looks.
 """
