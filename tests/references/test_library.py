@@ -400,7 +400,7 @@ def test_delete_removes_files_and_index(library: Library, remote: Remote) -> Non
     create_topic(library, request(GitSource(url=remote.url)), yes)
     library.delete("topic-frob")
     assert library.store.ids() == []
-    assert [p.name for p in library.root.rglob("*") if p.is_file()] == ["topic-frob"]  # its lock
+    assert [p.name for p in library.root.rglob("*") if p.is_file()] == []
     with pytest.raises(UnknownReferenceError, match="there are: none"):
         library.delete("topic-frob")
 
