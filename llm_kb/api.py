@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -16,7 +17,8 @@ from llm_kb import knowledge_base
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, limit_problems
+from llm_kb.files.values import describe, shorten
 from llm_kb.knowledge_base import SHIPPED, open_catalogs
 
 
@@ -78,42 +80,51 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         )
 
     def answer_call(
-        self, /, topic: str = "", subjects: str | Sequence[str] | None = None, **others: object
+        self,
+        /,
+        topic: object = None,
+        subjects: object = None,
+        **others: object,
     ) -> str:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.
 
-        An error's text is for the model, which then corrects its call.
+        An error's text is for the model, which then corrects its call. A subject that is
+        empty stands for none, since many models fill in what they leave out.
         """
-        if others or not isinstance(topic, str) or not _is_patterns(subjects):
-            raise LearnArgumentsError
-        return self.learn(topic, _unpack(subjects) if isinstance(subjects, str) else subjects)
+        problems = [f"unknown argument {shorten(name)}" for name in others]
+        if topic is None or topic == "":
+            problems.append("topic is required")
+        elif not isinstance(topic, str):
+            problems.append(f"topic is {describe(topic)}, not a string")
+        patterns = _read_patterns(subjects)
+        if patterns is None:
+            problems.append(f"subjects is {describe(subjects)}, not a string or a list of strings")
+        if problems:
+            raise LearnArgumentsError(limit_problems(problems), self.menu_ids)
+        return self.learn(str(topic), patterns)
 
 
 class LearnArgumentsError(KbError):
     """A call of `learn` that its schema does not allow."""
 
-    def __init__(self) -> None:
+    def __init__(self, problems: Sequence[str], topics: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        self.topics = tuple(topics)
         super().__init__(
-            "learn takes topic (a string, required) and subjects (a pattern, or a list of"
-            " patterns), and nothing else"
+            f"learn: {'; '.join(self.problems)}; it takes topic (required) and subjects (a pattern,"
+            f" or a list of patterns); valid topics: {', '.join(self.topics)}"
         )
 
 
-def _is_patterns(subjects: object) -> bool:
-    if isinstance(subjects, list):
-        return all(isinstance(pattern, str) for pattern in subjects)
-    return subjects is None or isinstance(subjects, str)
-
-
-def _unpack(subjects: str) -> str | list[str]:
-    """Return the list that a model wrote as a JSON string; anything else as it is."""
-    if not subjects.startswith('["'):
-        return subjects
-    try:
-        patterns = json.loads(subjects)
-    except (ValueError, RecursionError):
-        return subjects
-    return patterns if all(isinstance(pattern, str) for pattern in patterns) else subjects
+def _read_patterns(subjects: object) -> list[str] | None:
+    """Return the patterns a model wrote, perhaps as a JSON list; None for what is not one."""
+    if isinstance(subjects, str) and subjects.startswith(('["', "[]")):
+        with suppress(ValueError, RecursionError):
+            subjects = json.loads(subjects)
+    patterns = [subjects] if isinstance(subjects, str) else subjects or []
+    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        return None
+    return [pattern for pattern in patterns if pattern.strip()]
 
 
 _SIGNATURE = Signature(

@@ -172,7 +172,7 @@ class KnowledgeBase:
     @property
     def is_configured(self) -> bool:
         """Whether there is a workspace's configuration, or a topic for the menu."""
-        return self.config.workspace is not None or bool(self._offered)
+        return self.config.workspace is not None or bool(self.menu_ids)
 
     @cached_property
     def active(self) -> Sequence[OpenTopic]:
@@ -181,8 +181,8 @@ class KnowledgeBase:
         return [self.topics[id_] for id_ in ids if id_ in self.topics]
 
     @property
-    def _offered(self) -> list[str]:
-        """The ids of the topics an error may name."""
+    def menu_ids(self) -> list[str]:
+        """The ids of the topics that a menu or an error may name."""
         return [opened.topic.id for opened in self.active if opened.topic.in_menu]
 
     def _is_asked_for(self, id_: str) -> bool:
@@ -221,7 +221,7 @@ class KnowledgeBase:
         for opened in chain(self.active, self.topics.values()):
             if opened.topic.title and opened.topic.title.casefold() == wanted:
                 return opened
-        raise UnknownTopicError(name, self._offered)
+        raise UnknownTopicError(name, self.menu_ids)
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""

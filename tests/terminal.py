@@ -1,36 +1,44 @@
-"""Run a command on a terminal of its own, as a person would."""
+"""Run `llm` on a terminal of its own, as a person would."""
 
 from __future__ import annotations
 
 import os
 import select
-import sys
+import struct
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
+from tests.preloaded import start_llm
+
 TIMEOUT = 60.0
 
+ASKS = "[y/N]: "
+"""How every question of ours ends."""
 
-def run_on_terminal(args: Sequence[str], typed: str) -> tuple[str, int]:
-    """Run a command on a new terminal, type into it; return what it showed and its exit code.
 
-    Skips the test where there are no pseudo-terminals.
+def run_on_terminal(
+    args: Sequence[str], typed: str = "", *, question: str = ASKS, ahead: str = ""
+) -> tuple[str, int]:
+    """Run `llm ARGS…` on a new terminal; return what it showed and its exit code.
+
+    `typed` is typed once it has asked the question, `ahead` before it starts. Skips the
+    test where there are no pseudo-terminals.
     """
     pty = pytest.importorskip("pty")
-    child, terminal = pty.fork()
-    if child == 0:  # pragma: no cover - the other process
-        program = str(Path(sys.executable).with_name(args[0]))
-        os.execv(program, [program, *args[1:]])
-    os.write(terminal, typed.encode())
-    shown = _read_until_closed(terminal)
-    _, status = os.waitpid(child, 0)
-    return shown.replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
+    fcntl = pytest.importorskip("fcntl")
+    termios = pytest.importorskip("termios")
+    terminal, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("4H", 40, 500, 0, 0))
+    os.write(terminal, ahead.encode())
+    run = start_llm(args, stdin=inner, stdout=inner, stderr=inner)
+    os.close(inner)
+    shown = _read_until_closed(terminal, question.encode(), typed.encode())
+    return shown.replace("\r\n", "\n"), run.wait()
 
 
-def _read_until_closed(terminal: int) -> str:
+def _read_until_closed(terminal: int, question: bytes, typed: bytes) -> str:
     deadline = time.monotonic() + TIMEOUT
     shown = b""
     while time.monotonic() < deadline:
@@ -43,5 +51,8 @@ def _read_until_closed(terminal: int) -> str:
         if not data:
             break
         shown += data
+        if typed and question in shown:
+            os.write(terminal, typed)
+            typed = b""
     os.close(terminal)
     return shown.decode(errors="replace")

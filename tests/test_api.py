@@ -53,13 +53,25 @@ def test_patterns_come_in_several_forms(kb: KnowledgeBase, subjects: object) -> 
 def test_wrong_arguments_are_answered_with_the_right_ones(
     kb: KnowledgeBase, arguments: dict[str, object]
 ) -> None:
-    with pytest.raises(KbError, match="learn takes topic"):
+    with pytest.raises(KbError, match=r"it takes topic \(required\) and subjects"):
         call(kb, **arguments)
 
 
-def test_call_without_a_topic_is_told_which_there_are(kb: KnowledgeBase) -> None:
-    with pytest.raises(KbError, match="unknown topic ''; valid topics: t"):
-        call(kb)
+@pytest.mark.parametrize("arguments", [{}, {"topic": ""}, {"topic": None}], ids=str)
+def test_a_call_without_a_topic_says_that_it_is_required(
+    kb: KnowledgeBase, arguments: dict[str, object]
+) -> None:
+    with pytest.raises(KbError) as raised:
+        call(kb, **arguments)
+    assert str(raised.value) == (
+        "learn: topic is required; it takes topic (required) and subjects (a pattern,"
+        " or a list of patterns); valid topics: t"
+    )
+
+
+@pytest.mark.parametrize("subjects", ["", " ", [], [""], ["", " "], "[]", '[""]', None], ids=repr)
+def test_subjects_that_are_empty_list_the_topic(kb: KnowledgeBase, subjects: object) -> None:
+    assert call(kb, topic="t", subjects=subjects) == kb.learn("t")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ def find_package_data() -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_llm_install_of_it_into_a_fresh_environment_works(wheel: Path, tmp_path: Path) -> None:
     """Offline: what it depends on is lent by this environment, this package is not."""
     lent = tmp_path / "lent"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import click
 
-from llm_kb.host.terminal import is_terminal
+from llm_kb.host import terminal
 from llm_kb.rendering.plain_text import visible_line, visible_text
 from llm_kb.subjects.names import UNUSABLE
 
@@ -33,7 +33,7 @@ def show(text: str, *, nl: bool = True) -> None:
 def show_content(content: str | bytes, *, nl: bool = True) -> None:
     """Print content: byte for byte into a pipe or file, as `visible_text` on a terminal."""
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    if is_terminal(sys.stdout):
+    if terminal.is_terminal(sys.stdout):
         click.echo(visible_text(data.decode("utf-8", "backslashreplace")), nl=nl)
     else:
         # As bytes: of a string click would strip parts, and the locale might lack characters.
@@ -71,8 +71,9 @@ def confirm(question: str, *, yes: bool) -> None:
     """Ask on a terminal and abort on no; without a terminal require `-y`."""
     if yes:
         return
-    if not is_terminal(sys.stdin):
+    if not terminal.is_terminal(sys.stdin):
         raise click.ClickException(
             f"{visible_line(question)} There is no terminal to ask on: use -y to say yes"
         )
-    click.confirm(visible_line(question), abort=True, err=True)
+    if not terminal.confirm(visible_line(question)):
+        raise click.Abort

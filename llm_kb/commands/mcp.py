@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from functools import partial
 from pathlib import Path
@@ -42,7 +41,7 @@ def mcp(directory: Path | None, knowledge: tuple[str, ...], kb_cfg: tuple[str, .
         raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
         click.echo("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends", err=True)
-    asyncio.run(server.serve(open_kb))
+    server.run(open_kb)
 
 
 def _import_server() -> ModuleType:
@@ -50,7 +49,7 @@ def _import_server() -> ModuleType:
     try:
         from llm_kb.host import mcp_server  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("jsonschema", "mcp", "mcp_types"):
+        if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
         raise click.ClickException(
             "the MCP server needs an extra that is not installed; run: llm install 'llm-kb[mcp]'"

@@ -11,10 +11,13 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show_json
 from llm_kb.host.terminal import style
 from llm_kb.rendering.plain_text import one_line, shorten, visible_line
-from llm_kb.upkeep.content_search import EmptyQueryError, Hit, Query, search_subjects
-
-LONGEST_LINE = 160
-"""Characters of a line that people are shown; JSON has all of it."""
+from llm_kb.upkeep.content_search import (
+    LONGEST_LINE,
+    EmptyQueryError,
+    Hit,
+    Query,
+    search_subjects,
+)
 
 
 @click.command()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, Signature
 from pathlib import Path
 
 from llm import Tool
 
 from llm_kb.capture.emission import (
     EMIT_DESCRIPTION,
-    EMIT_FIELDS,
     EMIT_NAME,
-    EMIT_REQUIRED,
     EMIT_SCHEMA,
     Addition,
     parse_emission,
@@ -22,6 +19,7 @@ from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.store import add_to_store
 from llm_kb.config.workspace import find_cwd
+from llm_kb.host.tool_text import make_signature
 
 
 def make_emit_knowledge() -> Tool | None:
@@ -43,8 +41,8 @@ def make_emit_tool(
     """Return `emit_knowledge`, whose entries come from `commit`.
 
     The repository is that of the moment of the call unless one is named. `watch` is
-    told of every entry, new or not, before the model is. After `max_entries` calls
-    that reached the store the tool refuses.
+    called with every entry, new or not, before the model gets its answer. After
+    `max_entries` calls that reached the store the tool refuses.
     """
     count = 0
 
@@ -60,24 +58,13 @@ def make_emit_tool(
         return render_reply(addition)
 
     # What `llm tools` shows. Whatever else a model makes up still gets an answer.
-    emit_knowledge.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
+    emit_knowledge.__signature__ = make_signature(EMIT_SCHEMA)  # type: ignore[attr-defined]
     return Tool(
         name=EMIT_NAME,
         description=EMIT_DESCRIPTION,
         input_schema=EMIT_SCHEMA,
         implementation=emit_knowledge,
     )
-
-
-_SIGNATURE = Signature(
-    [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=str)
-        if name in EMIT_REQUIRED
-        else Parameter(name, Parameter.KEYWORD_ONLY, annotation=str | None, default=None)
-        for name in EMIT_FIELDS
-    ],
-    return_annotation=str,
-)
 
 
 def _find_root() -> Path:

@@ -7,60 +7,53 @@ client that stays connected sees what is on disk now.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import mcp_types as types
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from llm_kb import __version__
 from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.rendering.plain_text import one_line
-from llm_kb.upkeep.content_search import EmptyQueryError, Query, search_subjects
+from llm_kb.host.tool_text import ArgumentsError, ToolText, check_arguments, object_schema, string
+from llm_kb.rendering.plain_text import one_line, shorten
+from llm_kb.upkeep.content_search import LONGEST_LINE, EmptyQueryError, Query, search_subjects
 
-SEARCH_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "Words to look for, in any case."},
-        "topic": {
+SEARCH = ToolText(
+    "search",
+    "Find knowledge base subjects by what they say."
+    " Answers with one `topic/subject:line: text` a subject, the best first.",
+    object_schema(
+        ["query"],
+        query=string("Words to look for, in any case."),
+        topic={
             "type": ["string", "null"],
             "description": "The topic ID or title to search. Omit to search all.",
         },
-    },
-    "required": ["query"],
-    "additionalProperties": False,
-}
-
-SEARCH_DESCRIPTION = (
-    "Find knowledge base subjects by what they say."
-    " Answers with one `topic/subject:line: text` a subject, the best first."
+    ),
 )
 
 OpenKnowledgeBase = Callable[[], KnowledgeBase]
+
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedTool:
     """A tool as clients see it, and what answers a call of it."""
 
-    name: str
     schema: dict[str, Any]
     describe: Callable[[KnowledgeBase], str]
     answer: Callable[[KnowledgeBase, Mapping[str, Any]], str]
-
-
-class ArgumentsError(KbError):
-    """Arguments of a call that do not fit the tool's schema."""
-
-    def __init__(self, tool: str, problem: str) -> None:
-        self.tool = tool
-        self.problem = problem
-        super().__init__(f"invalid arguments for {tool!r}: {problem}")
 
 
 class UnknownToolError(KbError):
@@ -71,11 +64,53 @@ class UnknownToolError(KbError):
         super().__init__(f"unknown tool {name!r}; tools: {', '.join(TOOLS)}")
 
 
+def run(open_kb: OpenKnowledgeBase) -> None:
+    """Serve one client on standard input and output until it goes, or until Ctrl-C."""
+    # The thread that waits for standard input cannot be interrupted, and Python would wait
+    # for it. There is nothing to lose: this server writes nothing.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    try:
+        asyncio.run(serve(open_kb))
+    except BaseException as error:
+        if not _is_client_gone(error):
+            raise
+        # What is left in the buffer has no reader, and closing it would say so.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_client_gone(error: BaseException) -> bool:
+    """Tell whether an error, or each of a group of them, is a closed pipe."""
+    members = getattr(error, "exceptions", None)
+    if members:
+        return all(map(_is_client_gone, members))
+    return isinstance(error, BrokenPipeError | ConnectionError | anyio.BrokenResourceError)
+
+
 async def serve(open_kb: OpenKnowledgeBase) -> None:
     """Serve one client on standard input and output until it goes."""
     server = make_server(open_kb)
-    async with stdio_server() as (read_stream, write_stream):
+    lines: Any = _iter_lines()
+    async with stdio_server(stdin=lines) as (read_stream, write_stream):
         await server.run(read_stream, write_stream, server.create_initialization_options())
+
+
+async def _iter_lines() -> AsyncIterator[str]:
+    """Yield the messages of the client.
+
+    Half a surrogate pair is replaced: the SDK would drop the message, and the client would
+    wait for its answer.
+    """
+    stdin = os.fdopen(0, encoding="utf-8", errors="replace", closefd=False)
+    async for line in anyio.wrap_file(stdin):
+        yield _replace_surrogates(line) if _LONE_SURROGATE.search(line) else line
+
+
+def _replace_surrogates(line: str) -> str:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def make_server(open_kb: OpenKnowledgeBase) -> Server[dict[str, Any]]:
@@ -100,19 +135,19 @@ def _list(open_kb: OpenKnowledgeBase) -> list[types.Tool]:
     kb = open_kb()
     return [
         types.Tool(
-            name=tool.name,
+            name=name,
             description=tool.describe(kb),
             input_schema=tool.schema,
             annotations=types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         )
-        for tool in TOOLS.values()
+        for name, tool in TOOLS.items()
     ]
 
 
 def _call(
     open_kb: OpenKnowledgeBase, name: str, arguments: Mapping[str, Any]
 ) -> types.CallToolResult:
-    """Answer a call; an error is a result the model can read and mend."""
+    """Answer a call; an error is a result the model can read and correct."""
     try:
         text, is_error = answer(open_kb, name, arguments), False
     except KbError as error:
@@ -126,11 +161,7 @@ def answer(open_kb: OpenKnowledgeBase, name: str, arguments: Mapping[str, Any]) 
     """Check a call and answer it from what is on disk now. Raises KbError."""
     if name not in TOOLS:
         raise UnknownToolError(name)
-    tool = TOOLS[name]
-    problem = best_match(Draft202012Validator(tool.schema).iter_errors(arguments))
-    if problem is not None:
-        raise ArgumentsError(name, problem.message)
-    return tool.answer(open_kb(), arguments)
+    return TOOLS[name].answer(open_kb(), arguments)
 
 
 def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
@@ -138,34 +169,24 @@ def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
 
 
 def _search(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
+    given = check_arguments(SEARCH, arguments)
     try:
-        query = Query.parse(arguments["query"])
+        query = Query.parse(given["query"])
     except EmptyQueryError as error:
-        raise ArgumentsError("search", "the query has no word to look for") from error
-    topic = arguments.get("topic")
-    hits = search_subjects(kb, query, [topic] if topic else [])
+        raise ArgumentsError(SEARCH.name, ["query has no word to look for"]) from error
+    topics = [given["topic"]] if "topic" in given else []
     lines = [
-        f"{hit.topic}/{hit.subject.name}:{hit.found.line}: {one_line(hit.found.text)}"
-        for hit in hits
+        f"{hit.topic}/{hit.subject.name}:{hit.found.line}: "
+        + shorten(one_line(hit.found.text), LONGEST_LINE)
+        for hit in search_subjects(kb, query, topics)
     ]
     return "\n".join(lines) or "No subject says anything about that."
 
 
 TOOLS = {
-    tool.name: tool
-    for tool in (
-        ServedTool(
-            name="learn",
-            schema=LEARN_SCHEMA,
-            describe=KnowledgeBase.describe_learn,
-            answer=_learn,
-        ),
-        ServedTool(
-            name="search",
-            schema=SEARCH_SCHEMA,
-            describe=lambda _: SEARCH_DESCRIPTION,
-            answer=_search,
-        ),
-    )
+    "learn": ServedTool(schema=LEARN_SCHEMA, describe=KnowledgeBase.describe_learn, answer=_learn),
+    SEARCH.name: ServedTool(
+        schema=SEARCH.schema, describe=lambda _: SEARCH.description, answer=_search
+    ),
 }
-"""Every tool this server has. None of them writes, fetches or starts anything."""
+"""Every tool this server has, by name. None of them writes, fetches or starts anything."""

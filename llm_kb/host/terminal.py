@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TextIO
 
 import click
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import termios
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -17,6 +23,26 @@ def is_terminal(stream: TextIO | None) -> bool:
 def has_terminal() -> bool:
     """Tell whether an editor could talk to someone."""
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def confirm(question: str) -> bool:
+    """Ask a question on the terminal and return the answer; input typed earlier does not count.
+
+    Raises click.Abort at the end of input and on Ctrl-C.
+    """
+    _drop_typed_ahead()
+    return click.confirm(question, default=False, err=True)
+
+
+def _drop_typed_ahead() -> None:
+    """Forget the input of a terminal that nobody has read yet."""
+    if sys.platform == "win32":
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+    else:
+        # Standard input may be a stand-in without a descriptor.
+        with suppress(OSError, termios.error):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def read_input() -> str:

@@ -46,18 +46,6 @@ class PlaceTakenError(KbError):
         )
 
 
-class ArgumentsError(KbError):
-    """A tool call whose arguments are not the tool's."""
-
-    def __init__(self, tool: str, problems: Sequence[str], allowed: Sequence[str]) -> None:
-        self.tool = tool
-        self.problems = tuple(problems)
-        self.allowed = tuple(allowed)
-        super().__init__(
-            f"{tool}: {'; '.join(self.problems)}; its arguments are {', '.join(self.allowed)}"
-        )
-
-
 class FetchError(KbError):
     """A source that could not be fetched."""
 

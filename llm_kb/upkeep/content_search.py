@@ -23,6 +23,12 @@ _OFTEN = 10
 """A word counts this many times at most, so that length does not win."""
 _HEADING_WORTH = 20
 """A word in a heading or a slug is worth more than any number elsewhere."""
+_MAX_WORDS = 32
+"""Each word is looked for in each subject; further words of a query are ignored."""
+_MAX_WORD_CHARS = 100
+
+LONGEST_LINE = 160
+"""The most characters of a line that a list of results shows."""
 
 
 class EmptyQueryError(ValueError):
@@ -39,8 +45,8 @@ class Query:
     @classmethod
     def parse(cls, text: str) -> Query:
         """Split a query at white space. Raises EmptyQueryError."""
-        stripped = (word.strip(_EDGES) for word in text.casefold().split())
-        words = tuple(dict.fromkeys(filter(None, stripped)))
+        stripped = (word.strip(_EDGES)[:_MAX_WORD_CHARS] for word in text.casefold().split())
+        words = tuple(dict.fromkeys(filter(None, stripped)))[:_MAX_WORDS]
         if not words:
             raise EmptyQueryError(text)
         # The longest first: of two words that begin alike, both would match.

@@ -258,6 +258,7 @@ def start_writer(repo: Repo, name: str, count: int) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_ten_processes_writing_at_once_lose_nothing(repo: Repo) -> None:
     writers = [start_writer(repo, f"writer {number}", 8) for number in range(10)]
     assert [writer.wait() for writer in writers] == [0] * 10

@@ -271,10 +271,10 @@ def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
 
 def test_long_work_shows_progress_on_a_terminal(tmp_path: Path) -> None:
     write_files(tmp_path, GOOD)
-    few, code = run_on_terminal(["llm", "kb", "check"], "")
+    few, code = run_on_terminal(["kb", "check"])
     assert (few.splitlines()[-1], code) == ("llm-kb: nothing wrong in 1 subject", 0)
     assert "checking" not in few
     write_files(tmp_path, {f"kb/{number}.md": "x\n" for number in range(MANY)})
-    many, _ = run_on_terminal(["llm", "kb", "check"], "")
+    many, _ = run_on_terminal(["kb", "check"])
     assert "checking a" in many
     assert many.splitlines()[-1] == f"llm-kb: nothing wrong in {MANY + 1} subjects"

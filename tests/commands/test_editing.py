@@ -145,10 +145,10 @@ def test_removing_asks_on_a_terminal_only(file: Path, run_llm: RunLlm) -> None:
         f"Error: Remove topic project from {file}? There is no terminal to ask on: "
         "use -y to say yes\n",
     )
-    shown, code = run_on_terminal(["llm", "kb", "remove", "project"], "n\n")
+    shown, code = run_on_terminal(["kb", "remove", "project"], "n\n")
     assert (f"Remove topic project from {file}? [y/N]:" in shown, code) == (True, 1)
     assert file.read_text() == WRITTEN
-    shown, code = run_on_terminal(["llm", "kb", "remove", "project"], "y\n")
+    shown, code = run_on_terminal(["kb", "remove", "project"], "y\n")
     assert code == 0
     assert file.read_text() == "# The project\n"
 

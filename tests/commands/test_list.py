@@ -183,7 +183,7 @@ def test_without_topics_it_says_how_to_begin(run_llm: RunLlm, workspace: Path) -
 
 
 def test_colour_only_on_a_terminal(run_llm: RunLlm) -> None:
-    shown, code = run_on_terminal(["llm", "kb", "list", "project", "--all"], "")
+    shown, code = run_on_terminal(["kb", "list", "project", "--all"])
     assert code == 0
     dim = [line for line in shown.splitlines() if line.startswith("\x1b[2m")]
     assert [line.split()[0].removeprefix("\x1b[2m") for line in dim] == [

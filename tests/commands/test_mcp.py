@@ -1,4 +1,4 @@
-"""`llm kb mcp`, spoken to by the SDK's own client over a real process."""
+"""`llm kb mcp`, spoken to by the SDK's own client."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import mcp_types as types
 import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+import mcp_types as types
 from mcp import StdioServerParameters
 from mcp.client import Client
 
 from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.mcp_server import answer
+from llm_kb.host.mcp_server import answer, make_server
 from tests.conftest import RunLlm
 
 CONFIG = """
@@ -48,18 +51,26 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def talk(
-    conversation: Callable[[Client], Awaitable[Any]], *arguments: str, cwd: Path | None = None
+def talk(conversation: Callable[[Client], Awaitable[Any]], directory: Path) -> Any:
+    """Hold a conversation with the server, and return what came of it."""
+    return _talk(make_server(lambda: KnowledgeBase.discover(directory)), conversation)
+
+
+def talk_to_process(
+    conversation: Callable[[Client], Awaitable[Any]], *arguments: str, cwd: Path
 ) -> Any:
     """Start `llm kb mcp`, hold a conversation, and return what came of it."""
+    server = StdioServerParameters(
+        command=str(Path(sys.executable).with_name("llm")),
+        args=["kb", "mcp", *arguments],
+        env=dict(os.environ),
+        cwd=cwd,
+    )
+    return _talk(server, conversation)
 
+
+def _talk(server: Any, conversation: Callable[[Client], Awaitable[Any]]) -> Any:
     async def run() -> Any:
-        server = StdioServerParameters(
-            command=str(Path(sys.executable).with_name("llm")),
-            args=["kb", "mcp", *arguments],
-            env=dict(os.environ),
-            cwd=cwd,
-        )
         async with Client(server, read_timeout_seconds=60) as client:
             return await conversation(client)
 
@@ -77,7 +88,7 @@ def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
     async def list_tools(client: Client) -> list[types.Tool]:
         return (await client.list_tools()).tools
 
-    learn, search = talk(list_tools, cwd=workspace)
+    learn, search = talk(list_tools, workspace)
     assert (learn.name, learn.input_schema) == ("learn", LEARN_SCHEMA)
     assert learn.description == (
         "Learn about knowledge base topics and subjects. Available topics: project (General)."
@@ -91,7 +102,7 @@ def test_instructions_are_the_section(workspace: Path, run_llm: RunLlm) -> None:
         return client.instructions
 
     options = ("-k", "project/review")
-    instructions = talk(read_instructions, *options, cwd=workspace)
+    instructions = talk_to_process(read_instructions, *options, cwd=workspace)
     assert f"{instructions}\n" == run_llm(["kb", "prompt", *options]).stdout
 
 
@@ -104,7 +115,9 @@ def test_learn_lists_loads_and_finds_hidden_subjects_by_name(workspace: Path) ->
         ]
         return [read(await client.call_tool("learn", arguments)) for arguments in calls]
 
-    listing, review, notes = talk(conversation, "-d", str(workspace))
+    listing, review, notes = talk_to_process(
+        conversation, "-d", str(workspace), cwd=workspace.parent
+    )
     assert listing == (
         LISTING,
         False,
@@ -128,7 +141,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
             read(await client.call_tool("search", {"query": "nothing", "topic": "project"})),
         ]
 
-    assert talk(conversation, cwd=workspace) == [
+    assert talk(conversation, workspace) == [
         ("project/review:3: Two eyes.", False),
         ("No subject says anything about that.", False),
     ]
@@ -152,25 +165,27 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "learn",
             {"subjects": "review"},
-            "invalid arguments for 'learn': 'topic' is a required property",
+            "learn: topic is required; it takes topic (required) and subjects (a pattern, or a list"
+            " of patterns); valid topics: project",
             id="missing argument",
         ),
         pytest.param(
             "search",
             {"query": 3},
-            "invalid arguments for 'search': 3 is not of type 'string'",
+            "search: query: found the number 3; allowed: a string;"
+            " its arguments are query (required), topic",
             id="wrong type",
         ),
         pytest.param(
             "search",
             {"query": " . "},
-            "invalid arguments for 'search': the query has no word to look for",
+            "search: query has no word to look for",
             id="no word",
         ),
         pytest.param("write", {}, "unknown tool 'write'; tools: learn, search", id="unknown tool"),
     ],
 )
-def test_a_wrong_call_says_how_to_mend_it(
+def test_a_wrong_call_says_how_to_correct_it(
     workspace: Path, name: str, arguments: dict[str, object], message: str
 ) -> None:
     with pytest.raises(KbError) as raised:
@@ -185,7 +200,7 @@ def test_a_wrong_call_is_a_result_and_the_server_goes_on(workspace: Path) -> Non
             read(await client.call_tool("learn", {"topic": "project"})),
         ]
 
-    assert talk(conversation, cwd=workspace) == [
+    assert talk(conversation, workspace) == [
         ("unknown topic 'nope'; valid topics: project", True),
         (LISTING, False),
     ]
@@ -197,7 +212,7 @@ def test_a_change_on_disk_is_seen_without_a_restart(workspace: Path) -> None:
         (workspace / "project" / "new.md").write_text("Fresh.\n", encoding="utf-8")
         return read(await client.call_tool("learn", {"topic": "project", "subjects": "new"}))
 
-    assert talk(conversation, cwd=workspace) == ("Fresh.\n", False)
+    assert talk(conversation, workspace) == ("Fresh.\n", False)
 
 
 def test_without_the_extra_the_error_names_it(

@@ -229,8 +229,8 @@ def test_an_editor_that_fails_is_told(
 
 
 def test_new_opens_the_editor_on_a_terminal(topic: Path, editor: Path) -> None:
-    shown, code = run_on_terminal(["llm", "kb", "new", "project/a"], "")
+    shown, code = run_on_terminal(["kb", "new", "project/a"])
     assert (shown, code) == (f"{topic}/a.md\n", 0)
     assert editor.read_text() == f"--wait\n{topic}/a.md\n"
-    run_on_terminal(["llm", "kb", "new", "project/b", "--no-edit"], "")
+    run_on_terminal(["kb", "new", "project/b", "--no-edit"])
     assert editor.read_text() == f"--wait\n{topic}/a.md\n"

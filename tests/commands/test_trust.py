@@ -64,7 +64,7 @@ def test_without_a_terminal_a_yes_is_needed(file: Path, user_dir: Path, run_llm:
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
 def test_on_a_terminal_it_asks(file: Path, run_llm: RunLlm, answer: str, code: int) -> None:
-    said, exit_code = run_on_terminal(["llm", "kb", "trust"], f"{answer}\n")
+    said, exit_code = run_on_terminal(["kb", "trust"], f"{answer}\n")
     assert "Trust it? [y/N]:" in said
     assert exit_code == code
     assert is_auto(run_llm) is (answer == "y")

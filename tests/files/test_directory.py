@@ -278,7 +278,7 @@ PARTS = st.sampled_from(["a", "b", ".a", "..b", "a.b", ".a.b", "é", NFD, "c.md"
 TREES = st.lists(st.lists(PARTS, min_size=1, max_size=3).map("/".join), min_size=1, max_size=12)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(paths=TREES)
 def test_every_way_to_a_subject_finds_it(
     tmp_path_factory: pytest.TempPathFactory, paths: list[str]

@@ -457,6 +457,7 @@ def test_a_file_is_read_whole(root: Path, size: int) -> None:
     assert read(opened, "a.md", 0) == Content(data=b"", size=size)
 
 
+@pytest.mark.slow
 def test_a_topic_of_100_000_files_is_listed(root: Path) -> None:
     for number in range(100):
         (root / f"{number:02}").mkdir()

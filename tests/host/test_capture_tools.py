@@ -112,13 +112,3 @@ def test_a_directory_that_was_deleted_has_no_tool(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert make_emit_knowledge() is None
-
-
-def test_llm_shows_its_arguments(repo: Repo, run_llm: RunLlm) -> None:
-    shown = next(
-        line
-        for line in run_llm(["tools", "list"]).stdout.splitlines()
-        if line.startswith("emit_knowledge(")
-    )
-    assert shown.startswith("emit_knowledge(*, entry_type: str, scope: str | None = None, rule:")
-    assert shown.endswith("instead: str | None = None) -> str (plugin: kb)")

@@ -16,7 +16,8 @@ from llm.models import EmbeddingModel
 from llm.plugins import pm
 
 from llm_kb.host.reference_library import current_library
-from llm_kb.host.reference_tools import ALL, approve_plan, make_references
+from llm_kb.host.reference_texts import ALL
+from llm_kb.host.reference_tools import approve_plan, make_references
 from llm_kb.references.errors import ApprovalNeededError, TopicExistsError
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
@@ -303,43 +304,45 @@ def test_a_model_cannot_name_what_it_may_not_have(source: dict[str, str], messag
         pytest.param(
             "reference_topic_create",
             {"name": "T", "sources": "https://e.org/"},
-            "unknown argument 'name'; missing argument 'title'; missing argument 'body'; sources "
-            "must be of type array; its arguments are title (required), body (required), "
-            "sources (required), tags, max_age_days, trust_score",
+            "name: unknown argument; title: missing; body: missing; sources: found "
+            "'https://e.org/'; allowed: a list; its arguments are title (required), "
+            "body (required), sources (required), tags, max_age_days, trust_score",
             id="create",
         ),
         pytest.param(
             "reference_topic_search",
             {},
-            "missing argument 'query'; its arguments are query (required)",
+            "query: missing; its arguments are query (required)",
             id="topic search",
         ),
         pytest.param(
             "reference_topic_list",
             {"include_obsolete": "yes", "query": "x"},
-            "unknown argument 'query'; include_obsolete must be of type boolean; "
+            "query: unknown argument; include_obsolete: found 'yes'; allowed: true or false; "
             "its arguments are include_obsolete",
             id="list",
         ),
         pytest.param(
             "reference_topic_update",
             {"id": "topic-frob", "max_age_days": True},
-            "unknown argument 'id'; missing argument 'topic_id'; max_age_days must be of type "
-            "integer; its arguments are topic_id (required), status, max_age_days, body, tags",
+            "id: unknown argument; topic_id: missing; max_age_days: found true; allowed: a whole "
+            "number, 0 or more; its arguments are topic_id (required), status, max_age_days, "
+            "body, tags",
             id="update",
         ),
         pytest.param(
             "reference_search",
             {"query": "hooks", "question": None},
-            "unknown argument 'query'; missing argument 'question'; "
+            "query: unknown argument; question: missing; "
             "its arguments are topic, question (required)",
             id="search",
         ),
         pytest.param(
             "reference_search",
             {"tool": 1, "implementation": 2, "self": 3, "question": 4},
-            "unknown argument 'tool'; unknown argument 'implementation'; unknown argument 'self'; "
-            "question must be of type string; its arguments are topic, question (required)",
+            "tool: unknown argument; implementation: unknown argument; self: unknown argument; "
+            "question: found the number 4; allowed: a string; its arguments are topic, "
+            "question (required)",
             id="names of ours",
         ),
     ],

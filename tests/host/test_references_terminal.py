@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-import pexpect
 import pytest
 
 from llm_kb.host.reference_library import current_library
@@ -21,10 +18,9 @@ from llm_kb.references.topic.topic_text import render_topic_file
 from scripts.demo import read_answers
 from tests.conftest import RunLlm
 from tests.references.sites import Answer, Site, serve_site
+from tests.terminal import ASKS, run_on_terminal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-
-LLM = str(Path(sys.executable).with_name("llm"))
 
 KIND = "\x1b[2j\x1b[31mevil\x07\x9b1m"
 """A type of content that clears a screen, colours it and rings."""
@@ -51,30 +47,9 @@ def site() -> Iterator[Site]:
         yield site
 
 
-def run(*args: str, question: str | None = None, typed: str = "") -> tuple[str, int | None]:
+def run(*args: str, question: str = ASKS, typed: str = "") -> tuple[str, int]:
     """Run llm on a terminal, type once it asks; return what it showed and its exit code."""
-    child = pexpect.spawn(
-        LLM,
-        list(args),
-        encoding="utf-8",
-        timeout=60,
-        dimensions=(40, 500),
-        preexec_fn=_heed_ctrl_c,
-    )
-    shown = ""
-    if question:
-        child.expect_exact(question)
-        shown = str(child.before) + question
-        child.send(typed)
-    child.expect(pexpect.EOF)
-    shown += str(child.before)
-    child.close()
-    return shown.replace("\r\n", "\n"), child.exitstatus
-
-
-def _heed_ctrl_c() -> None:
-    # Where the suite runs in the background, Ctrl-C is ignored, and children inherit that.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return run_on_terminal(args, typed, question=question)
 
 
 def calls(*urls: str, title: str = "Frob") -> str:

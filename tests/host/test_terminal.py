@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from llm_kb.host.terminal import is_terminal, style
+from tests.conftest import RunLlm
 from tests.terminal import run_on_terminal
 
 LLM = Path(sys.executable).with_name("llm")
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 
@@ -59,12 +63,13 @@ def test_colour_is_left_out_where_it_is_not_wanted(
 @posix_only
 @pytest.mark.parametrize("args", [["search", "review"], ["list", "p", "--all"]], ids=" ".join)
 def test_commands_colour_a_terminal_unless_told_not_to(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
+    workspace: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
-    coloured, _ = run_on_terminal(["llm", "kb", *args], "")
+    coloured, _ = run_on_terminal(["kb", *args])
     monkeypatch.setenv("NO_COLOR", "1")
-    plain, _ = run_on_terminal(["llm", "kb", *args], "")
-    assert ("\x1b[" in coloured, "\x1b[" in plain) == (True, False)
+    plain, _ = run_on_terminal(["kb", *args])
+    assert plain == _COLOUR.sub("", coloured) == run_llm(["kb", *args]).stdout
+    assert plain != coloured
 
 
 @posix_only

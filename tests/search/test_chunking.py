@@ -80,6 +80,7 @@ def test_any_cap_holds(text: str, path: str, cap: int, floor: int) -> None:
     assert all(len(chunk.text) <= cap for chunk in chunks)
 
 
+@pytest.mark.slow
 def test_a_minified_line_of_5_mb_is_cut() -> None:
     text = "a=1;" * 1_250_000
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import PatternError
@@ -164,7 +164,6 @@ NAMES = st.text(alphabet="aab-.[]!", min_size=1, max_size=5)
 PATHS = st.lists(NAMES, min_size=1, max_size=5).map("/".join)
 
 
-@settings(max_examples=400)
 @given(text=PATTERNS, slugs=st.lists(PATHS, min_size=1, max_size=20))
 def test_every_matcher_agrees_with_trying_everything(text: str, slugs: list[str]) -> None:
     pattern = parse_pattern(text)
@@ -261,7 +260,6 @@ for pattern in "$@"; do printf '%s\\0' $pattern; printf '\\n\\0'; done
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-@settings(max_examples=25)
 @given(texts=st.lists(patterns_of("aab*?[]!^-"), min_size=20, max_size=60))
 def test_patterns_mean_what_they_mean_to_bash(
     tree: tuple[Path, list[str]], texts: list[str]

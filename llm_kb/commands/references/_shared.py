@@ -14,7 +14,7 @@ from llm_kb.commands._config import current_config, user_dir
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host import reference_library
-from llm_kb.host.terminal import is_terminal
+from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
 from llm_kb.references.library import Library, open_library
 from llm_kb.rendering.plain_text import one_line, visible_line
@@ -47,7 +47,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     if yes:
         return True
     if is_terminal(sys.stdin):
-        return click.confirm("Fetch this?", default=False, err=True)
+        return confirm("Fetch this?")
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - slow to import
 
     open_pending(library).add(plan)

@@ -24,7 +24,7 @@ from llm_kb.commands.references._shared import (
     to_operator,
 )
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import is_terminal, read_input
+from llm_kb.host.terminal import confirm, is_terminal, read_input
 from llm_kb.references.errors import GrowthError, UnknownPlanError
 from llm_kb.references.library import Library
 from llm_kb.references.topic.staleness import is_stale
@@ -270,8 +270,7 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
             return True
         if not is_terminal(sys.stdin):
             raise GrowthError(topic_id, reason)
-        question = visible_line(f"{topic_id}: {reason}. Fetch it?")
-        return click.confirm(question, default=False, err=True)
+        return confirm(visible_line(f"{topic_id}: {reason}. Fetch it?"))
 
     from llm_kb.references.fetch.outcomes import refreshed_answer  # noqa: PLC0415
     from llm_kb.references.fetch.refresh import refresh_topic  # noqa: PLC0415

@@ -1,0 +1,136 @@
+"""A tool as models see it, and the check of a call's arguments against its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from inspect import Parameter, Signature
+from operator import or_
+from typing import Any, NamedTuple
+
+from llm_kb.errors import KbError
+from llm_kb.files.fields import Fields
+from llm_kb.files.values import BadValueError, describe, read_count, read_flag
+
+
+class ToolText(NamedTuple):
+    """The name, description and schema of one tool."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+class ArgumentsError(KbError):
+    """Arguments of a call that do not fit the tool's schema."""
+
+    def __init__(self, tool: str, problems: Sequence[str], allowed: Sequence[str] = ()) -> None:
+        self.tool = tool
+        self.problems = tuple(problems)
+        self.allowed = tuple(allowed)
+        message = f"{tool}: {'; '.join(self.problems)}"
+        if self.allowed:
+            message += f"; its arguments are {', '.join(self.allowed)}"
+        super().__init__(message)
+
+
+def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that have a value. Raises ArgumentsError with every problem.
+
+    Names and types are checked here, contents where they are used. Null stands for an
+    argument that is left out, since many models write it so.
+    """
+    properties: Mapping[str, Any] = tool.schema["properties"]
+    required = tool.schema["required"]
+    fields = Fields(arguments)
+    for name in arguments:
+        if name not in properties:
+            fields.report(name, "unknown argument")
+    given = {}
+    for name, schema in properties.items():
+        if name in required and not fields.has(name):
+            fields.report(name, "missing")
+        given[name] = fields.get(name, _READERS[_kind(schema)])
+    allowed = [f"{name} (required)" if name in required else name for name in properties]
+    fields.raise_problems(lambda problems: ArgumentsError(tool.name, problems, allowed))
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def make_signature(schema: Mapping[str, Any]) -> Signature:
+    """Return the signature that says in Python what a schema says, for `llm tools` to show."""
+    required = schema["required"]
+    return Signature(
+        [
+            Parameter(
+                name,
+                Parameter.POSITIONAL_OR_KEYWORD,
+                annotation=_annotate(field) if name in required else _annotate(field) | None,
+                default=Parameter.empty if name in required else None,
+            )
+            # Parameters without a default come first in Python, whatever the schema's order.
+            for name, field in sorted(
+                schema["properties"].items(), key=lambda item: item[0] not in required
+            )
+        ],
+    )
+
+
+def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def string(description: str) -> dict[str, Any]:
+    """Return the schema of a string."""
+    return {"type": "string", "description": description}
+
+
+def strings(description: str) -> dict[str, Any]:
+    """Return the schema of a list of strings."""
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def integer(description: str) -> dict[str, Any]:
+    """Return the schema of a whole number that is not negative."""
+    return {"type": "integer", "minimum": 0, "description": description}
+
+
+def _annotate(schema: Mapping[str, Any]) -> Any:
+    """Return the Python type of a field."""
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    strings_only = schema.get("items", {}).get("type") == "string"
+    types = {**_TYPES, "array": list[str] if strings_only else list[dict]}  # type: ignore[type-arg]
+    return reduce(or_, (types[kind] for kind in kinds))
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """Return the type of an argument, without the null that may stand beside it."""
+    kind = schema["type"]
+    return kind if isinstance(kind, str) else next(each for each in kind if each != "null")
+
+
+def _read_string(value: object) -> str:
+    if not isinstance(value, str):
+        raise BadValueError(describe(value), "a string")
+    return value
+
+
+def _read_list(value: object) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise BadValueError(describe(value), "a list")
+    return value
+
+
+_TYPES: Mapping[str, Any] = {"string": str, "integer": int, "boolean": bool, "null": None}
+
+_READERS: Mapping[str, Callable[[object], Any]] = {
+    "string": _read_string,
+    "integer": read_count,
+    "boolean": read_flag,
+    "array": _read_list,
+}

@@ -1,0 +1,174 @@
+"""A hostile client, and hostile subjects, at the MCP server."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.errors import KbError
+from llm_kb.host.mcp_server import answer
+
+LLM = str(Path(sys.executable).with_name("llm"))
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def call(name: str, **arguments: object) -> dict[str, Any]:
+    """Return the message that calls a tool."""
+    return {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace with one subject, and one of a single line of 2 MB."""
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "style.md").write_text("Short lines.\n")
+    (tmp_path / "kb" / "min.js").write_text("needle;" + "x" * 2_000_000)
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n')
+    return tmp_path
+
+
+class Server:
+    """The server in a process of its own, spoken to as bytes."""
+
+    def __init__(self, directory: Path) -> None:
+        self.process = subprocess.Popen(
+            [LLM, "kb", "mcp"],
+            cwd=directory,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.send(INITIALIZE)
+        self.receive()
+        self.send(INITIALIZED)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message; what is no text stands as JSON escapes it."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for a message."""
+        assert self.process.stdout is not None
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return message
+
+    def close_pipes(self) -> None:
+        """Go away, as a client that was killed."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.process.stdin.close()
+
+    def wait(self) -> tuple[int, str]:
+        """Wait for the end; return the exit code and what was said on standard error."""
+        code = self.process.wait(timeout=30)
+        assert self.process.stderr is not None
+        said = self.process.stderr.read().decode()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        return code, said
+
+
+def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> None:
+    text = answer(lambda: KnowledgeBase.discover(workspace), "search", {"query": "needle"})
+    assert text.startswith("team/min:1: needle;xxx")
+    assert len(text) < 200
+
+
+def test_the_first_ctrl_c_ends_it(workspace: Path) -> None:
+    server = Server(workspace)
+    server.process.send_signal(signal.SIGINT)
+    assert server.wait() == (130, "")
+
+
+def test_it_ends_when_its_client_closes_its_input(workspace: Path) -> None:
+    server = Server(workspace)
+    assert server.process.stdin is not None
+    server.process.stdin.close()
+    assert server.wait() == (0, "")
+
+
+@pytest.mark.parametrize("calls", [0, 1, 20])
+def test_it_ends_without_a_word_when_its_client_is_gone(workspace: Path, calls: int) -> None:
+    server = Server(workspace)
+    for _ in range(calls):
+        server.send(call("learn", topic="team", subjects="min"))
+    if calls:
+        time.sleep(0.3)  # it is answering, or waits for someone to read the answer
+    server.close_pipes()
+    assert server.wait() == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("\ud800", "unknown topic '?'", id="high half"),
+        pytest.param("\udfff", "unknown topic '?'", id="low half"),
+        pytest.param("a\udc80\ud83d\ude00", "unknown topic 'a?\N{GRINNING FACE}'", id="and a pair"),
+        pytest.param("\\ud800", r"unknown topic '\\ud800'", id="spelled out"),
+    ],
+)
+def test_half_a_surrogate_pair_is_answered(workspace: Path, text: str, message: str) -> None:
+    server = Server(workspace)
+    server.send(call("learn", topic=text))
+    result = server.receive()["result"]
+    server.close_pipes()
+    server.wait()
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        pytest.param("learn", {}, id="none"),
+        pytest.param("learn", {"topic": None}, id="null"),
+        pytest.param("learn", {"topic": ["team"]}, id="list"),
+        pytest.param("learn", {"topic": "team", "subjects": 3}, id="number"),
+        pytest.param("learn", {"topic": "team", "subjects": [["style"]]}, id="nested"),
+        pytest.param("learn", {"topic": "team", "self": 1}, id="self"),
+        pytest.param("search", {}, id="no query"),
+        pytest.param("search", {"query": None}, id="null query"),
+        pytest.param("search", {"query": {"a": "b"}}, id="table"),
+        pytest.param("search", {"query": "x", "topic": 3}, id="topic"),
+        pytest.param("search", {"query": "x", "more": 3}, id="more"),
+        pytest.param("search", {"query": "x", "topic": "nope"}, id="unknown topic"),
+        pytest.param("", {}, id="no tool"),
+        pytest.param("__class__", {}, id="attribute"),
+    ],
+)
+def test_wrong_arguments_are_an_error_that_explains_itself(
+    workspace: Path, name: str, arguments: dict[str, object]
+) -> None:
+    with pytest.raises(KbError) as raised:
+        answer(lambda: KnowledgeBase.discover(workspace), name, arguments)
+    assert 10 < len(str(raised.value)) < 300
