@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.errors import InvalidAnnotationError, InvalidEntryError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, commit_note, read_note
 from llm_kb.capture.git.repository import read_config
-from llm_kb.capture.store import Change, Snapshot, change_store
+from llm_kb.capture.likeness import find_place_problem
+from llm_kb.capture.store import Change, Snapshot, change_store, has_place
 from llm_kb.capture.store_format import dump_json
 from llm_kb.files.fields import Fields
 from llm_kb.git import ObjectReader, run_git
@@ -168,6 +169,7 @@ def annotate(directory: Path, live: LiveInput) -> LiveResult:
     author = read_config(directory, "chronicle.author", "user.name")
 
     def decide(snapshot: Snapshot) -> Change[LiveResult]:
+        missing = _find_missing_places(directory, snapshot.commit, live)
         store, written = _add_all(snapshot, live)
         with ObjectReader(directory) as reader:
             note = read_note(reader, ANNOTATIONS_REF, snapshot.commit)
@@ -177,6 +179,7 @@ def annotate(directory: Path, live: LiveInput) -> LiveResult:
         message = f"Annotate {snapshot.commit[:12]}"
         new = commit_note(directory, note, dump_json(raw), message)
         result = _report(directory, live, snapshot.commit, written, note.data is not None)
+        result = replace(result, warnings=(*result.warnings, *missing))
         return Change(
             result=result,
             store=store if written else None,
@@ -185,6 +188,24 @@ def annotate(directory: Path, live: LiveInput) -> LiveResult:
         )
 
     return change_store(directory, decide, live.commit)
+
+
+def _find_missing_places(directory: Path, commit: str, live: LiveInput) -> list[str]:
+    """Return a warning for each place that does not exist; raise for what is not a path."""
+    warnings, problems = [], []
+    for number, entry in enumerate(live.knowledge):
+        place = entry.place
+        if not place or has_place(directory, commit, place, head=True):
+            continue
+        problem = find_place_problem(place, exists=False)
+        where = f"knowledge[{number}].{entry.kind.place}: {place!r}"
+        if problem:
+            problems.append(f"{where} {problem}")
+        else:
+            warnings.append(f"{where} does not exist at {commit[:12]}")
+    if problems:
+        raise InvalidAnnotationError(problems)
+    return warnings
 
 
 def _add_all(snapshot: Snapshot, live: LiveInput) -> tuple[KnowledgeStore, int]:

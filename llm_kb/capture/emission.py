@@ -18,8 +18,13 @@ from llm_kb.capture.entries import (
     id_number,
 )
 from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
-from llm_kb.capture.likeness import find_duplicate, find_nearest, plain_place
-from llm_kb.rendering.plain_text import one_line, shorten
+from llm_kb.capture.likeness import (
+    find_duplicate,
+    find_nearest,
+    find_place_problem,
+    plain_place,
+)
+from llm_kb.rendering.plain_text import JOINERS, one_line, shorten
 
 MAX_FIELD_CHARS = 2000
 """An entry is read by everyone who works here: a sentence or two, not a document."""
@@ -97,11 +102,10 @@ def parse_emission(
     names in messages. Raises InvalidEntryError with every problem.
     """
     # A model fills what it has no use for with null or nothing.
-    given = {
-        name: value
-        for name, value in arguments.items()
-        if value is not None and not (isinstance(value, str) and not value.strip())
+    cleaned = {
+        name: clean(value) if isinstance(value, str) else value for name, value in arguments.items()
     }
+    given = {name: value for name, value in cleaned.items() if value is not None and value != ""}
     kind = _parse_kind(given.pop(tag, None), tag, where)
     missing = [name for name in kind.required if name not in given]
     problems = [f"{where}{name}: required for {kind.name}" for name in missing]
@@ -111,11 +115,15 @@ def parse_emission(
         if problem:
             problems.append(f"{where}{name}: {problem}")
         else:
-            fields[name] = clean(str(value))
+            fields[name] = value
+    if kind.place in fields:
+        fields[kind.place] = plain_place(str(fields[kind.place]))
+        # Whether it exists is not known here, and what exists may have any name.
+        problem = find_place_problem(str(fields[kind.place]), exists=True)
+        if problem:
+            problems.append(f"{where}{kind.place}: {fields[kind.place]!r} {problem}")
     if problems:
         raise InvalidEntryError(problems)
-    if kind.place:
-        fields[kind.place] = plain_place(str(fields[kind.place]))
     if kind is CONVENTION:
         fields.setdefault("stability", "provisional")
     return Entry(kind, fields)
@@ -133,7 +141,7 @@ def _parse_kind(name: object, tag: str, where: str) -> Kind:
 def _find_problem(kind: Kind, name: str, value: object) -> str | None:
     if name not in kind.settable:
         owner = next((other.name for other in KINDS if name in other.settable), None)
-        belongs = f"belongs to {owner}, not to" if owner else "is no field of"
+        belongs = f"belongs to {owner}, not to" if owner else "is not a field of"
         return f"{belongs} {kind.name}, which takes {', '.join(kind.settable)}"
     if not isinstance(value, str):
         return f"expected text, found {describe(value)}"
@@ -145,8 +153,12 @@ def _find_problem(kind: Kind, name: str, value: object) -> str | None:
 
 
 def clean(text: str) -> str:
-    """Return text as it is stored: trimmed, and without halves of surrogate pairs."""
-    return text.strip().encode("utf-8", "replace").decode()
+    """Return text as it is stored and shown: on one line, without what cannot be seen.
+
+    Empty when nothing of it can be seen.
+    """
+    line = one_line(text)
+    return line if line.strip(JOINERS + " ") else ""
 
 
 def with_provenance(entry: Entry, commit: str) -> Entry:

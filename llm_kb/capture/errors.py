@@ -70,15 +70,21 @@ class IdentityError(KbError):
 class DamagedStoreError(KbError):
     """A note that holds something else than a knowledge store; it is left alone."""
 
-    def __init__(self, ref: str, target: str, problems: Sequence[str]) -> None:
+    def __init__(
+        self, ref: str, path: str, problems: Sequence[str], remote: str | None = None
+    ) -> None:
         self.ref = ref
-        self.target = target
+        self.path = path
         self.problems = tuple(problems)
+        self.remote = remote
         listed = "".join(f"\n  - {problem}" for problem in self.problems)
-        super().__init__(
-            f"the knowledge store under {ref} cannot be read, and was not touched:{listed}\n"
-            f"Look at it with: git notes --ref={ref} show {target}"
-        )
+        if remote is None:
+            message = f"the knowledge store under {ref} cannot be read, and was not touched"
+            advice = f"Find the versions before it with: git log -p {ref}"
+        else:
+            message = f"the knowledge store of {remote!r} cannot be read; nothing was changed here"
+            advice = f"Someone who can push to {remote!r} must repair it there"
+        super().__init__(f"{message}:{listed}\nLook at it with: git show {ref}:{path}\n{advice}")
 
 
 class BusyStoreError(KbError):

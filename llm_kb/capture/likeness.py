@@ -55,6 +55,30 @@ def without_stars(place: str) -> str:
     return place if len(parts) == count else "/".join(parts) + "/"
 
 
+def find_place_problem(place: str, *, exists: bool) -> str | None:
+    """Return why an entry cannot hold in this place below the root; None when it can.
+
+    A path that does not exist may be a place: `exists` tells whether it does, because a
+    file may well be named like a pattern or like two paths.
+    """
+    parts = place.split("/")
+    if parts[0] in {"", "~"} or ".." in parts or place[1:3] in {":/", ":\\"}:
+        return "lies outside the repository; give a path below its root, or '*' for everything"
+    if place == EVERYWHERE or exists:
+        return None
+    found = (problem for signs, problem in _ODD_PLACES.items() if set(place) & set(signs))
+    return next(found, None)
+
+
+_ODD_PLACES = {
+    "\\": "is not a path; separate its parts with '/'",
+    "*?{}": "is a pattern; give a directory such as 'src/', a file, or '*' for everything",
+    ",;|": "names several places; record one entry for each",
+    " ": "is not a path; give a directory such as 'src/', a file, or '*' for everything",
+}
+"""What is wrong with a path that does not exist, by the characters in it."""
+
+
 def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:
     """Return the first entry that already says what the candidate says."""
     key = dedup_key(candidate)

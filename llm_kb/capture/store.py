@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +16,13 @@ from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.errors import (
     BusyStoreError,
     DamagedStoreError,
+    InvalidEntryError,
     NoCommitError,
     NotARepositoryError,
+    TooManyEntriesError,
     UnknownCommitError,
 )
+from llm_kb.capture.git.history import has_path
 from llm_kb.capture.git.notes import (
     EMPTY_TREES,
     KNOWLEDGE_REF,
@@ -30,12 +34,16 @@ from llm_kb.capture.git.notes import (
     read_note,
 )
 from llm_kb.capture.git.repository import Repository, find_repository
+from llm_kb.capture.likeness import find_place_problem, normalize_place
 from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_store
 from llm_kb.files.atomic import WriteError, locked
 from llm_kb.git import ObjectReader
 
 PATIENCE = 30.0
 """Seconds to go on trying while others change the store."""
+
+LOCK_PATIENCE = 3.0
+"""Seconds to wait for a lock of git's that stays: a live git holds one for a moment."""
 
 _QUEUE_PATIENCE = 10.0
 
@@ -92,14 +100,17 @@ def read_store_note(reader: ObjectReader) -> Note | None:
     return read_note(reader, KNOWLEDGE_REF)
 
 
-def parse_note(note: Note | None) -> KnowledgeStore:
-    """Return the store a note holds, an empty one without a note; raise DamagedStoreError."""
+def parse_note(note: Note | None, remote: str | None = None) -> KnowledgeStore:
+    """Return the store a note holds, an empty one without a note.
+
+    Raises DamagedStoreError, which names the `remote` that the note was fetched from.
+    """
     if note is None or note.data is None:
         return KnowledgeStore()
     try:
         return parse_store(note.data)
     except StoreFormatError as error:
-        raise DamagedStoreError(note.ref, note.target, error.problems) from error
+        raise DamagedStoreError(note.ref, note.path, error.problems, remote) from error
 
 
 def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
@@ -123,6 +134,7 @@ def change_store(
     """
     repository = require_repository(directory)
     deadline = time.monotonic() + PATIENCE
+    locked_since: float | None = None
     pause = 0.005
     with _queue_of_writers(repository.common_dir):
         while True:
@@ -131,7 +143,9 @@ def change_store(
             try:
                 _write(directory, snapshot.note, change)
             except RefMovedError as error:
-                if time.monotonic() > deadline:
+                now = time.monotonic()
+                locked_since = (locked_since or now) if error.is_locked else None
+                if now > deadline or now - (locked_since or now) > LOCK_PATIENCE:
                     raise BusyStoreError(KNOWLEDGE_REF, str(error)) from error
             else:
                 return change.result
@@ -151,25 +165,54 @@ def _write(directory: Path, note: Note, change: Change[T]) -> None:
 
 
 def add_to_store(
-    directory: Path,
-    entry: Entry,
-    *,
-    id_: str | None = None,
-    commit: str = "HEAD",
-    provenance: bool = True,
+    directory: Path, entry: Entry, *, id_: str | None = None, commit: str | None = "HEAD"
 ) -> Addition:
     """Record an entry unless it already exists; it is in the store when this returns.
 
-    With `provenance` the entry is given `commit` as the one it comes from.
+    It is given `commit` as the one it comes from, unless that is None.
     """
 
     def decide(snapshot: Snapshot) -> Change[Addition]:
-        known = with_provenance(entry, snapshot.commit) if provenance else entry
+        known = with_provenance(entry, snapshot.commit) if commit else entry
         addition = add_entry(snapshot.store, known, id_)
         store = addition.store if addition.is_new else None
         return Change(result=addition, store=store, message=f"Add {addition.entry.id}")
 
+    return change_store(directory, decide, commit or "HEAD")
+
+
+def record_entry(
+    directory: Path, entry: Entry, *, commit: str = "HEAD", limit: int | None = None
+) -> Addition:
+    """Record an entry that a model found in a commit, with that commit as its provenance.
+
+    Raises InvalidEntryError when its place is neither in the commit nor, for HEAD, in the
+    work tree, and TooManyEntriesError when the commit has `limit` entries already.
+    """
+
+    def decide(snapshot: Snapshot) -> Change[Addition]:
+        place = entry.place
+        if place and not has_place(directory, snapshot.commit, place, head=commit == "HEAD"):
+            problem = find_place_problem(place, exists=False) or (
+                f"does not exist at {snapshot.commit[:12]}; "
+                "give a directory or file that does, or '*' for everything"
+            )
+            raise InvalidEntryError([f"{entry.kind.place}: {place!r} {problem}"])
+        addition = add_entry(snapshot.store, with_provenance(entry, snapshot.commit))
+        recorded = sum(e.provenance == snapshot.commit for e in snapshot.store.entries)
+        if addition.is_new and limit is not None and recorded >= limit:
+            raise TooManyEntriesError(limit)
+        store = addition.store if addition.is_new else None
+        return Change(result=addition, store=store, message=f"Add {addition.entry.id}")
+
     return change_store(directory, decide, commit)
+
+
+def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:
+    """Tell whether a commit has a place or, where it is HEAD, the work tree."""
+    return has_path(directory, commit, place) or (
+        head and os.path.lexists(require_repository(directory).root / normalize_place(place))
+    )
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import llm
-from llm.models import ChainResponse
 
-from llm_kb.capture.commits.briefing import SYSTEM_PROMPT
+from llm_kb.capture.commits.briefing import SYSTEM_PROMPT, Briefing, estimate_request
+from llm_kb.capture.commits.diffs import read_briefing
 from llm_kb.capture.commits.journal import Journal
-from llm_kb.capture.commits.ranges import read_briefing, read_subject
 from llm_kb.capture.emission import Addition
+from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
 
 MAX_ENTRIES = 10
 """What one commit may add: a diff that talks a model into more must not fill the store."""
 
+MAX_FAILURES = 5
+"""Failures in a row after which a run stops: then it is not the commits."""
+
+RATE_PATIENCE = 300.0
+"""Seconds to wait, over all attempts at a commit, for a provider that limits requests."""
+
+_LONGEST_PAUSE = 60.0
 _MAX_TURNS = 15
+_BUSY_STATUS = frozenset({429, 503, 529})
 
 
-class AgentError(KbError):
-    """A model that failed on a commit; the commits before it are done."""
+class RunStoppedError(KbError):
+    """A run that ended before its last commit."""
 
-    def __init__(self, commit: str, reason: str) -> None:
-        self.commit = commit
+    def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            f"the model failed on {commit[:12]}: {reason}; "
-            "what was captured before is kept, and the same command goes on from here"
+            f"stopped: {reason}; what was captured is kept, "
+            "and the same command goes on with the commits that are left"
         )
 
 
@@ -39,59 +48,178 @@ class Captured:
     """What came of one commit."""
 
     commit: str
-    subject: str
-    written: tuple[str, ...]
+    written: tuple[str, ...] = ()
     """The ids of the new entries."""
-    duplicates: int
-    left_out: tuple[str, ...]
+    duplicates: int = 0
+    left_out: tuple[str, ...] = ()
+    failed: str | None = None
+    """Why the model failed on it; None when it did not."""
+    tokens_sent: int = 0
+    tokens_received: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A model and how it is called."""
+
+    model: llm.Model
+    directory: Path
+    key: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    log: Callable[[llm.Response], None] = lambda _response: None
+    """Gets every exchange, also one that failed."""
+    say: Callable[[str], None] = lambda _text: None
+    """Gets a line for the person who waits."""
 
 
 def capture_commits(
-    model: llm.Model,
-    directory: Path,
-    commits: Sequence[str],
-    journal: Journal,
-    log: Callable[[ChainResponse], None] = lambda _chain: None,
+    agent: Agent, commits: Sequence[str], journal: Journal, *, keep_going: bool = True
 ) -> Iterator[Captured]:
     """Let a model look at every commit, yielding what came of each once it is recorded.
 
-    `log` is given what was said about each commit when it is complete.
+    A commit on which the model fails is recorded as failed. Raises RunStoppedError after
+    the first of them without `keep_going`, after MAX_FAILURES in a row, and when the
+    provider limits requests for too long: that commit is not recorded.
     """
+    failures = 0
     for commit in commits:
-        captured = _capture(model, directory, commit, log)
+        captured = capture_commit(agent, commit)
         journal.append(
             commit,
-            model=model.model_id,
+            model=agent.model.model_id,
             written=len(captured.written),
             duplicates=captured.duplicates,
+            failed=captured.failed,
         )
         yield captured
+        failures = failures + 1 if captured.failed else 0
+        if failures and not keep_going:
+            raise RunStoppedError("a commit failed")
+        if failures == MAX_FAILURES:
+            raise RunStoppedError(f"{failures} commits in a row failed")
 
 
-def _capture(
-    model: llm.Model,
-    directory: Path,
-    commit: str,
-    log: Callable[[ChainResponse], None],
-) -> Captured:
-    briefing = read_briefing(directory, commit)
+def capture_commit(agent: Agent, commit: str) -> Captured:
+    """Let a model look at one commit and return what came of it.
+
+    Raises RunStoppedError when the provider limits requests for too long.
+    """
+    briefing = read_briefing(agent.directory, commit, load_store(agent.directory))
     additions: list[Addition] = []
     tool = make_emit_tool(
-        commit, directory=directory, watch=additions.append, max_entries=MAX_ENTRIES
+        commit, directory=agent.directory, watch=additions.append, max_entries=MAX_ENTRIES
     )
-    chain = model.conversation().chain(
-        briefing.text, system=SYSTEM_PROMPT, tools=[tool], chain_limit=_MAX_TURNS
-    )
+    responses: list[llm.Response] = []
+    failed = None
     try:
-        chain.text()
-    except Exception as error:
-        # A plugin's model may raise anything; its text is all there is to say.
-        raise AgentError(commit, f"{type(error).__name__}: {error}") from error
-    log(chain)
+        _answer(agent, briefing, tool, responses)
+        failed = find_fault(responses)
+    except RunStoppedError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a plugin's model may raise anything
+        failed = f"{type(error).__name__}: {error}"
+        responses.append(_fake_response(agent.model, briefing, failed))
+    finally:
+        for response in responses:
+            agent.log(response)
+    sent, received = _count_tokens(responses, briefing)
     return Captured(
         commit=commit,
-        subject=read_subject(directory, commit),
         written=tuple(addition.entry.id for addition in additions if addition.is_new),
         duplicates=sum(not addition.is_new for addition in additions),
         left_out=briefing.left_out,
+        failed=failed,
+        tokens_sent=sent,
+        tokens_received=received,
     )
+
+
+def _answer(
+    agent: Agent, briefing: Briefing, tool: llm.Tool, responses: list[llm.Response]
+) -> None:
+    """Go through the conversation about a commit, waiting where requests are limited."""
+    waited, pause = 0.0, 5.0
+    while True:
+        chain = agent.model.conversation().chain(
+            briefing.text,
+            system=SYSTEM_PROMPT,
+            tools=[tool],
+            chain_limit=_MAX_TURNS,
+            key=agent.key,
+            options=dict(agent.options),
+        )
+        try:
+            for response in chain.responses():
+                response.text()
+                responses.append(response)
+            return
+        except Exception as error:
+            if not _is_busy(error):
+                raise
+            pause = min(_retry_after(error) or pause, _LONGEST_PAUSE)
+            if waited + pause > RATE_PATIENCE:
+                raise RunStoppedError(
+                    f"the provider limits requests, after {waited:.0f} s of waiting: {error}"
+                ) from error
+            agent.say(f"The provider limits requests; trying again in {pause:.0f} s.")
+            time.sleep(pause)
+            waited, pause = waited + pause, pause * 2
+
+
+def _is_busy(error: Exception) -> bool:
+    status = getattr(error, "status_code", None)
+    return status in _BUSY_STATUS or type(error).__name__ == "RateLimitError"
+
+
+def _retry_after(error: Exception) -> float | None:
+    """Return the seconds that the provider asks for, if it does."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    try:
+        return max(0.0, float(headers["retry-after"])) if headers else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def find_fault(responses: Sequence[llm.Response]) -> str | None:
+    """Return why the answers are not those of a model that looked; None when they are."""
+    text = responses[-1].text().strip() if responses else ""
+    if text[:15].lower().startswith(("<!doctype html", "<html")):
+        return "the answer is an HTML page; a proxy or a login may be in between"
+    if any("content_filter" in _finish_reasons(response) for response in responses):
+        return "the provider's filter stopped the answer"
+    if not text and not any(response.tool_calls() for response in responses):
+        return "the answer is empty"
+    return None
+
+
+def _finish_reasons(response: llm.Response) -> list[object]:
+    raw = response.response_json
+    if not isinstance(raw, dict):
+        return []
+    choices = raw.get("choices")
+    parts = [raw, *(choices if isinstance(choices, list) else [])]
+    return [part.get("finish_reason") for part in parts if isinstance(part, dict)]
+
+
+def _fake_response(model: llm.Model, briefing: Briefing, failed: str) -> llm.Response:
+    """Return a response that stands in the log for the request that failed."""
+    messages = [
+        {"role": "system", "parts": [{"type": "text", "text": SYSTEM_PROMPT}]},
+        {"role": "user", "parts": [{"type": "text", "text": briefing.text}]},
+    ]
+    answer = {"role": "assistant", "parts": [{"type": "text", "text": f"[failed] {failed}"}]}
+    payload: Any = {
+        "model": model.model_id,
+        "prompt": {"messages": messages, "system": SYSTEM_PROMPT},
+        "messages": [answer],
+    }
+    return llm.Response.from_dict(payload, model=model)
+
+
+def _count_tokens(responses: Sequence[llm.Response], briefing: Briefing) -> tuple[int, int]:
+    """Return the tokens sent and received, estimated where the model does not count them."""
+    sent = received = 0
+    for number, response in enumerate(responses, 1):
+        sent += response.input_tokens or (estimate_request(briefing.text) + 120 * (number - 1))
+        received += response.output_tokens or -(-len(response.text()) // 4)
+    return sent, received

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from llm import Tool
@@ -17,7 +17,7 @@ from llm_kb.capture.emission import (
 )
 from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
 from llm_kb.capture.git.repository import find_repository
-from llm_kb.capture.store import add_to_store
+from llm_kb.capture.store import record_entry
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.tool_text import make_signature
 
@@ -40,19 +40,20 @@ def make_emit_tool(
 ) -> Tool:
     """Return `emit_knowledge`, whose entries come from `commit`.
 
-    The repository is that of the moment of the call unless one is named. `watch` is
-    called with every entry, new or not, before the model gets its answer. After
-    `max_entries` calls that reached the store the tool refuses.
+    The repository is the one of the current directory at each call, unless one is given.
+    `watch` gets every entry, new or not, before the model gets its reply. The tool refuses
+    when the commit has `max_entries` entries, whatever run they come from, and after that
+    many calls that reached the store.
     """
-    count = 0
+    calls = 0
 
     def emit_knowledge(**arguments: object) -> str:
-        nonlocal count
+        nonlocal calls
         entry = parse_emission(arguments)
-        if max_entries is not None and count >= max_entries:
+        if max_entries is not None and calls >= max_entries:
             raise TooManyEntriesError(max_entries)
-        count += 1
-        addition = add_to_store(directory or _find_root(), entry, commit=commit)
+        addition = record_entry(directory or _find_root(), entry, commit=commit, limit=max_entries)
+        calls += 1
         if watch:
             watch(addition)
         return render_reply(addition)
@@ -65,6 +66,11 @@ def make_emit_tool(
         input_schema=EMIT_SCHEMA,
         implementation=emit_knowledge,
     )
+
+
+def answer_emission(arguments: Mapping[str, object]) -> str:
+    """Answer a call of `emit_knowledge` in the repository of the current directory."""
+    return render_reply(record_entry(_find_root(), parse_emission(arguments)))
 
 
 def _find_root() -> Path:

@@ -130,7 +130,7 @@ def test_a_store_that_cannot_be_read_is_reported_and_breaks_nothing(repo: Repo) 
     listing = open_catalog(repo.path).list_subjects()
     assert listing.subjects == ()
     assert [skipped.path for skipped in listing.skipped] == [KNOWLEDGE_REF]
-    assert f"git notes --ref={KNOWLEDGE_REF} show {SHA1_EMPTY_TREE}" in listing.skipped[0].reason
+    assert f"git show {KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}" in listing.skipped[0].reason
 
 
 def test_a_store_emptied_again_has_no_subjects(repo: Repo) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.commits.ranges import (
-    MAX_DIFF_BYTES,
-    CommitRange,
-    read_briefing,
-    read_subject,
-    resolve_commits,
-)
+from llm_kb.capture.commits.briefing import MAX_DIFF_CHARS, CommitInfo
+from llm_kb.capture.commits.diffs import read_briefing
+from llm_kb.capture.commits.ranges import CommitRange, read_infos, resolve_commits
+from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
+from llm_kb.capture.store import add_to_store, load_store
 from tests.capture.repositories import Repo, make_empty_repo
 
 
@@ -96,7 +95,7 @@ def test_a_repository_without_a_commit(tmp_path: Path, revision: str) -> None:
 
 def test_a_commit_with_its_message_and_diff(repo: Repo) -> None:
     commit = repo.commit("Say more\n\nMuch more.", README_md="hello\nworld\n")
-    assert read_subject(repo.path, commit) == "Say more"
+    assert read_infos(repo.path, [commit])[commit].subject == "Say more"
     briefing = read_briefing(repo.path, commit)
     assert briefing.left_out == ()
     assert briefing.text == (
@@ -136,13 +135,13 @@ def test_an_empty_commit(repo: Repo) -> None:
     assert read_briefing(repo.path, repo.commit("nothing")).text.endswith("<diff>\n</diff>")
 
 
-def test_a_diff_without_end_is_cut_at_a_line_and_said_so(repo: Repo) -> None:
+def test_a_diff_without_end_is_cut_at_a_line_and_named(repo: Repo) -> None:
     commit = repo.commit("m", big_txt="x" * 79 + "\n" * 1 + ("y" * 79 + "\n") * 20_000)
     briefing = read_briefing(repo.path, commit)
-    assert len(briefing.text) < MAX_DIFF_BYTES + 1000
+    assert len(briefing.text) < MAX_DIFF_CHARS + 1000
     assert briefing.text.count("+" + "y" * 79 + "\n") > 600
     (notice,) = briefing.left_out
-    assert notice.startswith("the rest of the diff after ")
+    assert re.fullmatch(r"big\.txt \(19,\d+ lines not shown\)", notice)
 
 
 def test_odd_names_of_files(repo: Repo) -> None:
@@ -161,3 +160,50 @@ def test_the_repository_runs_nothing_to_show_a_diff(repo: Repo) -> None:
     briefing = read_briefing(repo.path, repo.commit("m", README_md="changed\n"))
     assert "\n+changed\n" in briefing.text
     assert not marker.exists()
+
+
+def test_a_small_change_beside_a_large_one_is_seen(repo: Repo) -> None:
+    large = "".join(f"row {number}\n" for number in range(30_000))
+    commit = repo.commit("vendor things", data_csv=large, zz_real_py="value = 1\n")
+    briefing = read_briefing(repo.path, commit)
+    assert "+value = 1\n" in briefing.text
+    assert len(briefing.left_out) == 1
+
+
+def test_renames_and_files_the_repository_calls_generated(repo: Repo) -> None:
+    repo.commit("m", _gitattributes="api.py linguist-generated\n", a_py="x = 1\n" * 30)
+    repo.git("mv", "a.py", "b.py")
+    briefing = read_briefing(repo.path, repo.commit("move", api_py="generated\n"))
+    assert "rename from a.py\nrename to b.py\n" in briefing.text
+    assert briefing.left_out == ("api.py (generated)",)
+
+
+def test_known_entries_of_the_places_touched_are_named(repo: Repo) -> None:
+    for scope, rule in (("src/", "in src"), ("docs/", "in docs"), ("src/a.py", "in a")):
+        fields = {"entry_type": "convention", "scope": scope, "rule": rule}
+        add_to_store(repo.path, parse_emission(fields))
+    commit = repo.commit("m", src__a_py="x\n")
+    text = read_briefing(repo.path, commit, load_store(repo.path)).text
+    assert text.endswith("\n- conv-3 (src/a.py): in a\n- conv-1 (src/): in src")
+
+
+def test_a_commit_at_which_a_shallow_clone_ends_is_left_out(repo: Repo, tmp_path: Path) -> None:
+    repo.commit("second", a="1")
+    third = repo.commit("third", a="2")
+    shallow = tmp_path / "shallow"
+    repo.git("clone", "--quiet", "--depth=2", f"file://{repo.path}", str(shallow))
+    assert resolve_commits(shallow, ("HEAD",)).commits == (third,)
+    assert resolve_commits(shallow, ("HEAD~1", "HEAD")) == CommitRange(commits=(third,), cut_off=1)
+
+
+def test_who_made_commits(repo: Repo) -> None:
+    repo.git("config", "user.name", "dependabot[bot]")
+    commit = repo.commit("Bump x\n\nbody")
+    first = repo.git("rev-parse", "HEAD~1")
+    infos = read_infos(repo.path, [commit, first])
+    assert list(infos) == [commit, first]
+    email = repo.git("log", "-1", "--format=%ae")
+    assert infos[commit] == CommitInfo(
+        commit=commit, author="dependabot[bot]", email=email, subject="Bump x"
+    )
+    assert read_infos(repo.path, []) == {}

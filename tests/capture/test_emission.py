@@ -81,7 +81,7 @@ def anti_pattern(pattern: str) -> Entry:
         ),
         pytest.param(
             {"entry_type": "anti_pattern", "pattern": "\ud83d!", "instead": "i"},
-            Entry(ANTI_PATTERN, {"pattern": "?!", "instead": "i"}),
+            Entry(ANTI_PATTERN, {"pattern": "!", "instead": "i"}),
             id="half a surrogate pair",
         ),
     ],
@@ -121,7 +121,7 @@ def test_arguments_make_an_entry(arguments: dict[str, object], expected: Entry) 
                     "pattern: belongs to anti_pattern, not to convention, "
                     "which takes scope, rule, stability"
                 ),
-                "decided_in: is no field of convention, which takes scope, rule, stability",
+                "decided_in: is not a field of convention, which takes scope, rule, stability",
             ],
             id="misplaced",
         ),
@@ -243,3 +243,28 @@ def test_no_id_is_ever_given_twice(steps: list[tuple[bool, int]]) -> None:
         else:
             store, _ = remove_entry(store, store.entries[which % len(store.entries)].id)
     assert len(set(given_ids)) == len(given_ids)
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ("../x", "lies outside the repository"),
+        ("/etc/passwd", "lies outside the repository"),
+        ("~", "lies outside the repository"),
+        ("src/../../x", "lies outside the repository"),
+        ("C:/x", "lies outside the repository"),
+        ("\u202e", "required for convention"),
+        (" \u200b", "required for convention"),
+    ],
+)
+def test_places_that_no_file_can_have_are_refused(place: str, problem: str) -> None:
+    with pytest.raises(InvalidEntryError, match=f"^scope: .*{problem}"):
+        parse_emission({"entry_type": "convention", "scope": place, "rule": "r"})
+
+
+def test_what_is_stored_is_what_is_shown() -> None:
+    fields = {"entry_type": "anti_pattern", "pattern": "a\0\u202eb\n c", "instead": "i"}
+    assert parse_emission(fields).fields == {"pattern": "ab c", "instead": "i"}
+    for nothing in ("\u200b", "\u200d", "\0", " \n"):
+        with pytest.raises(InvalidEntryError, match="pattern: required for anti_pattern"):
+            parse_emission({**fields, "pattern": nothing})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.capture.commits.journal import Journal, JournalError
+from llm_kb.capture.commits.journal import Journal, JournalError, Record
 from llm_kb.capture.git.repository import find_repository
 from tests.capture.repositories import Repo
 
@@ -16,10 +16,16 @@ def journal_of(repo: Repo) -> Journal:
 
 
 def test_what_was_recorded_is_read_again(repo: Repo) -> None:
-    assert journal_of(repo).read() == frozenset()
-    for commit in ("aaa", "bbb"):
-        journal_of(repo).append(commit, model="m", written=1, duplicates=0)
-    assert journal_of(repo).read() == {"aaa", "bbb"}
+    assert journal_of(repo).read() == {}
+    journal_of(repo).append("aaa", model="m", written=1, duplicates=0)
+    journal_of(repo).append("bbb", model="m", written=0, duplicates=0, failed="timeout")
+    journal_of(repo).append("ccc", model="m", written=2, duplicates=0, failed="filter")
+    journal_of(repo).append("ccc", model="m", written=0, duplicates=2)
+    assert journal_of(repo).read() == {
+        "aaa": Record(written=1),
+        "bbb": Record(failed="timeout"),
+        "ccc": Record(),
+    }
 
 
 def test_a_line_cut_short_is_passed_over(repo: Repo) -> None:
@@ -28,7 +34,7 @@ def test_a_line_cut_short_is_passed_over(repo: Repo) -> None:
     with journal.path.open("a") as file:
         file.write('{"commit": "bb\n[]\n{"commit": 7}\n')
     journal.append("ccc", model="m", written=0, duplicates=0)
-    assert journal.read() == {"aaa", "ccc"}
+    assert journal.read().keys() == {"aaa", "ccc"}
 
 
 def test_it_is_no_part_of_the_work_tree(repo: Repo) -> None:

@@ -87,9 +87,7 @@ def test_without_any_nothing_happens(repo: Repo) -> None:
 
 def test_a_damaged_one_is_reported_with_its_place(repo: Repo) -> None:
     repo.write_note("{", ANNOTATIONS_REF, CHRONICLE_TARGET)
-    with pytest.raises(
-        DamagedStoreError, match=f"git notes --ref={ANNOTATIONS_REF} show {CHRONICLE_TARGET}"
-    ):
+    with pytest.raises(DamagedStoreError, match=f"git show {ANNOTATIONS_REF}:{CHRONICLE_TARGET}"):
         import_older(repo.path)
 
 

@@ -20,8 +20,10 @@ from llm_kb.capture.errors import (
     BusyStoreError,
     DamagedStoreError,
     IdentityError,
+    InvalidEntryError,
     NoCommitError,
     NotARepositoryError,
+    TooManyEntriesError,
     UnknownCommitError,
     UnknownEntryError,
 )
@@ -32,6 +34,7 @@ from llm_kb.capture.store import (
     add_to_store,
     change_store,
     load_store,
+    record_entry,
     remove_from_store,
 )
 from tests.capture.repositories import (
@@ -89,7 +92,7 @@ def test_provenance_is_the_commit_that_was_named(repo: Repo) -> None:
     repo.commit("second")
     assert add_to_store(repo.path, convention("a"), commit=first).entry.provenance == first
     assert add_to_store(repo.path, convention("b")).entry.provenance == repo.head
-    assert add_to_store(repo.path, convention("c"), provenance=False).entry.provenance is None
+    assert add_to_store(repo.path, convention("c"), commit=None).entry.provenance is None
     with pytest.raises(UnknownCommitError, match="no commit is called 'nothing'"):
         add_to_store(repo.path, convention("d"), commit="nothing")
 
@@ -128,7 +131,7 @@ def test_unknown_keys_survive_a_write(repo: Repo) -> None:
 def test_a_damaged_store_is_reported_and_never_overwritten(repo: Repo, note: str) -> None:
     repo.write_note(note)
     before = repo.git("rev-parse", KNOWLEDGE_REF)
-    command = f"git notes --ref={KNOWLEDGE_REF} show {SHA1_EMPTY_TREE}"
+    command = f"git show {KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}"
     for act in (
         lambda: load_store(repo.path),
         lambda: add_to_store(repo.path, convention("a")),
@@ -225,6 +228,63 @@ def test_a_write_that_was_overtaken_is_made_again_on_top(repo: Repo) -> None:
     assert change_store(repo.path, decide) == "done"
     assert seen == [0, 1]
     assert rules(repo.path) == ["older", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ("src/**/*.py", "is a pattern; give a directory such as 'src/', a file, or '*'"),
+        ("*.py", "is a pattern"),
+        ("src\\\\a", "is not a path; separate its parts with '/'"),
+        ("src/, tests/", "names several places; record one entry for each"),
+        ("the git module", "is not a path; give a directory"),
+        ("src/nonexistent/", "does not exist at [0-9a-f]{12}; give a directory or file that does"),
+    ],
+)
+def test_a_model_can_record_nothing_for_a_place_that_is_not_there(
+    repo: Repo, place: str, problem: str
+) -> None:
+    repo.commit("src", src__a_py="")
+    entry = parse_emission({"entry_type": "convention", "scope": place, "rule": "r"})
+    with pytest.raises(InvalidEntryError, match=problem):
+        record_entry(repo.path, entry)
+    assert load_store(repo.path) == KnowledgeStore()
+
+
+def test_a_place_may_be_named_like_a_pattern_or_be_new_in_the_work_tree(repo: Repo) -> None:
+    old = repo.commit("src", **{"src__odd*, name": ""})
+    (repo.path / "new dir").mkdir()
+    for place in ("src/odd*, name", "new dir/", "src", "./src/**", "*", "."):
+        entry = parse_emission({"entry_type": "convention", "scope": place, "rule": f"r {place}"})
+        assert record_entry(repo.path, entry).is_new
+    with pytest.raises(InvalidEntryError, match="'new dir/' is not a path"):
+        record_entry(
+            repo.path,
+            parse_emission({"entry_type": "convention", "scope": "new dir/", "rule": "q"}),
+            commit=old,
+        )
+
+
+def test_what_a_commit_may_add_is_counted_over_runs(repo: Repo) -> None:
+    repo.commit("src", src__a_py="")
+    for number in range(2):
+        record_entry(repo.path, convention(f"r{number}"), limit=2)
+    assert record_entry(repo.path, convention("r1"), limit=2).is_new is False
+    with pytest.raises(TooManyEntriesError):
+        record_entry(repo.path, convention("r2"), limit=2)
+    repo.commit("another")
+    assert record_entry(repo.path, convention("r2"), limit=2).is_new
+
+
+def test_a_lock_that_stays_is_reported_soon(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "LOCK_PATIENCE", 0.2)
+    lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    start = time.monotonic()
+    with pytest.raises(BusyStoreError, match=r"chronicle-knowledge\.lock"):
+        add_to_store(repo.path, convention("a"))
+    assert time.monotonic() - start < 5
 
 
 def test_a_store_that_never_rests_is_given_up_with_what_git_said(

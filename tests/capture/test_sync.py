@@ -26,6 +26,11 @@ def rules(repo: Repo) -> dict[str, str]:
     return {entry.id: entry.rule for entry in load_store(repo.path).entries}
 
 
+_REMOTE_DAMAGED = (
+    r"(?s)store of 'origin' cannot be read; nothing was changed here.*git show [0-9a-f]{40}:4b82"
+)
+
+
 @pytest.fixture
 def clones(tmp_path: Path) -> tuple[Repo, Repo]:
     """Two clones of one bare repository."""
@@ -123,7 +128,10 @@ def test_a_damaged_store_on_the_remote_leaves_ours_alone(clones: tuple[Repo, Rep
     one.git("push", "--quiet", "origin", KNOWLEDGE_REF)
     add(two, "b")
     before = two.git("rev-parse", KNOWLEDGE_REF)
-    with pytest.raises(DamagedStoreError, match="was not touched"):
+    with pytest.raises(
+        DamagedStoreError,
+        match=_REMOTE_DAMAGED,
+    ):
         pull(two.path, "origin")
     with pytest.raises(DamagedStoreError):
         push(two.path, "origin")

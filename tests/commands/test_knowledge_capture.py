@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import llm
 import pytest
+from click.testing import Result
 from llm.cli import logs_db_path
 
 from llm_kb.capture.commits.briefing import SYSTEM_PROMPT
@@ -77,13 +80,13 @@ def test_a_commit_is_looked_at_once(repo: Repo, script: Script, run_llm: RunLlm)
 
 
 class FailingModel(llm.Model):
-    """Works for one commit and then fails, as a provider may."""
+    """Answers or fails, turn by turn, as a provider may."""
 
     model_id = "failing"
     supports_tools = True
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    def __init__(self, *turns: BaseException | None) -> None:
+        self.turns = list(turns)
         self.calls = 0
 
     def execute(
@@ -93,18 +96,18 @@ class FailingModel(llm.Model):
         response: llm.Response,
         conversation: llm.Conversation | None = None,
     ) -> Iterator[str]:
-        """Answer once."""
+        """Answer, or raise the error of this turn."""
         self.calls += 1
-        if self.calls > 1:
-            raise self.error
+        if error := self.turns.pop(0):
+            raise error
         yield "ok"
 
 
 class FailingPlugin:
     """Registers it."""
 
-    def __init__(self, error: BaseException) -> None:
-        self.model = FailingModel(error)
+    def __init__(self, model: FailingModel) -> None:
+        self.model = model
 
     @llm.hookimpl
     def register_models(self, register: Callable[..., None]) -> None:
@@ -112,32 +115,199 @@ class FailingPlugin:
         register(self.model)
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (RuntimeError("rate limit\nreached"), "Error: the model failed on {}: RuntimeError: rate"),
-        (KeyboardInterrupt(), "Aborted!"),
-    ],
-    ids=["error", "Ctrl-C"],
-)
-def test_an_interrupted_run_goes_on_where_it_stopped(
-    repo: Repo, script: Script, run_llm: RunLlm, error: BaseException, message: str
-) -> None:
-    for name in ("second", "third"):
-        repo.commit(name)
-    plugin = FailingPlugin(error)
+def run_failing(run_llm: RunLlm, model: FailingModel, *args: str) -> Result:
+    plugin = FailingPlugin(model)
     llm.plugins.pm.register(plugin)
     try:
-        result = run_llm([*CAPTURE, "-m", "failing", "HEAD~2..HEAD"])
+        return run_llm([*CAPTURE, "-m", "failing", *args])
     finally:
         llm.plugins.pm.unregister(plugin)
-    assert result.exit_code == 1
-    assert message.format(repo.head[:12]) in result.stderr
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    repo: Repo, script: Script, run_llm: RunLlm
+) -> None:
+    for name in ("second", "third"):
+        repo.commit(name, a_py=name)
+    result = run_failing(run_llm, FailingModel(None, KeyboardInterrupt()), "HEAD~2..HEAD")
+    assert (result.exit_code, "Aborted!" in result.stderr) == (1, True)
     assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["second"]
     script.say("ok")
     result = run_llm([*SCRIPTED, "HEAD~2..HEAD"])
     assert result.exit_code == 0
     assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["third"]
+
+
+def test_a_commit_that_fails_does_not_stop_a_range(
+    repo: Repo, script: Script, run_llm: RunLlm
+) -> None:
+    commits = [repo.commit(name, a_py=name) for name in ("second", "third", "fourth")]
+    error = RuntimeError("context\ntoo long")
+    result = run_failing(run_llm, FailingModel(None, error, None), "HEAD~3..HEAD")
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "commit        written  duplicates  subject\n"
+        f"{commits[0][:12]}        0           0  second\n"
+        f"{commits[1][:12]}        0           0  third\n"
+        "              failed: RuntimeError: context too long\n"
+        f"{commits[2][:12]}        0           0  fourth\n"
+        "total               0           0\n"
+    )
+    assert "Error: the model failed on 1 commit of 3; `llm kb knowledge capture" in result.stderr
+    answers = [answer for _, answer in logged(run_llm)]
+    assert answers == ["ok", "[failed] RuntimeError: context\ntoo long", "ok"]
+
+    again = run_llm([*SCRIPTED, "HEAD~3..HEAD"])
+    assert (again.exit_code, again.stdout) == (0, "")
+    assert again.stderr == (
+        "2 commits were looked at before; --again looks again.\n"
+        "1 commit failed before; --again failed tries again.\n"
+    )
+    emit(script, "p").say("done")
+    again = run_llm([*SCRIPTED, "--again", "failed", "HEAD~3..HEAD"])
+    assert again.exit_code == 0
+    assert [line.split()[-1] for line in again.stdout.splitlines()[1:-2]] == ["third"]
+    assert len(script.requests) == 2
+
+
+def test_a_run_can_stop_at_the_first_failure_and_stops_where_all_fail(
+    repo: Repo, run_llm: RunLlm
+) -> None:
+    for number in range(8):
+        repo.commit(f"c{number}", a_py=f"{number}")
+    model = FailingModel(*[ValueError("no")] * 20)
+    result = run_failing(run_llm, model, "--stop-at-failure", "HEAD~8..HEAD")
+    assert (result.exit_code, model.calls) == (1, 1)
+    assert "Error: stopped: a commit failed; what was captured is kept" in result.stderr
+    result = run_failing(run_llm, model, "HEAD~8..HEAD")
+    assert (result.exit_code, model.calls) == (1, 6)
+    assert "Error: stopped: 5 commits in a row failed" in result.stderr
+
+
+class RateLimitError(Exception):
+    """What a provider's library raises."""
+
+    status_code = 429
+
+    def __init__(self, retry_after: str | None = None) -> None:
+        super().__init__("slow down")
+        headers = {"retry-after": retry_after} if retry_after else {}
+        self.response = SimpleNamespace(headers=headers)
+
+
+def test_a_limit_of_requests_is_waited_out_within_bounds(
+    repo: Repo, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit("second", a_py="1")
+    repo.commit("third", a_py="2")
+    pauses: list[float] = []
+    monkeypatch.setattr("llm_kb.host.capture_agent.time.sleep", pauses.append)
+    model = FailingModel(RateLimitError("7"), RateLimitError(), None, *[RateLimitError()] * 20)
+    result = run_failing(run_llm, model, "HEAD~2..HEAD")
+    assert pauses[:2] == [7, 14]
+    assert pauses[2:] == [5, 10, 20, 40, 60, 60, 60]
+    assert result.exit_code == 1
+    assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["second"]
+    assert "trying again in 7 s." in result.stderr
+    assert "Error: stopped: the provider limits requests, after 255 s of waiting" in result.stderr
+    # The commit is not to blame, so it is looked at next time.
+    assert run_failing(run_llm, FailingModel(None), "HEAD~2..HEAD").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("", "the answer is empty"),
+        ("\n <!DOCTYPE html><p>Log in", "the answer is an HTML page; a proxy or a login"),
+    ],
+)
+def test_an_answer_that_nobody_gave_is_a_failure(
+    repo: Repo, script: Script, run_llm: RunLlm, answer: str, reason: str
+) -> None:
+    script.say(answer)
+    result = run_llm(SCRIPTED)
+    assert result.exit_code == 1
+    assert f"              failed: {reason}" in result.stdout
+
+
+def test_what_a_failing_commit_wrote_is_reported_and_bounded_over_runs(
+    repo: Repo, script: Script, run_llm: RunLlm
+) -> None:
+    for number in range(30):
+        emit(script, f"p {number}")
+    result = run_llm(SCRIPTED)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[2:4] == [
+        "              " + ", ".join(f"ap-{number}" for number in range(1, 11)),
+        "              failed: ValueError: Chain limit of 15 exceeded.",
+    ]
+    result = run_llm([*SCRIPTED, "--again", "failed"])
+    assert result.exit_code == 1
+    assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES
+
+
+def test_again_may_stand_before_a_revision(repo: Repo, script: Script, run_llm: RunLlm) -> None:
+    script.say("a").say("b")
+    assert run_llm(SCRIPTED).exit_code == 0
+    assert run_llm([*SCRIPTED, "--again", "HEAD"]).exit_code == 0
+    assert len(script.requests) == 2
+
+
+@pytest.fixture
+def long_repo(repo: Repo) -> Repo:
+    """A repository of 26 commits."""
+    for number in range(25):
+        repo.commit(f"commit {number}", a_py=f"{number}")
+    return repo
+
+
+def test_a_long_run_asks_first(long_repo: Repo, script: Script, run_llm: RunLlm) -> None:
+    result = run_llm([*SCRIPTED, "HEAD~25..HEAD"])
+    assert (result.exit_code, script.requests) == (1, [])
+    assert re.search(
+        r"25 commits, about [\d,]+ tokens to send \([\d,]+ if nothing is found, [\d,]+ if every "
+        r"commit holds an entry\)\. Go on\? There is no terminal to ask on: use -y",
+        result.stderr,
+    )
+    assert run_llm([*SCRIPTED, "HEAD~25..HEAD", "--limit", "3"]).exit_code == 0
+    assert len(script.requests) == 3
+    assert run_llm([*SCRIPTED, "HEAD~25..HEAD", "-y"]).exit_code == 0
+    assert len(script.requests) == 25
+
+
+def test_a_run_stops_before_it_sends_too_much(repo: Repo, script: Script, run_llm: RunLlm) -> None:
+    for number in range(4):
+        repo.commit(f"commit {number}", a_py=f"{number}")
+    result = run_llm([*SCRIPTED, "HEAD~4..HEAD", "--max-tokens", "2000"])
+    assert result.exit_code == 0
+    assert "--max-tokens 2000: stopped before the next." in result.stderr
+    assert 0 < len(script.requests) < 4
+    assert re.search(r"\n[\d,]+ tokens sent, [\d,]+ received\.\n", result.stderr)
+
+
+def test_options_and_key_are_given_to_the_model(
+    repo: Repo, script: Script, run_llm: RunLlm
+) -> None:
+    result = run_llm([*SCRIPTED, "-o", "nothing", "1"])
+    assert (result.exit_code, script.requests) == (2, [])
+    assert "Error: options of scripted: nothing: Extra inputs are not permitted" in result.stderr
+    assert run_llm([*SCRIPTED, "--key", "x"]).exit_code == 0
+
+
+def test_commits_of_a_range_without_lessons_are_skipped_and_counted(
+    repo: Repo, script: Script, run_llm: RunLlm
+) -> None:
+    repo.commit("Release 1.2", a_py="1")
+    repo.commit("locks", poetry_lock="1")
+    repo.commit("nothing")
+    kept = repo.commit("real", a_py="2")
+    result = run_llm([*SCRIPTED, "HEAD~4..HEAD"])
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:-1]] == [kept[:12]]
+    assert (
+        "2 commits skipped: nothing to see in them.\n1 commit skipped: releases." in result.stderr
+    )
+    assert len(script.requests) == 1
 
 
 def test_a_dry_run_calls_no_model_and_writes_nothing(
@@ -150,7 +320,8 @@ def test_a_dry_run_calls_no_model_and_writes_nothing(
     assert first.split()[0::2] == [repo.head[:12], "tokens"]
     assert second == "              left out: Cargo.lock (generated)"
     tokens = first.split()[1]
-    assert result.stderr == f"1 commit, about {tokens} tokens; no model was called.\n"
+    assert result.stderr.startswith(f"1 commit, about {tokens} tokens to send (")
+    assert result.stderr.endswith(" No model was called.\n")
     assert script.requests == []
     assert not (repo.path / ".git" / "llm-kb").exists()
 
@@ -204,7 +375,7 @@ def test_merges_are_left_out_and_said_so(repo: Repo, script: Script, run_llm: Ru
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["-m", "no-such-model"], "no-such-model"),
+        (["-m", "no-such-model"], "Error: Unknown model: no-such-model"),
         (["-m", "scripted-no-tools"], "scripted-no-tools does not support tools"),
         (["-m", "scripted", "no-such-commit"], "no commit is called 'no-such-commit'"),
     ],
@@ -279,7 +450,7 @@ def test_a_log_that_fails_later_loses_nothing(
     def fail(_chain: object, _db: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(llm.models.ChainResponse, "log_to_db", fail)
+    monkeypatch.setattr(llm.Response, "log_to_db", fail)
     emit(script, "p").say("recorded")
     result = run_llm(SCRIPTED)
     assert result.exit_code == 0

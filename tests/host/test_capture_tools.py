@@ -37,6 +37,7 @@ def test_the_tool_is_offered_in_a_repository_alone(
 
 
 def test_a_chain_emits_reads_the_answers_and_corrects_itself(repo: Repo, script: Script) -> None:
+    (repo.path / "src").mkdir()
     script.call("emit_knowledge", entry_type="convention", rule="Use x")
     script.call_all(
         *(

@@ -1,32 +1,45 @@
-"""What a model is told when it looks for knowledge in a commit. Pure."""
+"""What a model is told about a commit, what is left out of it, and what it costs. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from llm_kb.rendering.plain_text import one_line
+from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA, render_short
+from llm_kb.capture.entries import Entry
+from llm_kb.rendering.plain_text import count, one_line
 
 MAX_FILES = 200
 """Files of one commit that are shown; a commit of more is a move or an import."""
+MAX_DIFF_CHARS = 60_000
+MAX_ENTRIES_SHOWN = 20
 
 _LISTED = 20
+_LONG = 5000
+"""Changed lines from which a file is data, whatever its name."""
 
 GENERATED = (
-    "*.lock",
-    "*-lock.json",
-    "*-lock.yaml",
-    "*.lockb",
-    "go.sum",
-    "npm-shrinkwrap.json",
-    "packages.lock.json",
-    "*.min.js",
-    "*.min.css",
-    "*.map",
-    "*.svg",
+    *("*.lock", "*-lock.json", "*-lock.yaml", "*.lockb", "go.sum", "npm-shrinkwrap.json"),
+    *("packages.lock.json", "*.min.js", "*.min.css", "*.map", "*.svg", "*.snap"),
+    *("*.pb.go", "*.pb.cc", "*.pb.h", "*_pb2.py", "*_pb2_grpc.py", "*.g.dart", "*.designer.cs"),
 )
 """Names of files that tools write and nobody decides anything in."""
+
+_GENERATED_DIRECTORIES = frozenset(
+    {"dist", "vendor", "node_modules", "third_party", "__snapshots__", "cassettes"}
+)
+
+_DATA = ("*.csv", "*.tsv", "*.json", "*.jsonl", "*.ipynb", "*.xml", "*.po", "*.txt", "*.sql")
+"""Names of files that are shown in the room that code leaves."""
+
+_RELEASE = re.compile(
+    r"(release|bump|prepare( for)?|version|tag)?[ :]*(version |release |to )*v?\d+(\.\d+)+\S*"
+    r"( \(?#\d+\)?)?",
+    re.IGNORECASE,
+)
 
 SYSTEM_PROMPT = """\
 You look at one commit of a git repository and record what it shows about the whole \
@@ -54,6 +67,16 @@ say so and call no tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommitInfo:
+    """Who made a commit, and the first line of its message."""
+
+    commit: str
+    author: str
+    email: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
     """A file of a commit and how many lines of it changed; None for a binary file."""
 
@@ -75,32 +98,38 @@ class Excerpt:
 
     commit: str
     message: str
-    diff: str
-    is_cut: bool = False
-    """Whether the diff goes on where it ends here."""
+    diffs: tuple[tuple[str, str], ...] = ()
+    """The path and the diff of each file that was read, in git's order."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Paths that are not in the diff, each with the reason."""
     has_more_files: bool = False
     """Whether there are files that are in neither."""
+    known: tuple[Entry, ...] = ()
+    """Entries of the places it touches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
-    """The prompt about one commit, and what it leaves out, also said in it."""
+    """The prompt about one commit, and what it leaves out, also named in it."""
 
     text: str
     left_out: tuple[str, ...]
+    is_empty: bool
+    """Whether there is no diff to learn from."""
 
 
-def choose_files(files: Sequence[FileChange]) -> Choice:
-    """Leave out what teaches nothing: binary files, generated ones, and files past a limit."""
+def choose_files(files: Sequence[FileChange], generated: Iterable[str] = ()) -> Choice:
+    """Leave out what teaches nothing: binary files, generated ones, and files past a limit.
+
+    `generated` are paths that the repository itself calls so.
+    """
+    declared = frozenset(generated)
     shown: list[FileChange] = []
     left_out: list[tuple[str, str]] = []
     for file in files:
-        name = file.path.rpartition("/")[2]
         if file.lines is None:
             left_out.append((file.path, "binary"))
-        elif any(fnmatch(name.lower(), pattern) for pattern in GENERATED):
+        elif file.path in declared or _is_generated(file.path):
             left_out.append((file.path, "generated"))
         elif len(shown) == MAX_FILES:
             left_out.append((file.path, "too many files"))
@@ -109,30 +138,109 @@ def choose_files(files: Sequence[FileChange]) -> Choice:
     return Choice(shown=tuple(shown), left_out=tuple(left_out))
 
 
+def _is_generated(path: str) -> bool:
+    *directories, name = path.split("/")
+    return any(fnmatch(name.lower(), pattern) for pattern in GENERATED) or any(
+        directory in _GENERATED_DIRECTORIES for directory in directories
+    )
+
+
+def find_skip_reason(info: CommitInfo) -> str | None:
+    """Return why a commit of a range is not looked at; None for one that is."""
+    if info.author.endswith("[bot]") or "[bot]@" in info.email or info.author == "pre-commit-ci":
+        return "made by bots"
+    if _RELEASE.fullmatch(info.subject.strip().rstrip(".")):
+        return "releases"
+    return None
+
+
 def render_briefing(excerpt: Excerpt) -> Briefing:
     """Return the prompt about a commit, with a list of what is not in it."""
-    diff = excerpt.diff
-    if excerpt.is_cut:
-        # Half a line says something nobody wrote.
-        diff = diff[: diff.rfind("\n") + 1]
-    left_out = excerpt.left_out
+    cut, unseen = share_room(excerpt.diffs)
+    left_out = (*excerpt.left_out, *unseen)
     notices = [f"{one_line(path)} ({reason})" for path, reason in left_out[:_LISTED]]
     if len(left_out) > _LISTED:
         notices.append(f"{len(left_out) - _LISTED} more files")
     if excerpt.has_more_files:
         notices.append("files beyond those: the commit changes too many to list")
-    if excerpt.is_cut:
-        notices.append(f"the rest of the diff after {len(diff):,} characters")
     parts = [
         f"Commit {excerpt.commit}",
         f"<message>\n{_defuse(excerpt.message)}\n</message>",
-        f"<diff>\n{_defuse(diff)}</diff>",
+        f"<diff>\n{_defuse(''.join(cut))}</diff>",
     ]
     if notices:
         parts.append("Left out:\n" + "\n".join(f"- {notice}" for notice in notices))
-    return Briefing(text="\n\n".join(parts), left_out=tuple(notices))
+    if excerpt.known:
+        known = "\n".join(f"- {_defuse(render_short(e))}" for e in excerpt.known)
+        parts.append(f"Already recorded here, so do not record it again:\n{known}")
+    text = "\n\n".join(parts)
+    return Briefing(text=text, left_out=tuple(notices), is_empty=not any(cut))
+
+
+def share_room(
+    diffs: Sequence[tuple[str, str]], room: int = MAX_DIFF_CHARS
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return as much of each diff as fits, and the paths of which not all is shown.
+
+    Code is served first and data has what it leaves. Among each, what fits into an equal
+    share is shown whole, and larger diffs share the rest.
+    """
+    shares = [0] * len(diffs)
+    for is_data in (False, True):
+        waiting = [n for n, (path, text) in enumerate(diffs) if _is_data(path, text) is is_data]
+        waiting.sort(key=lambda n: len(diffs[n][1]))
+        while waiting:
+            number = waiting.pop(0)
+            shares[number] = min(len(diffs[number][1]), room // (len(waiting) + 1))
+            room -= shares[number]
+    cut = [_cut_lines(text, share) for (_, text), share in zip(diffs, shares, strict=True)]
+    unseen = [
+        (path, f"{count(text.count(NEWLINE) - shown.count(NEWLINE), 'line')} not shown")
+        for (path, text), shown in zip(diffs, cut, strict=True)
+        if len(shown) < len(text)
+    ]
+    return cut, unseen
+
+
+NEWLINE = "\n"
+
+
+def _is_data(path: str, text: str) -> bool:
+    name = path.rpartition("/")[2].lower()
+    return any(fnmatch(name, pattern) for pattern in _DATA) or text.count(NEWLINE) > _LONG
+
+
+def _cut_lines(text: str, share: int) -> str:
+    # Half a line says something nobody wrote.
+    return text if len(text) <= share else text[: text.rfind(NEWLINE, 0, share) + 1]
 
 
 def _defuse(text: str) -> str:
     # A diff must not look as if it had ended.
     return text.replace("</message", "<\\/message").replace("</diff", "<\\/diff")
+
+
+_REPLY_TOKENS = 120
+"""A call of the tool with its arguments, and the answer to it."""
+
+
+def estimate_request(text: str) -> int:
+    """Return the estimated tokens of a request: prompt, instructions and tool as they are sent."""
+    tool = {"name": EMIT_NAME, "description": EMIT_DESCRIPTION, "parameters": EMIT_SCHEMA}
+    body = {
+        "messages": [
+            {"role": "system", "content": SYSTEM_PROMPT},
+            {"role": "user", "content": text},
+        ],
+        "tools": [{"type": "function", "function": tool}],
+        "stream": True,
+    }
+    return -(-len(json.dumps(body, ensure_ascii=False, separators=(",", ":"))) // 4)
+
+
+def estimate_exchange(request: int, share: float) -> int:
+    """Return the tokens sent about a commit, if a share of such commits yields an entry.
+
+    After an entry everything is sent a second time, with the call and its result.
+    """
+    return round(request + share * (request + _REPLY_TOKENS))

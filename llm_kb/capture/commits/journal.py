@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.capture.git.repository import Repository
@@ -20,25 +22,39 @@ class JournalError(KbError):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What came of a commit when it was last looked at."""
+
+    written: int = 0
+    failed: str | None = None
+    """Why the model failed on it; None when it did not."""
+
+
 class Journal:
     """The record of one repository, a line of JSON for every commit."""
 
     def __init__(self, repository: Repository) -> None:
         self.path = repository.common_dir / "llm-kb" / "captured.jsonl"
 
-    def read(self) -> frozenset[str]:
-        """Return the commits that have been looked at."""
+    def read(self) -> Mapping[str, Record]:
+        """Return the latest record of each commit that was looked at."""
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
-            return frozenset()
+            return {}
         except OSError as error:
             raise JournalError(self.path, error) from error
-        return frozenset(commit for line in lines if (commit := _commit_of(line)))
+        return dict(pair for line in lines if (pair := _parse_line(line)))
 
-    def append(self, commit: str, *, model: str, written: int, duplicates: int) -> None:
+    def append(
+        self, commit: str, *, model: str, written: int, duplicates: int, failed: str | None = None
+    ) -> None:
         """Record a commit; it is on disk as far as the system promises when this returns."""
-        record = {"commit": commit, "model": model, "written": written, "duplicates": duplicates}
+        record: dict[str, object] = {"commit": commit, "model": model}
+        record |= {"written": written, "duplicates": duplicates}
+        if failed:
+            record["failed"] = failed[:500]
         try:
             self.path.parent.mkdir(exist_ok=True)
             # Opened to append, a line this short is written in one piece.
@@ -48,10 +64,15 @@ class Journal:
             raise JournalError(self.path, error) from error
 
 
-def _commit_of(line: str) -> str | None:
+def _parse_line(line: str) -> tuple[str, Record] | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None  # a line that was cut short: its commit is looked at again
-    commit = record.get("commit") if isinstance(record, dict) else None
-    return commit if isinstance(commit, str) else None
+    if not isinstance(record, dict) or not isinstance(record.get("commit"), str):
+        return None
+    written, failed = record.get("written"), record.get("failed")
+    return record["commit"], Record(
+        written=written if isinstance(written, int) else 0,
+        failed=failed if isinstance(failed, str) else None,
+    )

@@ -1,4 +1,4 @@
-"""Commits to learn from: which ones, what they say, and as much of their diff as fits."""
+"""Commits to learn from: the ones that revisions name, and who made them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.capture.commits.briefing import (
-    Briefing,
-    Excerpt,
-    FileChange,
-    choose_files,
-    render_briefing,
-)
+from llm_kb.capture.commits.briefing import CommitInfo
 from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
-from llm_kb.git import GitError, read_git, run_git
-
-MAX_MESSAGE_BYTES = 10_000
-MAX_DIFF_BYTES = 60_000
-_MAX_NUMSTAT_BYTES = 1_000_000
-
-_LOG = ("log", "-1", "--no-show-signature")
-# Whatever `log.showSignature` says: checking one runs a program that the repository names.
-
+from llm_kb.capture.git.repository import find_repository
+from llm_kb.git import GitError, run_git
 
 _RANGE = re.compile(r"\.{2,3}")
 _GOING_BACK = re.compile(r"(?P<start>.+?)(?P<steps>(?:~[0-9]{0,9}|\^)+)")
@@ -32,10 +19,12 @@ _GOING_BACK = re.compile(r"(?P<start>.+?)(?P<steps>(?:~[0-9]{0,9}|\^)+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRange:
-    """Commits, oldest first, and how many merges among them were left out."""
+    """Commits, oldest first, and how many were left out for what reason."""
 
     commits: tuple[str, ...]
-    merges: int
+    merges: int = 0
+    cut_off: int = 0
+    """Those whose parents are not in this clone, so that their change is unknown."""
 
 
 def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
@@ -53,8 +42,22 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
         _check_length(directory, revisions)
         raise UnknownCommitError(" ".join(revisions)) from error
     lines = [line.split() for line in listed.splitlines()]
-    commits = tuple(ids[0] for ids in lines if len(ids) <= 2)
-    return CommitRange(commits=commits, merges=len(lines) - len(commits))
+    cut_off = _read_shallow(directory)
+    plain = [ids[0] for ids in lines if len(ids) <= 2]
+    commits = tuple(id_ for id_ in plain if id_ not in cut_off)
+    return CommitRange(
+        commits=commits, merges=len(lines) - len(plain), cut_off=len(plain) - len(commits)
+    )
+
+
+def _read_shallow(directory: Path) -> frozenset[str]:
+    """Return the commits at which a shallow clone ends: git shows them without parents."""
+    repository = find_repository(directory)
+    try:
+        listed = (repository.common_dir / "shallow").read_text() if repository else ""
+    except OSError:
+        return frozenset()
+    return frozenset(listed.split())
 
 
 def _check_length(directory: Path, revisions: Sequence[str]) -> None:
@@ -70,8 +73,7 @@ def _check_length(directory: Path, revisions: Sequence[str]) -> None:
             except GitError:
                 continue  # its start is unknown already
             if _count_steps(found["steps"]) >= count:
-                said = run_git("rev-parse", "--is-shallow-repository", cwd=directory)
-                is_shallow = said.strip() == b"true"
+                is_shallow = bool(_read_shallow(directory))
                 raise ShortHistoryError(name, found["start"], count, is_shallow=is_shallow)
 
 
@@ -79,52 +81,20 @@ def _count_steps(steps: str) -> int:
     return sum(1 if step == "" else int(step) for step in re.split("[~^]", steps)[1:])
 
 
-def read_subject(directory: Path, commit: str) -> str:
-    """Return the first line of a commit's message."""
-    done = run_git(*_LOG, "--format=%s", "--end-of-options", commit, "--", cwd=directory)
-    return done.decode(errors="replace").strip()
-
-
-def read_briefing(directory: Path, commit: str) -> Briefing:
-    """Return what a model is told of a commit, never more than fits."""
-    message, _ = read_git(
-        *_LOG, "--format=%B", commit, "--", cwd=directory, limit=MAX_MESSAGE_BYTES
-    )
-    files, too_many = _read_files(directory, commit)
-    choice = choose_files(files)
-    diff, cut = b"", False
-    if choice.shown:
-        # Neither the repository's configuration nor its attributes run anything here.
-        safe = ("--no-ext-diff", "--no-textconv", "--no-color", "--patch", "--find-renames")
-        command = ("diff-tree", "--root", "--no-commit-id", "-r", *safe, commit, "--")
-        paths = [file.path for file in choice.shown]
-        diff, cut = read_git(
-            "--literal-pathspecs", *command, *paths, cwd=directory, limit=MAX_DIFF_BYTES
-        )
-    return render_briefing(
-        Excerpt(
-            commit=commit,
-            message=message.decode(errors="replace").strip(),
-            diff=diff.decode(errors="replace"),
-            is_cut=cut,
-            left_out=choice.left_out,
-            has_more_files=too_many,
-        )
-    )
-
-
-def _read_files(directory: Path, commit: str) -> tuple[list[FileChange], bool]:
-    command = ("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--numstat", "--no-renames")
-    listed, cut = read_git(*command, commit, "--", cwd=directory, limit=_MAX_NUMSTAT_BYTES)
-    files = []
-    # After the last NUL there is nothing, or half a line where the list was cut.
-    for line in listed.split(b"\0")[:-1]:
-        added, removed, path = line.split(b"\t", 2)
-        files.append(
-            FileChange(
-                path=path.decode(errors="surrogateescape"),
-                # Binary files have dashes for numbers.
-                lines=None if added == b"-" else int(added) + int(removed),
-            )
-        )
-    return files, cut
+def read_infos(directory: Path, commits: Sequence[str]) -> dict[str, CommitInfo]:
+    """Return who made each commit and its subject line."""
+    if not commits:
+        return {}
+    # Whatever `log.showSignature` says: checking one runs a program that the repository names.
+    command = ("log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature")
+    asked = "".join(f"{commit}\n" for commit in commits).encode()
+    # A subject is one line, so a line's end in it is git's own separator.
+    listed = run_git(*command, "--format=%H%n%an%n%ae%n%s", cwd=directory, stdin=asked)
+    infos = {}
+    for record in listed.decode(errors="replace").split("\0"):
+        commit, _, rest = record.strip("\n").partition("\n")
+        if not commit:
+            continue  # after the last
+        author, email, subject = (*rest.split("\n", 2), "", "", "")[:3]
+        infos[commit] = CommitInfo(commit=commit, author=author, email=email, subject=subject)
+    return infos

@@ -114,6 +114,16 @@ def _read_paths(directory: Path) -> frozenset[str]:
     return frozenset(_decode(path) for path in listed.split(b"\0")[:-1])
 
 
+def has_path(directory: Path, commit: str, place: str) -> bool:
+    """Tell whether a commit has a file or directory at this place."""
+    plain = normalize_place(place)
+    command = ("--literal-pathspecs", "ls-tree", "-z", "--name-only", "--full-tree", commit, "--")
+    try:
+        return plain == EVERYWHERE or bool(run_git(*command, plain, cwd=directory))
+    except (GitError, ValueError):
+        return False  # no name of a file
+
+
 def _find_ancestors(
     directory: Path, origins: Iterable[_Commit], history: _History
 ) -> frozenset[str]:

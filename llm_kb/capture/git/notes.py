@@ -44,6 +44,10 @@ class DamagedNotesError(KbError):
 class RefMovedError(KbError):
     """A ref that was no longer where it was read, or that another process held."""
 
+    def __init__(self, said: str) -> None:
+        self.is_locked = "File exists" in said
+        super().__init__(said)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
@@ -57,6 +61,13 @@ class Note:
     """None when the object has no note."""
     levels: tuple[tuple[TreeEntry, ...], ...] = ((),)
     """The trees from the root down to the one that holds, or would hold, the note."""
+
+    @property
+    def path(self) -> str:
+        """Where the note is in the tree of its ref."""
+        width = 2 * (len(self.levels) - 1)
+        parts = [self.target[start : start + 2] for start in range(0, width, 2)]
+        return "/".join([*parts, self.target[width:]])
 
 
 def empty_tree_of(id_: str) -> str:

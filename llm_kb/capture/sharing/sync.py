@@ -56,7 +56,7 @@ def pull(directory: Path, remote: str) -> Pull:
         return Pull(outcome=Outcome.NOTHING_THERE, merge=Merge(store=KnowledgeStore()))
 
     def decide(snapshot: Snapshot) -> Change[Pull]:
-        pulled = _plan_pull(directory, snapshot, fetched)
+        pulled = _plan_pull(directory, snapshot, fetched, remote)
         new = _merged_commit(directory, snapshot, fetched, pulled, remote)
         moves = ((KNOWLEDGE_REF, new, snapshot.note.commit),) if new else ()
         return Change(result=pulled, message=f"Pull from {remote}", moves=moves)
@@ -121,8 +121,8 @@ def _push_once(directory: Path, remote: str) -> None:
     run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT)
 
 
-def _plan_pull(directory: Path, snapshot: Snapshot, fetched: str) -> Pull:
-    theirs = _store_at(directory, fetched)
+def _plan_pull(directory: Path, snapshot: Snapshot, fetched: str, remote: str) -> Pull:
+    theirs = _store_at(directory, fetched, remote)
     ours = snapshot.note.commit
     if ours is None:
         merged = merge(KnowledgeStore(), KnowledgeStore(), theirs)
@@ -130,7 +130,7 @@ def _plan_pull(directory: Path, snapshot: Snapshot, fetched: str) -> Pull:
     ancestor = _merge_base(directory, ours, fetched)
     if ancestor == fetched:
         return Pull(outcome=Outcome.UP_TO_DATE, merge=Merge(store=snapshot.store))
-    base = _store_at(directory, ancestor) if ancestor else KnowledgeStore()
+    base = _store_at(directory, ancestor, remote) if ancestor else KnowledgeStore()
     merged = merge(base, snapshot.store, theirs)
     outcome = Outcome.TAKEN_OVER if ancestor == ours else Outcome.MERGED
     return Pull(outcome=outcome, merge=merged)
@@ -149,11 +149,11 @@ def _merged_commit(
     return commit_note(directory, note, data, f"Merge knowledge of {remote}", merged=[fetched])
 
 
-def _store_at(directory: Path, commit: str) -> KnowledgeStore:
+def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
     with ObjectReader(directory) as reader:
         note = read_note(reader, commit)
     assert note is not None  # noqa: S101 - the commit was just fetched
-    return parse_note(note)
+    return parse_note(note, remote)
 
 
 def _merge_base(directory: Path, one: str, other: str) -> str | None:

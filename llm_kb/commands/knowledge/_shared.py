@@ -10,7 +10,12 @@ from click.shell_completion import CompletionItem
 
 from llm_kb.capture.emission import clean
 from llm_kb.capture.entries import ANTI_PATTERN, Kind, KnowledgeStore
-from llm_kb.capture.likeness import EVERYWHERE, dedup_key, without_stars
+from llm_kb.capture.likeness import (
+    EVERYWHERE,
+    dedup_key,
+    find_place_problem,
+    without_stars,
+)
 from llm_kb.capture.sharing.older import read_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.config.workspace import find_cwd
@@ -41,11 +46,9 @@ def find_place(typed: str) -> str:
         return EVERYWHERE
     if place.split("/")[0] == "..":
         raise click.UsageError(f"{typed!r} lies outside the repository, {str(root)!r}")
-    if set(path) & set("*?") and not os.path.lexists(here / path):
-        raise click.UsageError(
-            f"{typed!r} is a pattern; give a directory such as 'src/', a file, "
-            "or '*' for everything"
-        )
+    problem = find_place_problem(place, exists=os.path.lexists(here / path))
+    if problem:
+        raise click.UsageError(f"{typed!r} {problem}")
     # `dir/` covers only what is beneath, so the slash is part of the place.
     return place + "/" if path.endswith("/") else place
 

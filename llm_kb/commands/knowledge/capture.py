@@ -3,42 +3,95 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 import click
-import llm
-import sqlite_utils
-from llm.migrations import migrate
-from llm.models import ChainResponse
 
 from llm_kb.capture.commits.journal import Journal
-from llm_kb.capture.commits.ranges import read_briefing, read_subject, resolve_commits
+from llm_kb.capture.commits.plan import Choice, Plan, PlannedCommit, choose_commits, plan_commits
+from llm_kb.capture.commits.ranges import resolve_commits
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import confirm
+from llm_kb.commands.knowledge._model import load_model, open_log, parse_options, resolve_key
 from llm_kb.commands.knowledge._shared import find_here
-from llm_kb.host.capture_agent import Captured, capture_commits
-from llm_kb.rendering.menu import estimate_tokens
+from llm_kb.host.capture_agent import Agent, Captured, capture_commits
 from llm_kb.rendering.plain_text import count, one_line, shorten
+
+_REVISION = "llm_kb.capture.revision"
+
+_MANY = 20
+"""Commits up to which a run does not ask."""
+
+
+def parse_again(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Accept `--again` before a revision, which click would take for its value."""
+    if value not in {None, "all", "failed"}:
+        ctx.meta[_REVISION] = value
+        return "all"
+    return value
 
 
 @click.command()
 @click.argument("revisions", nargs=-1, metavar="[REV-RANGE]...")
 @click.option("model_id", "-m", "--model", metavar="MODEL", help="Model that looks at the commits")
-@click.option("--again", is_flag=True, help="Also look at commits that were looked at before")
+@click.option(
+    "options",
+    "-o",
+    "--option",
+    type=(str, str),
+    multiple=True,
+    help="key/value options for the model",
+)
+@click.option("--key", metavar="KEY", help="API key to use, or the alias of a stored one")
+@click.option(
+    "--again",
+    is_flag=False,
+    flag_value="all",
+    metavar="[failed]",
+    callback=parse_again,
+    help="Also look at commits that were looked at before; with 'failed', only at those "
+    "on which the model failed",
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Look at N commits at most")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Stop before more than N tokens were sent",
+)
+@click.option(
+    "--keep-going/--stop-at-failure",
+    default=True,
+    help="Go on after a commit on which the model fails  [default: go on]",
+)
+@click.option("-y", "--yes", is_flag=True, help="Don't ask before a run over many commits")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent; call no model")
 @click.option("-n", "--no-log", is_flag=True, help="Don't log to llm's database")
+@click.pass_context
 @kb_errors
 def capture(
-    revisions: tuple[str, ...], model_id: str | None, again: bool, dry_run: bool, no_log: bool
+    ctx: click.Context,
+    revisions: tuple[str, ...],
+    model_id: str | None,
+    options: tuple[tuple[str, str], ...],
+    key: str | None,
+    again: str | None,
+    limit: int | None,
+    max_tokens: int | None,
+    keep_going: bool,
+    yes: bool,
+    dry_run: bool,
+    no_log: bool,
 ) -> None:
     """
     Let a model look for knowledge in commits
 
     REV-RANGE is a commit or a range as git takes it, by default HEAD. The model is
     shown one commit at a time, its message and its diff without binary and
-    generated files, and may record entries from it. Most commits yield none.
+    generated files, and may record entries from it. Most commits yield none. In a
+    range, commits of bots, releases and commits without anything to see are skipped.
 
     What is sent and answered goes to `llm logs`, unless these are off.
 
@@ -49,116 +102,135 @@ def capture(
         llm kb knowledge capture main..HEAD -m gpt-4o-mini
         llm kb knowledge capture HEAD~20..HEAD --dry-run
     """
+    named = ctx.meta.get(_REVISION)
+    revisions = (named, *revisions) if named else revisions
     repository = require_repository(find_here())
     journal = Journal(repository)
     found = resolve_commits(repository.root, revisions or ("HEAD",))
-    seen = frozenset() if again else journal.read()
-    commits = [commit for commit in found.commits if commit not in seen]
-    _echo_skipped(found.merges, len(found.commits) - len(commits))
-    if dry_run:
-        _echo_plan(repository.root, commits)
-    elif commits:
-        model = _load_model(model_id)
-        with nullcontext(_log_nothing) if no_log else _open_log() as log:
-            _run(capture_commits(model, repository.root, commits, journal, log), len(commits))
-
-
-def _load_model(model_id: str | None) -> llm.Model:
-    try:
-        model = llm.get_model(model_id)
-    except llm.UnknownModelError as error:
-        raise click.ClickException(f"unknown model {error.args[0]}") from error
-    if not model.supports_tools:
-        raise click.ClickException(
-            f"{model.model_id} does not support tools; `llm models --tools` lists those that do"
+    choice = choose_commits(found, journal.read(), again)
+    echo_choice(choice)
+    with click.progressbar(
+        length=len(choice.commits),
+        label="Reading commits",
+        file=sys.stderr,
+        hidden=len(choice.commits) <= _MANY,
+    ) as progress:
+        plan = plan_commits(
+            repository.root, choice.commits, journal.read(), limit=limit, watch=progress.update
         )
-    return model
-
-
-@contextmanager
-def _open_log() -> Iterator[Callable[[ChainResponse], None]]:
-    """Yield what logs a chain as `llm prompt` would, if it would."""
-    # Half initialised where plugins are imported.
-    from llm.cli import logs_db_path, logs_on  # noqa: PLC0415
-
-    if not logs_on():
-        yield _log_nothing
+    for reason, number in plan.skipped:
+        click.echo(f"{count(number, 'commit')} skipped: {reason}.", err=True)
+    if dry_run:
+        echo_plan(plan)
         return
-    try:
-        db = sqlite_utils.Database(logs_db_path())
-        migrate(db)
-    except Exception as error:
-        raise click.ClickException(
-            f"llm's log, {str(logs_db_path())!r}, cannot be used: {error}; --no-log goes without"
-        ) from error
-
-    def log(chain: ChainResponse) -> None:
-        try:
-            chain.log_to_db(db)
-        except Exception as error:  # noqa: BLE001 - what was captured must not be lost for it
-            click.echo(f"Warning: not logged: {error}", err=True)
-
-    with closing(db):
-        yield log
-
-
-def _log_nothing(_chain: ChainResponse) -> None:
-    pass
+    if not plan.commits:
+        return
+    model = load_model(model_id)
+    if len(plan.commits) > _MANY:
+        confirm(f"{describe_cost(plan)} Go on?", yes=yes)
+    with nullcontext(lambda _response: None) if no_log else open_log() as log:
+        agent = Agent(
+            model=model,
+            directory=repository.root,
+            key=resolve_key(model, key),
+            options=parse_options(model, options),
+            log=log,
+            say=lambda text: click.echo(f"\n{text}", err=True),
+        )
+        run(agent, plan.commits, journal, keep_going=keep_going, max_tokens=max_tokens)
 
 
-def _run(captured: Iterator[Captured], count: int) -> None:
+def echo_choice(choice: Choice) -> None:
+    """Tell which commits are not looked at, and why."""
+    found = choice.found
+    remarks = [
+        (found.merges, "merge", "merges", "left out"),
+        (found.cut_off, "commit", "commits", "left out: this clone ends there"),
+        (choice.done, "commit was", "commits were", "looked at before; --again looks again"),
+        (choice.failed, "commit", "commits", "failed before; --again failed tries again"),
+    ]
+    for number, one, many, what in remarks:
+        if number:
+            click.echo(f"{count(number, one, many)} {what}.", err=True)
+    if found.cut_off:
+        click.echo("`git fetch --deepen=50` gets more of the history.", err=True)
+
+
+def describe_cost(plan: Plan) -> str:
+    """Return a sentence on what a run will send."""
+    return (
+        f"{count(len(plan.commits), 'commit')}, about {count(plan.tokens, 'token')} to send "
+        f"({plan.least:,} if nothing is found, {plan.most:,} if every commit holds an entry)."
+    )
+
+
+def echo_plan(plan: Plan) -> None:
+    """Show what would be sent for each commit, and in all."""
+    for item in plan.commits:
+        subject = shorten(one_line(item.info.subject), 50)
+        click.echo(f"{item.info.commit[:12]}  {item.tokens:>7,} tokens  {subject}")
+        for notice in item.left_out:
+            click.echo(f"              left out: {notice}")
+    click.echo(f"{describe_cost(plan)} No model was called.", err=True)
+
+
+def run(
+    agent: Agent,
+    planned: Sequence[PlannedCommit],
+    journal: Journal,
+    *,
+    keep_going: bool,
+    max_tokens: int | None,
+) -> None:
+    """Look at the commits, then show what came of them, also after an interruption."""
     done: list[Captured] = []
+    subjects = {item.info.commit: item.info.subject for item in planned}
+    captured = capture_commits(agent, list(subjects), journal, keep_going=keep_going)
     try:
         with click.progressbar(
             captured,
-            length=count,
+            length=len(planned),
             label="Looking at commits",
             show_pos=True,
             file=sys.stderr,
         ) as progress:
-            done.extend(progress)
+            for result in progress:
+                done.append(result)
+                sent = sum(c.tokens_sent for c in done)
+                following = planned[len(done)].tokens if len(done) < len(planned) else 0
+                if max_tokens is not None and following and sent + following > max_tokens:
+                    click.echo(f"\n--max-tokens {max_tokens}: stopped before the next.", err=True)
+                    break
     finally:
         # Also after a failure or Ctrl-C: what is recorded is recorded.
-        _echo_summary(done)
+        echo_summary(done, subjects)
+    failed = [captured for captured in done if captured.failed]
+    if failed:
+        raise click.ClickException(
+            f"the model failed on {count(len(failed), 'commit')} of {len(done)}; "
+            "`llm kb knowledge capture --again failed` with the same revisions tries again"
+        )
 
 
-def _echo_skipped(merges: int, seen: int) -> None:
-    if merges:
-        click.echo(f"{count(merges, 'merge')} left out.", err=True)
-    if seen:
-        known = count(seen, "commit was", "commits were")
-        click.echo(f"{known} looked at before; --again looks again.", err=True)
-
-
-def _echo_plan(directory: Path, commits: Sequence[str]) -> None:
-    total = 0
-    for commit in commits:
-        briefing = read_briefing(directory, commit)
-        tokens = estimate_tokens(briefing.text)
-        total += tokens
-        subject = shorten(one_line(read_subject(directory, commit)), 50)
-        click.echo(f"{commit[:12]}  {tokens:>7,} tokens  {subject}")
-        for notice in briefing.left_out:
-            click.echo(f"              left out: {notice}")
-    click.echo(
-        f"{count(len(commits), 'commit')}, about {count(total, 'token')}; no model was called.",
-        err=True,
-    )
-
-
-def _echo_summary(done: Sequence[Captured]) -> None:
+def echo_summary(done: Sequence[Captured], subjects: Mapping[str, str]) -> None:
+    """Show what came of each commit, the totals, and the tokens that were used."""
     if not done:
         return
     click.echo(f"{'commit':<12}  {'written':>7}  {'duplicates':>10}  subject")
     for captured in done:
         click.echo(
             f"{captured.commit[:12]}  {len(captured.written):>7}  {captured.duplicates:>10}  "
-            f"{shorten(one_line(captured.subject), 50)}"
+            f"{shorten(one_line(subjects[captured.commit]), 50)}"
         )
         if captured.written:
             click.echo(f"              {', '.join(captured.written)}")
+        if captured.failed:
+            click.echo(f"              failed: {shorten(one_line(captured.failed), 200)}")
         for notice in captured.left_out:
             click.echo(f"              left out: {notice}")
     written = sum(len(captured.written) for captured in done)
     duplicates = sum(captured.duplicates for captured in done)
     click.echo(f"{'total':<12}  {written:>7}  {duplicates:>10}")
+    sent = sum(captured.tokens_sent for captured in done)
+    received = sum(captured.tokens_received for captured in done)
+    click.echo(f"{count(sent, 'token')} sent, {received:,} received.", err=True)

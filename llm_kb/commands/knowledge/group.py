@@ -139,7 +139,7 @@ def add(
     provenance = parse_provenance(entry.kind, decided_in=decided_in, learned_from=learned_from)
     if provenance:
         entry = with_provenance(entry, provenance)
-    addition = add_to_store(find_here(), entry, id_=id_, provenance=False)
+    addition = add_to_store(find_here(), entry, id_=id_, commit=None)
     if addition.is_new:
         click.echo(f"Added {type_}: {addition.entry.id}")
     else:

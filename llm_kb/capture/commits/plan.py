@@ -1,0 +1,135 @@
+"""Which commits a run looks at, which it skips, and what it will send."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.capture.commits.briefing import (
+    CommitInfo,
+    estimate_exchange,
+    estimate_request,
+    find_skip_reason,
+)
+from llm_kb.capture.commits.diffs import read_briefing
+from llm_kb.capture.commits.journal import Record
+from llm_kb.capture.commits.ranges import CommitRange, read_infos
+from llm_kb.capture.store import load_store
+
+USUAL_SHARE = 0.2
+"""The share of commits that yield an entry, where this clone has no experience of its own."""
+
+_ENOUGH_RECORDS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The commits to look at, and how many of those found are not."""
+
+    found: CommitRange
+    commits: tuple[str, ...]
+    done: int = 0
+    """Those that were looked at before."""
+    failed: int = 0
+    """Those on which a model failed before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCommit:
+    """A commit that a model will look at."""
+
+    info: CommitInfo
+    left_out: tuple[str, ...]
+    request: int
+    """The estimated tokens of one request."""
+    tokens: int
+    """The estimated tokens of all requests about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The commits of a run, and how many are skipped for what reason."""
+
+    commits: tuple[PlannedCommit, ...]
+    skipped: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens to send."""
+        return sum(commit.tokens for commit in self.commits)
+
+    @property
+    def least(self) -> int:
+        """The same if no commit yields an entry."""
+        return sum(commit.request for commit in self.commits)
+
+    @property
+    def most(self) -> int:
+        """The same if every commit yields one."""
+        return sum(estimate_exchange(commit.request, 1) for commit in self.commits)
+
+
+def choose_commits(
+    found: CommitRange, records: Mapping[str, Record], again: str | None = None
+) -> Choice:
+    """Return the commits that were not looked at; all with `again`, or those that `failed`."""
+    failed = [c for c in found.commits if c in records and records[c].failed]
+    if again == "failed":
+        return Choice(found=found, commits=tuple(failed))
+    if again:
+        return Choice(found=found, commits=found.commits)
+    new = tuple(commit for commit in found.commits if commit not in records)
+    done = len(found.commits) - len(new) - len(failed)
+    return Choice(found=found, commits=new, done=done, failed=len(failed))
+
+
+def plan_commits(
+    directory: Path,
+    commits: Sequence[str],
+    records: Mapping[str, Record],
+    *,
+    limit: int | None = None,
+    watch: Callable[[int], None] = lambda _step: None,
+) -> Plan:
+    """Return the first `limit` commits with something to see; a bot's only if it is alone.
+
+    `watch` gets a 1 after each commit that was read.
+    """
+    infos = read_infos(directory, commits)
+    store = load_store(directory)
+    share = _share_of_finds(records)
+    planned: list[PlannedCommit] = []
+    skipped: Counter[str] = Counter()
+    for commit in commits:
+        if len(planned) == limit:
+            break
+        watch(1)
+        info = infos[commit]
+        reason = find_skip_reason(info) if len(commits) > 1 else None
+        if reason:
+            skipped[reason] += 1
+            continue
+        briefing = read_briefing(directory, commit, store)
+        if briefing.is_empty:
+            skipped["nothing to see in them"] += 1
+            continue
+        request = estimate_request(briefing.text)
+        planned.append(
+            PlannedCommit(
+                info=info,
+                left_out=briefing.left_out,
+                request=request,
+                tokens=estimate_exchange(request, share),
+            )
+        )
+    return Plan(commits=tuple(planned), skipped=tuple(sorted(skipped.items())))
+
+
+def _share_of_finds(records: Mapping[str, Record]) -> float:
+    """Return the share of commits looked at in this clone that yielded an entry."""
+    done = [record for record in records.values() if not record.failed]
+    if len(done) < _ENOUGH_RECORDS:
+        return USUAL_SHARE
+    return sum(record.written > 0 for record in done) / len(done)

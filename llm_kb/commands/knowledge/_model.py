@@ -1,0 +1,75 @@
+"""The model of `llm kb knowledge capture`, found, called and logged as llm's own commands do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import click
+import llm
+import pydantic
+import sqlite_utils
+from llm.migrations import migrate
+
+
+def load_model(model_id: str | None) -> llm.Model:
+    """Return the model of an id or alias, by default llm's own default."""
+    try:
+        model = llm.get_model(model_id)
+    except llm.UnknownModelError as error:
+        # Its text says what it is, in its own words.
+        raise click.ClickException(str(error.args[0])) from error
+    if not model.supports_tools:
+        raise click.ClickException(
+            f"{model.model_id} does not support tools; `llm models --tools` lists those that do"
+        )
+    return model
+
+
+def resolve_key(model: llm.Model, key: str | None) -> str | None:
+    """Return the API key as llm itself finds it; None for a model without one."""
+    if not model.needs_key:
+        return None
+    return llm.get_key(input=key, alias=model.needs_key, env=model.key_env_var)
+
+
+def parse_options(model: llm.Model, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the options of the model, checked as `llm prompt` checks them."""
+    try:
+        given = model.Options(**dict(options))
+    except pydantic.ValidationError as error:
+        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise click.UsageError(f"options of {model.model_id}: {'; '.join(problems)}") from error
+    return {name: value for name, value in given if value is not None}
+
+
+@contextmanager
+def open_log() -> Iterator[Callable[[llm.Response], None]]:
+    """Yield what logs a response as `llm prompt` would, if it would."""
+    # Half initialised where plugins are imported.
+    from llm.cli import logs_db_path, logs_on  # noqa: PLC0415
+
+    if not logs_on():
+        yield _log_nothing
+        return
+    try:
+        db = sqlite_utils.Database(logs_db_path())
+        migrate(db)
+    except Exception as error:
+        raise click.ClickException(
+            f"llm's log, {str(logs_db_path())!r}, cannot be used: {error}; --no-log goes without"
+        ) from error
+
+    def log(response: llm.Response) -> None:
+        try:
+            response.log_to_db(db)
+        except Exception as error:  # noqa: BLE001 - what was captured must not be lost for it
+            click.echo(f"Warning: not logged: {error}", err=True)
+
+    with closing(db):
+        yield log
+
+
+def _log_nothing(_response: llm.Response) -> None:
+    pass

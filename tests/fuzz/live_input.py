@@ -1,0 +1,16 @@
+"""`LiveInput`: any bytes give an input or InvalidAnnotationError."""
+
+from __future__ import annotations
+
+from llm_kb.capture.annotation import annotation_json, parse_live_input
+from llm_kb.capture.errors import InvalidAnnotationError
+from llm_kb.capture.store_format import dump_json
+
+
+def fuzz(data: bytes) -> None:
+    """Parse the bytes and write what was read."""
+    try:
+        live = parse_live_input(data)
+    except InvalidAnnotationError:
+        return
+    dump_json(annotation_json(live, commit="abc", timestamp="t", author=None))
