@@ -33,7 +33,7 @@ SHIPPED = Topic(
     id="llm-kb",
     title="Using llm-kb",
     introduction="How to gather references and to capture what a repository teaches.",
-    root=Path(__file__).parent / "host" / "skills",
+    root=Path(__file__).resolve().parent / "host" / "skills",
 )
 """The subjects that come with the package, for models that gather or capture knowledge."""
 

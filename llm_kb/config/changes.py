@@ -234,8 +234,7 @@ def edit_config(
     """
     file = resolve_links(path)
     with locked(file.with_name(f".{file.name}.lock")):
-        is_workspace = source.origin.layer is not Layer.USER
-        data = read_bytes(path, require_owner=is_workspace) if os.path.lexists(path) else b""
+        data = read_bytes(path, owned_below=source.bounds) if os.path.lexists(path) else b""
         document = decode_bytes(data, path)
         parse_layer(document, source)
         change = decide(copy.deepcopy(document))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, LayerSource, ListKey
 from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
-from llm_kb.config.workspace import read_toml
+from llm_kb.config.workspace import find_foreign_owner, read_toml
 from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError, show_place
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.values import suggest
@@ -73,7 +73,7 @@ def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
     )
     origin = Origin(layer=Layer.FRAGMENT, place=str(path))
     source = _layer_source(origin, places, bounds=places.root if is_workspace else None)
-    table = read_toml(path, require_owner=is_workspace)
+    table = read_toml(path, owned_below=places.root if is_workspace else None)
     return Fragment(layer=parse_layer(table, source), is_workspace=is_workspace)
 
 
@@ -141,6 +141,7 @@ def _layer_source(
         home=places.home,
         bounds=bounds,
         resolve_links=resolve_links,
+        find_foreign_owner=find_foreign_owner,
     )
 
 

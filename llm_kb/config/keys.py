@@ -46,6 +46,8 @@ class LayerSource:
     """The workspace, if the layer is one of its files; None for the user's own."""
     resolve_links: Callable[[Path], Path] = lambda path: path
     """Returns a path with its links resolved; raises UnresolvableError."""
+    find_foreign_owner: Callable[[Path], int | None] = lambda path: None
+    """Returns the user id of a directory that belongs to neither the user nor root."""
 
 
 Reader: TypeAlias = Callable[[object, LayerSource], Value]
@@ -96,6 +98,12 @@ def read_directory(value: object, source: LayerSource) -> str:
         raise BadValueError(
             f"{describe(value)}, which leads to {str(path)!r}",
             f"a directory that lies inside the workspace {str(source.bounds)!r}",
+        )
+    owner = source.find_foreign_owner(path) if bounds else None
+    if owner is not None:
+        raise BadValueError(
+            f"{describe(value)}, which belongs to another user (uid {owner})",
+            "a directory of your own; make it yours with chown, or configure it with --user",
         )
     return str(path)
 

@@ -18,6 +18,7 @@ from llm_kb.config.trust import digest_workspace, is_trusted, was_trusted
 from llm_kb.config.workspace import (
     WorkspaceFile,
     exists,
+    find_foreign_owner,
     find_workspace,
     read_toml,
     user_config_path,
@@ -82,12 +83,11 @@ def read_layer(path: Path, source: LayerSource) -> LayerConfig:
     """Read a configuration file; one that is not there says nothing. Raises ConfigError."""
     if not exists(path):
         return LayerConfig()
-    require_owner = source.origin.layer is not Layer.USER
-    return parse_layer(read_toml(path, require_owner=require_owner), source)
+    return parse_layer(read_toml(path, owned_below=source.bounds), source)
 
 
 def user_source(path: Path, environ: Mapping[str, str]) -> LayerSource:
-    """Return who speaks in the user layer's file."""
+    """Return the source of the user layer's file."""
     return LayerSource(
         origin=Origin(layer=Layer.USER, place=str(path)),
         base=path.parent,
@@ -97,12 +97,13 @@ def user_source(path: Path, environ: Mapping[str, str]) -> LayerSource:
 
 
 def workspace_source(file: WorkspaceFile) -> LayerSource:
-    """Return who speaks in a workspace layer's file."""
+    """Return the source of a workspace layer's file."""
     return LayerSource(
         origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
         base=file.root,
         bounds=file.root,
         resolve_links=resolve_links,
+        find_foreign_owner=find_foreign_owner,
     )
 
 

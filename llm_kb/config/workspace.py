@@ -5,8 +5,10 @@ Every `llm prompt` asks this, so nothing here parses, and nothing heavy is impor
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,48 +95,54 @@ def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) 
 
     A file that cannot be read, or is refused, mentions nothing.
     """
-    paths = [(user_config_path(user_dir), False)]
+    paths: list[tuple[Path, Path | None]] = [(user_config_path(user_dir), None)]
     try:
         file = find_workspace(cwd, environ, user_dir=user_dir)
     except ConfigError:
         file = None
     if file is not None:
-        paths.append((file.path, True))
-    return any(_mentions_auto(path, require_owner) for path, require_owner in paths)
+        paths.append((file.path, file.root))
+    return any(_mentions_auto(path, root) for path, root in paths)
 
 
-def _mentions_auto(path: Path, require_owner: bool) -> bool:
+def _mentions_auto(path: Path, owned_below: Path | None) -> bool:
     if not exists(path):
         return False
     try:
-        lines = read_bytes(path, require_owner=require_owner).splitlines()
+        lines = read_bytes(path, owned_below=owned_below).splitlines()
         return any(b"auto" in line and not line.lstrip().startswith(b"#") for line in lines)
     except ConfigError:
         return False  # a request that did not ask for knowledge runs without it
 
 
-MAX_BYTES = 1_000_000
-"""No configuration is larger; a larger file is a mistake or an attack."""
+MAX_BYTES = 200_000
+"""The largest configuration that is read: decoding more would take noticeable time."""
+
+_MAX_LINKS = 40
+"""Links followed on the way to a file, as many as Linux follows."""
 
 
-def read_toml(path: Path, *, require_owner: bool = False) -> dict[str, object]:
+def read_toml(path: Path, *, owned_below: Path | None = None) -> dict[str, object]:
     """Read and decode a TOML document. Raises ConfigError."""
-    return decode_bytes(read_bytes(path, require_owner=require_owner), path)
+    return decode_bytes(read_bytes(path, owned_below=owned_below), path)
 
 
-def read_bytes(path: Path, *, require_owner: bool = False) -> bytes:
+def read_bytes(path: Path, *, owned_below: Path | None = None) -> bytes:
     """Read a configuration file. Raises ConfigError.
 
-    With `require_owner`, a file (or a link to it) that belongs to neither the
-    user nor root is refused: another's words must not reach a prompt.
+    With `owned_below`, the workspace's root, the file, its directory and every link on
+    the way from the root must belong to the user or to root: what others write must not
+    reach a prompt.
     """
     try:
-        if require_owner:
-            _require_owner(path, path.lstat())
-        descriptor, status = open_regular(path, follow_link=True)
+        expected = None
+        place = path
+        if owned_below is not None:
+            place, expected = _require_owned(path, owned_below)
+        descriptor, status = open_regular(place, follow_link=owned_below is None)
         try:
-            if require_owner:
-                _require_owner(path, status)
+            if expected is not None and not os.path.samestat(status, expected):
+                raise ConfigError(str(path), ["was replaced while it was read; try again"])
             data = read_open(descriptor, status.st_size, MAX_BYTES + 1)
         finally:
             os.close(descriptor)
@@ -162,11 +170,60 @@ def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
         raise ConfigError(str(path), [f"is not valid TOML: {error}"]) from error
 
 
-def _require_owner(path: Path, status: os.stat_result) -> None:
-    if not hasattr(os, "geteuid") or status.st_uid in {0, os.geteuid()}:
-        return
-    problem = (
-        f"is refused: it belongs to another user (uid {status.st_uid}); make it yours with "
+def _require_owned(path: Path, root: Path) -> tuple[Path, os.stat_result]:
+    """Return where a file is once links are followed, and its status.
+
+    Raises ConfigError if anything on the way is foreign, OSError if there is no such file.
+    """
+    place, status = root, root.lstat()
+    for place, status in _follow(path, root):
+        if is_foreign(status):
+            raise ConfigError(str(path), [_describe_foreign(place, path, status)])
+    return place, status
+
+
+def _follow(path: Path, root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield each component of a path below a root, and of the links it leads through."""
+    here = root if path.is_relative_to(root) else path.parent
+    pending = list(reversed(path.relative_to(here).parts))
+    links = 0
+    while pending:
+        name = pending.pop()
+        if name == "..":  # of a link that was found to be ours; above the root others may own
+            here = here.parent
+            continue
+        place = here / name
+        status = place.lstat()
+        yield place, status
+        if not stat.S_ISLNK(status.st_mode):
+            here = place
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        target = place.readlink()
+        if target.is_absolute():
+            here = Path(target.anchor)
+        pending += reversed(target.relative_to(target.anchor).parts)
+
+
+def is_foreign(status: os.stat_result) -> bool:
+    """Tell whether something belongs to neither the user nor root."""
+    return hasattr(os, "geteuid") and status.st_uid not in {0, os.geteuid()}
+
+
+def find_foreign_owner(path: Path) -> int | None:
+    """Return the user id of something that belongs to neither the user nor root."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None  # what cannot be looked at cannot be read either
+    return status.st_uid if is_foreign(status) else None
+
+
+def _describe_foreign(place: Path, path: Path, status: os.stat_result) -> str:
+    what = "it" if place == path else str(place)
+    return (
+        f"is refused: {what} belongs to another user (uid {status.st_uid}); make it yours with "
         "chown or a copy, or set LLM_KB_CONFIG to nothing to do without a workspace"
     )
-    raise ConfigError(str(path), [problem])

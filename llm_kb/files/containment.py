@@ -1,7 +1,8 @@
 """Opening files and directories of a topic without leaving it.
 
-What was opened is asked where it lies, after it was opened: a link swapped in
-between a look and the opening changes nothing, as nothing is read before.
+A topic's root is resolved once, by the configuration. What was opened below it is asked
+where it lies, after it was opened: a link swapped in between a look and the opening, at
+the root or below, changes nothing, as nothing is read before.
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd
 """Whether the system opens what lies in an open directory, and never through a link."""
 
+MAX_OPEN = 64
+"""Directories kept open at a time; a process may have few more than a thousand."""
+
+_MAX_PATH = 1000
+"""Characters of a path in the topic; of longer ones the system says whether it takes them."""
+
+_FIRST_READ = 1 << 16
+"""Bytes asked for first: most files have fewer, so that one read tells their size too."""
+
+_CAN_LIST_OPEN = CAN_OPEN_BELOW and os.scandir in os.supports_fd
+_CAN_READ_BELOW = CAN_OPEN_BELOW and hasattr(os, "pread")
 _read_descriptor = os.readlink
 
 
@@ -31,7 +43,7 @@ class OutsideError(OSError):
 
 
 class Entries(NamedTuple):
-    """What a directory holds, by kind; `real` is where it lies once links are resolved."""
+    """The entries of a directory by kind; `real` is its path with links resolved."""
 
     real: str
     files: list[str]
@@ -41,12 +53,14 @@ class Entries(NamedTuple):
 
 
 class Containment:
-    """A topic's directory and the others its links may lead to."""
+    """A topic's directory and the others its links may lead to, all without links."""
 
     def __init__(self, root: Path, allowed: Iterable[Path] = ()) -> None:
-        self.root = os.path.realpath(root)
+        # Not resolved here: what the configuration checked is the boundary, and a link put in
+        # its place since then leads outside.
+        self.root = os.fspath(root)
         self.prefix = _as_prefix(self.root)
-        self._allowed = (self.prefix, *(_as_prefix(os.path.realpath(path)) for path in allowed))
+        self._allowed = (self.prefix, *(_as_prefix(os.fspath(path)) for path in allowed))
 
     def holds(self, real: str) -> bool:
         """Tell whether a path without links is inside the topic or where links may lead."""
@@ -71,6 +85,14 @@ class Containment:
         except OSError:
             return False
 
+    def find_hard_link(self, path: str) -> tuple[int, int] | None:
+        """Return device and inode of a file that has another name; None of any other."""
+        try:
+            status = os.stat(self.prefix + path)
+        except OSError:
+            return None
+        return (status.st_dev, status.st_ino) if status.st_nlink > 1 else None
+
     def list_directory(self, path: str) -> Entries:
         """List a directory below the topic, `path` being relative, `""` the root.
 
@@ -86,7 +108,7 @@ class Containment:
             os.close(fd)
 
     def open_directory(self, path: str) -> tuple[int, str]:
-        """Open a directory as `list_directory` does; return it, and where it really lies."""
+        """Open a directory as `list_directory` does; return it, and its path without links."""
         full = self.prefix + path
         fd = os.open(full, OPEN | DIRECTORY)
         try:
@@ -124,56 +146,56 @@ class Containment:
 
 
 def list_opened(directory: int | str, real: str) -> Entries:
-    """List a directory that was found to be inside; `real` is where it lies."""
-    rest: list[os.DirEntry[str]] = []
+    """List a directory that was found to be inside; `real` is its path without links."""
+    entries = Entries(real, [], [], [], [])
     with os.scandir(directory) as scan:
-        # Most entries are files, and the kind comes with the name: no call for each. Those
-        # that are none go to `rest`; `append` returns None, so one pass does both.
-        files = [
-            entry.name
-            for entry in scan
-            if entry.is_file(follow_symlinks=False) or rest.append(entry)  # type: ignore[func-returns-value]
-        ]
-    directories: list[str] = []
-    links: list[str] = []
-    others: list[str] = []
-    for entry in rest:
-        if entry.is_dir(follow_symlinks=False):
-            directories.append(entry.name)
-        elif entry.is_symlink():
-            links.append(entry.name)
-        else:
-            others.append(entry.name)
-    return Entries(real, files, directories, links, others)
+        # The kind comes with the name, without a call for each; most entries are files.
+        for entry in scan:
+            if entry.is_file(follow_symlinks=False):
+                entries.files.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                entries.directories.append(entry.name)
+            elif entry.is_symlink():
+                entries.links.append(entry.name)
+            else:
+                entries.others.append(entry.name)
+    return entries
 
 
 def real_path(fd: int, path: str) -> str:
-    """Return where an open file lies, links resolved; `path` is what it was opened by."""
+    """Return the path of an open file, links resolved; `path` is what it was opened by."""
     try:
         return _read_descriptor(f"/proc/self/fd/{fd}")
     except OSError:
-        # No /proc, as on macOS: resolve the path, and see that it is still the same file.
+        # Without /proc, as on macOS: resolve the path, and see that it is still the same file.
         real = os.path.realpath(path)
-        if not os.path.samestat(os.fstat(fd), os.stat(real, follow_symlinks=False)):
+        if not os.path.samestat(os.fstat(fd), _stat_without_links(real)):
             raise OutsideError(path) from None
         return real
+
+
+def _stat_without_links(path: str) -> os.stat_result:
+    """Return the status of a file that no link leads to; raise OSError if one does by now."""
+    if not CAN_OPEN_BELOW:
+        return os.lstat(path)
+    directory = os.open(os.sep, OPEN | DIRECTORY)
+    try:
+        *parents, name = path.strip(os.sep).split(os.sep)
+        for parent in parents:
+            below = os.open(parent, OPEN | DIRECTORY | NO_LINKS, dir_fd=directory)
+            os.close(directory)
+            directory = below
+        return os.stat(name or ".", dir_fd=directory, follow_symlinks=False)
+    finally:
+        os.close(directory)
 
 
 def _as_prefix(path: str) -> str:
     return path if path.endswith(os.sep) else path + os.sep
 
 
-MOST_OPEN = 64
-"""Directories kept open at a time; a process may have few more than a thousand."""
-
-_LONGEST_PATH = 1000
-"""Characters of a path in the topic; of longer ones the system says whether it takes them."""
-
-_CAN_DESCEND = CAN_OPEN_BELOW and os.scandir in os.supports_fd
-
-
-class Descent:
-    """Lists what `Containment.list_directory` lists, for less where the parent came before.
+class DirectoryLister:
+    """Lists directories as `Containment.list_directory` does, and faster below the last one.
 
     The directories above the last one stay open. One that is opened by its name in a
     directory of the topic, and not through a link, is in the topic too, so the system
@@ -186,7 +208,7 @@ class Descent:
         self._open: list[tuple[str, int]] = []
 
     def close(self) -> None:
-        """Let go of all directories."""
+        """Close all directories."""
         while self._open:
             os.close(self._open.pop()[1])
 
@@ -195,7 +217,7 @@ class Descent:
 
         `path` is relative to the topic, and empty or ends in `/`.
         """
-        if not _CAN_DESCEND or len(path) > _LONGEST_PATH:
+        if not _CAN_LIST_OPEN or len(path) > _MAX_PATH:
             return self._containment.list_directory(path)
         start = path.rfind("/", 0, -1) + 1
         while self._open and self._open[-1][0] != path[:start]:
@@ -212,7 +234,7 @@ class Descent:
             is_kept = False
             try:
                 entries = list_opened(fd, real)
-                is_kept = is_own and bool(entries.directories) and len(self._open) < MOST_OPEN
+                is_kept = is_own and bool(entries.directories) and len(self._open) < MAX_OPEN
             finally:
                 if not is_kept:
                     os.close(fd)
@@ -225,14 +247,8 @@ class Descent:
         return entries
 
 
-_AT_ONCE = 1 << 16
-"""Bytes asked for: most files have fewer, so that one read tells their size too."""
-
-_CAN_PIN = CAN_OPEN_BELOW and hasattr(os, "pread")
-
-
 class FileReader:
-    """Reads what `Containment.read_file` reads, asking once a directory where it lies.
+    """Reads files as `Containment.read_file` does, and faster in the directory of the last one.
 
     The directory of the last file is kept open, and files are opened in it by name
     and never through a link: so they lie where it does. A directory that is moved
@@ -247,7 +263,7 @@ class FileReader:
         self._fd = -1
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Close the directory."""
         self._directory = None
         if self._fd >= 0:
             os.close(self._fd)
@@ -266,19 +282,19 @@ class FileReader:
                 try:
                     # At an offset, so that nothing is taken from a FIFO or a terminal: these have
                     # none and refuse. A device has nothing or more than this.
-                    data = os.pread(fd, _AT_ONCE, 0)
+                    data = os.pread(fd, _FIRST_READ, 0)
                 finally:
                     os.close(fd)
             except OSError:
                 self.close()  # it may be that too many are open
                 data = b""
-            if 0 < len(data) < _AT_ONCE:
+            if 0 < len(data) < _FIRST_READ:
                 return data if limit is None else data[:limit], len(data), path
         return self._containment.read_file(path, limit)
 
     def _open_directory(self, path: str) -> int:
         """Open a directory that is in the topic and that no link leads to; -1 for any other."""
-        if not _CAN_PIN:
+        if not _CAN_READ_BELOW:
             return -1
         try:
             fd, real = self._containment.open_directory(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from llm_kb.files.walk import Batch
+from llm_kb.files.walk import FoundFiles
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import slugify
 
@@ -19,13 +19,13 @@ class Reader(Protocol):
     has_slugs_in_place: bool
     """Whether every slug starts with its directory's."""
 
-    def slugs(self, batch: Batch) -> list[str]:
+    def slugs(self, found: FoundFiles) -> list[str]:
         """Return the slug of each file of a directory; empty for one that is no subject."""
 
-    def owner(self, batch: Batch) -> str | None:
+    def owner(self, found: FoundFiles) -> str | None:
         """Return the slug of the subject that a directory's files are parts of, if any."""
 
-    def listed(self, batch: Batch) -> Batch:
+    def listed(self, found: FoundFiles) -> FoundFiles:
         """Leave out the files that are hidden subjects, if all that start with a dot are gone."""
 
     def is_hidden(self, path: str) -> bool:
@@ -40,23 +40,23 @@ class FilesReader:
 
     has_slugs_in_place = True
 
-    def slugs(self, batch: Batch) -> list[str]:
+    def slugs(self, found: FoundFiles) -> list[str]:
         """Return the slug of each file."""
-        directory = batch.place.slug
-        names, bare = batch.names, batch.bare
+        directory = found.place.slug
+        names, bare = found.names, found.bare
         # Nearly all slugs are made here, at a fraction of what `slugify` costs.
         slugs = [directory + (name.rpartition(".")[0] or name) for name in names[:bare]]
         if bare < len(names):
             slugs += [directory + slugify(name) for name in names[bare:]]
         return slugs
 
-    def owner(self, batch: Batch) -> str | None:
+    def owner(self, found: FoundFiles) -> str | None:
         """Return nothing: files belong to themselves."""
         return None
 
-    def listed(self, batch: Batch) -> Batch:
+    def listed(self, found: FoundFiles) -> FoundFiles:
         """Leave out nothing more."""
-        return batch
+        return found
 
     def is_hidden(self, path: str) -> bool:
         """Tell whether any component starts with a dot."""
@@ -77,20 +77,20 @@ class SkillsReader:
         self._is_skill = is_skill
         self._owners: dict[str, str | None] = {}
 
-    def slugs(self, batch: Batch) -> list[str]:
+    def slugs(self, found: FoundFiles) -> list[str]:
         """Return the directory's slug for a SKILL.md, and none outside of all skills."""
-        if self.owner(batch) is None:
-            return [""] * len(batch.names)
-        directory = batch.place.slug
+        if self.owner(found) is None:
+            return [""] * len(found.names)
+        directory = found.place.slug
         return [
             # A topic that is itself a skill has no directory to be named by.
             (directory[:-1] if name == SKILL_FILE else "") or slugify(directory + name)
-            for name in batch.names
+            for name in found.names
         ]
 
-    def owner(self, batch: Batch) -> str | None:
+    def owner(self, found: FoundFiles) -> str | None:
         """Return the slug of the innermost skill the directory is or lies in."""
-        return self._find_owner(batch.place.path, batch.place.slug)
+        return self._find_owner(found.place.path, found.place.slug)
 
     def _find_owner(self, path: str, slug: str) -> str | None:
         if path not in self._owners:
@@ -101,9 +101,9 @@ class SkillsReader:
                 self._owners[path] = self._find_owner(parent, upper) if path else None
         return self._owners[path]
 
-    def listed(self, batch: Batch) -> Batch:
+    def listed(self, found: FoundFiles) -> FoundFiles:
         """Leave out the parts of skills."""
-        return batch._replace(names=[name for name in batch.names if name == SKILL_FILE])
+        return found._replace(names=[name for name in found.names if name == SKILL_FILE])
 
     def is_hidden(self, path: str) -> bool:
         """Tell whether it is a part of a skill, or any component starts with a dot."""

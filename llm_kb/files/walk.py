@@ -1,8 +1,7 @@
-"""Walking a topic's directory: what is a subject's file there, and what is skipped.
+"""Walking a topic's directory: which files belong to subjects, and which are skipped.
 
-Directories that are really there come before links to directories, and visible
-ones before hidden ones, so that whatever can be reached twice is always named
-the same: by its own, visible path.
+Real directories come before links to directories, and visible ones before hidden ones,
+so that a file that can be reached twice always has the same name: its own, visible path.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from contextlib import closing
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from llm_kb.files.containment import Containment, Descent, Entries, OutsideError
+from llm_kb.files.containment import Containment, DirectoryLister, Entries, OutsideError
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored, may_hold_ignored
 from llm_kb.subjects.names import UNUSABLE, find_flaw, printable
 from llm_kb.subjects.topics import Skipped
@@ -42,21 +41,21 @@ class Place(NamedTuple):
     slug: str = ""
 
 
-class Batch(NamedTuple):
+class FoundFiles(NamedTuple):
     """The files of one directory that are subjects."""
 
     place: Place
     names: Sequence[str]
     bare: int
-    """How many of them, from the first, become slugs by losing no more than an extension."""
+    """How many names, from the first, become slugs by losing no more than an extension."""
     real: str | None
-    """The path the directory really has in the topic, where it was reached through a link."""
+    """The directory's path in the topic without links, if it was reached through one."""
     targets: dict[str, str]
-    """The paths in the topic that links among the files lead to."""
+    """The paths in the topic that the links among the files lead to."""
 
 
 class Walk:
-    """One walk, or the single steps of one; `skipped` takes what is no subject, and why."""
+    """A walk of a topic, or single steps of one; `skipped` collects what is left out, and why."""
 
     def __init__(
         self, containment: Containment, ignore: IgnoreRules, skipped: list[Skipped]
@@ -66,28 +65,28 @@ class Walk:
         self._has_rules = bool(ignore)
         self._skipped = skipped
 
-    def batches(
+    def find_files(
         self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FoundFiles]:
         """Yield the files of every directory that has some, each directory once.
 
         Only directories whose slug `enters` accepts are entered, and hidden
         files and directories only if `hidden`.
         """
-        # What is in sight and reached by no link is reached once, so its order is no matter.
+        # A visible directory that no link leads to is reached once, in any order.
         plain = [Place()]
         pending: list[Place] = []
         visited: set[str] = set()
-        with closing(Descent(self._containment)) as descent:
+        with closing(DirectoryLister(self._containment)) as descent:
             while plain or pending:
                 place = plain.pop() if plain else heappop(pending)
                 entries = self._list(place, descent.list)
                 if entries is None or entries.real in visited:
                     continue
                 visited.add(entries.real)
-                batch, places = self.sort_entries(place, entries, hidden=hidden)
-                if batch.names:
-                    yield batch
+                found, places = self.sort_entries(place, entries, hidden=hidden)
+                if found.names:
+                    yield found
                 for child in places:
                     if enters is not None and not enters(child.slug[:-1]):
                         continue
@@ -115,8 +114,8 @@ class Walk:
 
     def sort_entries(
         self, place: Place, entries: Entries, *, hidden: bool = True
-    ) -> tuple[Batch, list[Place]]:
-        """Tell a directory's subjects and the directories in it from all the rest."""
+    ) -> tuple[FoundFiles, list[Place]]:
+        """Return the subjects' files in a directory and the directories to enter."""
         names, odd = self._split_odd(entries.files)
         bare = len(names)
         for name in odd:
@@ -143,12 +142,12 @@ class Walk:
         real = entries.real
         is_moved = real + "/" != self._containment.prefix + place.path
         moved = self._containment.relative(real + "/") if is_moved else None
-        return Batch(place, names, bare, moved, targets), places
+        return FoundFiles(place, names, bare, moved, targets), places
 
     def _split_odd(self, names: list[str]) -> tuple[list[str], list[str]]:
-        """Part the names that need no closer look from the few that do.
+        """Return the plain names, and the few that need a closer look.
 
-        A scan of all of them at once tells whether any does.
+        One scan of all of them at once tells whether any does.
         """
         odd: list[str] = []
         if not names:
@@ -157,17 +156,17 @@ class Walk:
         if self._has_rules or not _is_plain(joined):
             return odd, names
         if "/." in joined:
-            # `append` returns None, so that one pass does both.
-            names = [n for n in names if n[0] != "." or odd.append(n)]  # type: ignore[func-returns-value]
+            odd = [name for name in names if name[0] == "."]
+            names = [name for name in names if name[0] != "."]
         if may_hold_ignored(joined):
             names = [name for name in names if not is_always_ignored(name)]
         return names, odd
 
     def admits(self, place: Place, name: str, suffix: str = "", *, hidden: bool = True) -> bool:
-        """Tell whether an entry may be of the topic; `suffix` is `/` for a directory."""
+        """Tell whether an entry may be in the topic; `suffix` is `/` for a directory."""
         if (name[0] == "." and not hidden) or is_always_ignored(name):
             return False
-        # Most are as plain as this, and it is fast.
+        # Nearly all names are plain, and this check is fast.
         is_plain = name[0] != "." and name.isascii() and name.isprintable() and "\\" not in name
         if is_plain and not self._has_rules:
             return True
@@ -192,8 +191,8 @@ class Walk:
     def resolve_link(self, place: Place, name: str, *, hidden: bool = True) -> str | None:
         """Return the real path a link leads to; None where it may not lead there.
 
-        What a link leads to is judged like anything else in the topic, so that
-        no link makes a subject of what is ignored.
+        The target is checked like anything else in the topic, so that no link makes
+        a subject of an ignored file.
         """
         if not self.admits(place, name, hidden=hidden):
             return None
@@ -239,7 +238,7 @@ def _is_plain(joined: str) -> bool:
 
 
 def describe(error: OSError) -> str:
-    """Say what an error of the system is, without the path it names."""
+    """Return the reason of a system error, without the path it names."""
     return (error.strerror or str(error)).lower()
 
 

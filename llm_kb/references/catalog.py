@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from llm_kb.errors import KbError
+from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.topic.provenance import FILE_NAME, FileRecord, Provenance
@@ -51,7 +52,7 @@ def reference_topic(described: TopicFile, directory: Path) -> Topic:
     """Return the topic that a `topic.md` describes."""
     return Topic(
         id=described.id,
-        root=directory,
+        root=resolve_links(directory),
         title=described.title,
         introduction=make_snippet(described.body) or None,
         description=without_heading(described.title, described.body) or None,

@@ -56,7 +56,7 @@ def slugify(path: str) -> Slug:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """One configured topic; `root` is absolute, patterns are as written."""
+    """One configured topic; `root` is absolute and without links, patterns are as written."""
 
     id: str
     root: Path
@@ -69,7 +69,7 @@ class Topic:
     ignore: tuple[str, ...] = ()
     layout: Layout = Layout.FILES
     allow_links_to: tuple[Path, ...] = ()
-    """Directories outside `root` that links may lead to; the user layer's word."""
+    """Directories outside `root` that links may lead to, without links; set by the user layer."""
     in_menu: bool = True
     """Whether a menu offers it; one that does not is read by whoever names it."""
 

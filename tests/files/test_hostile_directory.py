@@ -15,8 +15,8 @@ import pytest
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files import containment
-from llm_kb.files import directory as lookup
-from llm_kb.files.containment import Containment, Descent
+from llm_kb.files import places as lookup
+from llm_kb.files.containment import Containment, DirectoryLister, resolve_links
 from llm_kb.rendering.plain_text import attribute
 from llm_kb.subjects.names import printable
 from llm_kb.subjects.topics import Content, Skipped, Subject, slugify
@@ -99,9 +99,22 @@ def test_the_topic_may_be_a_link(root: Path) -> None:
     write(root, "a.md")
     link = root.parent / "link"
     link.symlink_to(root)
-    opened = catalog(link)
+    opened = catalog(resolve_links(link))
     assert names(opened) == {"a": "a.md"}
     assert read(opened, "a.md") == Content(data=b"a.md", size=4)
+
+
+def test_a_link_in_the_place_of_the_root_leads_outside(root: Path) -> None:
+    """The root was resolved by the configuration; a link there now was put there since."""
+    write(root, "a.md")
+    opened = catalog(root)
+    moved = root.with_name("moved")
+    root.rename(moved)
+    root.symlink_to(moved)
+    assert names(opened) == {}
+    assert skipped(opened) == [Skipped(path="", reason=OUT)]
+    with pytest.raises(UnreadableError, match="it leads outside the topic"):
+        read(opened, "a.md")
 
 
 def test_a_link_to_a_file_is_a_subject_of_its_own(root: Path) -> None:
@@ -236,7 +249,7 @@ def test_a_link_swapped_in_for_something_ignored_or_disabled_leaks_nothing(root:
     for path, target in {"a.md": ".git/config", "b.md": "secret.md"}.items():
         (root / path).unlink()
         (root / path).symlink_to(target)
-        with pytest.raises(UnreadableError, match="it leads to a file that is no subject"):
+        with pytest.raises(UnreadableError, match="it leads to a file that is not a subject"):
             read(opened, path)
 
 
@@ -324,16 +337,16 @@ def test_a_directory_swapped_for_a_link_while_walking_is_not_listed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "a.md", "d/x.md")
-    look = Descent.list
+    look = DirectoryLister.list
 
-    def swap_then_look(self: Descent, path: str) -> containment.Entries:
+    def swap_then_look(self: DirectoryLister, path: str) -> containment.Entries:
         entries = look(self, path)
         if not path:
             (root / "d").rename(root / ".." / "moved")
             (root / "d").symlink_to("../private")
         return entries
 
-    monkeypatch.setattr(Descent, "list", swap_then_look)
+    monkeypatch.setattr(DirectoryLister, "list", swap_then_look)
     opened = catalog(root)
     listing = opened.list_subjects()
     assert [s.path for s in listing.subjects] == ["a.md"]
@@ -344,16 +357,16 @@ def test_a_directory_that_vanishes_while_walking_is_as_good_as_never_there(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "a.md", "d/x.md")
-    look = Descent.list
+    look = DirectoryLister.list
 
-    def look_then_remove(self: Descent, path: str) -> containment.Entries:
+    def look_then_remove(self: DirectoryLister, path: str) -> containment.Entries:
         entries = look(self, path)
         if not path:
             (root / "d" / "x.md").unlink()
             (root / "d").rmdir()
         return entries
 
-    monkeypatch.setattr(Descent, "list", look_then_remove)
+    monkeypatch.setattr(DirectoryLister, "list", look_then_remove)
     listing = catalog(root).list_subjects()
     assert ([s.path for s in listing.subjects], list(listing.skipped)) == (["a.md"], [])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files import containment as descent
-from llm_kb.files.containment import Containment, Descent, Entries, OutsideError
+from llm_kb.files.containment import Containment, DirectoryLister, Entries, OutsideError
 from tests.files.test_directory import catalog, matched, names, root, skipped, write
 from tests.files.test_hostile_directory import count_open
 
@@ -39,14 +39,14 @@ ORDERS = [
 @pytest.mark.parametrize("paths", ORDERS)
 def test_a_directory_is_listed_as_by_its_path(tree: Path, paths: list[str]) -> None:
     containment = Containment(tree)
-    with closing(Descent(containment)) as opened:
+    with closing(DirectoryLister(containment)) as opened:
         for path in paths:
             expected = containment.list_directory(path)
             assert sort(opened.list(path)) == sort(expected), path
 
 
 def test_what_cannot_be_listed_raises_what_its_path_raises(tree: Path) -> None:
-    with closing(Descent(Containment(tree))) as opened:
+    with closing(DirectoryLister(Containment(tree))) as opened:
         opened.list("")
         with pytest.raises(OutsideError):
             opened.list("out/")
@@ -65,12 +65,12 @@ def test_few_directories_are_kept_open_and_none_at_the_end(root: Path) -> None:
     deep = "d/" * 150
     write(root, f"{deep}x.md", "a.md")
     before = count_open()
-    with closing(Descent(Containment(root))) as opened:
+    with closing(DirectoryLister(Containment(root))) as opened:
         most = 0
         for level in range(151):
             opened.list(deep[: 2 * level])
             most = max(most, count_open() - before)
-    assert most == descent.MOST_OPEN
+    assert most == descent.MAX_OPEN
     assert count_open() == before
     assert matched(catalog(root), "**") == ["a", f"{deep}x"]
 
@@ -103,5 +103,5 @@ def test_a_system_that_opens_by_path_alone_finds_the_same(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = names(catalog(tree)), skipped(catalog(tree))
-    monkeypatch.setattr(descent, "_CAN_DESCEND", False)
+    monkeypatch.setattr(descent, "_CAN_LIST_OPEN", False)
     assert (names(catalog(tree)), skipped(catalog(tree))) == found
