@@ -16,6 +16,9 @@ def show_place(place: object) -> str:
     return text if text.isprintable() else ascii(text)
 
 
+MAX_SHOWN = 60
+"""The most characters of a value or a key that an error shows."""
+
 MAX_PROBLEMS = 50
 """The most problems that one error lists; the rest are counted."""
 
@@ -26,6 +29,16 @@ def limit_problems(problems: Sequence[str]) -> list[str]:
     if len(problems) > MAX_PROBLEMS:
         shown.append(f"and {len(problems) - MAX_PROBLEMS:,} more")
     return shown
+
+
+def quote(text: str) -> str:
+    """Return a text of anybody's quoted, on one line and cut to what an error shows."""
+    return cut(repr(text[: MAX_SHOWN + 1]))
+
+
+def cut(shown: str) -> str:
+    """Return a line cut to what an error shows."""
+    return shown if len(shown) <= MAX_SHOWN else f"{shown[: MAX_SHOWN - 3]}..."
 
 
 class KbError(Exception):
@@ -61,7 +74,7 @@ class PatternError(KbError):
     def __init__(self, pattern: str, reason: str) -> None:
         self.pattern = pattern
         self.reason = reason
-        super().__init__(f"invalid pattern {pattern!r}: {reason}")
+        super().__init__(f"invalid pattern {quote(pattern)}: {reason}")
 
 
 class UnknownTopicError(KbError):
@@ -72,7 +85,7 @@ class UnknownTopicError(KbError):
         self.topics = tuple(topics)
         self.has_workspace = has_workspace
         known = ", ".join(self.topics) if self.topics else "none here ('llm kb add' makes one)"
-        message = f"unknown topic {name!r}; valid topics: {known}"
+        message = f"unknown topic {quote(name)}; valid topics: {known}"
         if not has_workspace:
             message += (
                 "; neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml"
@@ -87,7 +100,7 @@ class NoMatchError(KbError):
         self.topic = topic
         self.pattern = pattern
         self.near = tuple(near)
-        message = f"no subject of topic {topic!r} matches {pattern!r}"
+        message = f"no subject of topic {topic!r} matches {quote(pattern)}"
         if self.near:
             message += "; did you mean: " + ", ".join(self.near)
         super().__init__(message)

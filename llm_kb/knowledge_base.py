@@ -18,7 +18,17 @@ from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, 
 from llm_kb.rendering.presentation import Presented, present, present_unreadable, truncate
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.rendering.summaries import summarize
-from llm_kb.subjects.selection import Selection, find_near, is_listed, join_selections, select
+from llm_kb.subjects.selection import (
+    MAX_PATTERNS,
+    Selection,
+    TooManyPatternsError,
+    find_near,
+    find_near_each,
+    is_listed,
+    join_selections,
+    select,
+    select_each,
+)
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Read, Subject, Topic
 
 T = TypeVar("T")
@@ -209,7 +219,7 @@ class KnowledgeBase:
         topic, catalog = self._catalogs[id_]
         asked = tuple(pattern for name, pattern in self.knowledge if name == id_)
         topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
-        learned = join_selections(self.select(id_, pattern) for pattern in topic.learned)
+        learned = join_selections(self._select_each(id_, topic.learned))
         return OpenTopic(topic=topic, catalog=catalog, learned=learned)
 
     def find_topic(self, name: str) -> OpenTopic:
@@ -263,11 +273,14 @@ class KnowledgeBase:
     def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
         """Answer one call of the `learn` tool: a listing, or the subjects' text.
 
-        Raises UnknownTopicError, PatternError, or NoMatchError when no pattern
-        matches anything.
+        Raises UnknownTopicError, PatternError, TooManyPatternsError, or NoMatchError
+        when no pattern matches anything.
         """
         opened = self.find_topic(topic)
-        patterns = [subjects] if isinstance(subjects, str) else list(subjects or ())
+        given = [subjects] if isinstance(subjects, str) else subjects or ()
+        patterns = list(dict.fromkeys(given))
+        if len(patterns) > MAX_PATTERNS:
+            raise TooManyPatternsError(len(patterns))
         return self._load(opened, patterns) if patterns else self._list(opened)
 
     def describe_learn(self) -> str:
@@ -291,10 +304,14 @@ class KnowledgeBase:
 
     def select(self, topic: str, pattern: str) -> Selection:
         """Resolve a pattern of `learned` or `-k` once: what was found is what is sent."""
-        found = self._selections.get((topic, pattern))
-        if found is None:
-            found = self._selections[topic, pattern] = select(self._catalogs[topic][1], [pattern])
-        return found
+        return self._select_each(topic, [pattern])[0]
+
+    def _select_each(self, topic: str, patterns: Sequence[str]) -> list[Selection]:
+        new = [pattern for pattern in patterns if (topic, pattern) not in self._selections]
+        selections = select_each(self._catalogs[topic][1], new) if new else []
+        for pattern, selection in zip(new, selections, strict=True):
+            self._selections[topic, pattern] = selection
+        return [self._selections[topic, pattern] for pattern in patterns]
 
     def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
         for name in (*only, *(topic for topic, _ in knowledge)):
@@ -319,9 +336,10 @@ class KnowledgeBase:
 
     def _load(self, opened: OpenTopic, patterns: Sequence[str]) -> str:
         selection = select(opened.catalog, patterns)
+        near = find_near_each(selection.missing, opened.catalog)
         missing = [
-            NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
-            for pattern in selection.missing
+            NoMatchError(opened.topic.id, pattern, names)
+            for pattern, names in zip(selection.missing, near, strict=True)
         ]
         if not selection.subjects:
             raise missing[0] if len(missing) == 1 else NoMatchesError(missing)

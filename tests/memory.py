@@ -40,6 +40,10 @@ class MemoryCatalog:
         """Return the listed ones a pattern matches."""
         return [subject for subject in self.iter_listed() if pattern.matches(subject.slug)]
 
+    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
+        """Return those of each pattern."""
+        return [self.match(pattern) for pattern in patterns]
+
     def find(self, reference: str) -> Sequence[Subject]:
         """Return those of this slug or path."""
         return [s for s in self.list_subjects().subjects if reference in (s.slug, s.path)]

@@ -68,7 +68,12 @@ class KnowledgeCatalog:
 
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the subjects whose slug the pattern matches, sorted."""
-        return [s for s in self.list_subjects().subjects if pattern.matches(s.slug)]
+        return self.match_each([pattern])[0]
+
+    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
+        """Return what `match` returns for each pattern."""
+        subjects = self.list_subjects().subjects
+        return [[s for s in subjects if pattern.matches(s.slug)] for pattern in patterns]
 
     def find(self, reference: str) -> Sequence[Subject]:
         """Return the subject of a slug, with or without its extension."""

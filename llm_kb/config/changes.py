@@ -25,7 +25,6 @@ from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import locked, replace_file
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.toml import TomlError, decode_toml
-from llm_kb.subjects.topics import Layer
 
 _HEADER = re.compile(r"\s*\[")
 _BLANK_OR_COMMENT = re.compile(r"\s*(#.*)?")

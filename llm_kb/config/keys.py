@@ -46,7 +46,7 @@ class LayerSource:
     """The workspace, if the layer is one of its files; None for the user's own."""
     resolve_links: Callable[[Path], Path] = lambda path: path
     """Returns a path with its links resolved; raises UnresolvableError."""
-    find_foreign_owner: Callable[[Path], int | None] = lambda path: None
+    find_foreign_owner: Callable[[Path], int | None] = lambda _: None
     """Returns the user id of a directory that belongs to neither the user nor root."""
 
 

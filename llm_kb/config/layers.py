@@ -22,9 +22,9 @@ from llm_kb.config.keys import (
     ListKey,
     Value,
 )
-from llm_kb.errors import ConfigError
+from llm_kb.errors import ConfigError, quote
 from llm_kb.files.fields import Fields
-from llm_kb.files.values import BadValueError, shorten
+from llm_kb.files.values import BadValueError
 from llm_kb.subjects.topics import Config, Layer, Origin, References
 
 
@@ -96,7 +96,7 @@ class _LayerReader:
         self._read_keys(references, REFERENCE_KEYS)
         for id_ in topics:
             if TOPIC_ID.fullmatch(id_) is None:
-                found = f"the topic id {shorten(id_)}"
+                found = f"the topic id {quote(id_)}"
                 topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
             else:
                 self.topics[id_] = (self._source.origin,)

@@ -20,10 +20,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from llm_kb.errors import MAX_PROBLEMS, limit_problems
+from llm_kb.errors import MAX_PROBLEMS, MAX_SHOWN, limit_problems, quote
 from llm_kb.files.values import (
     MAX_COUNT,
-    MAX_SHOWN,
     BadValueError,
     describe,
     read_choice,
@@ -31,7 +30,6 @@ from llm_kb.files.values import (
     read_flag,
     read_line,
     read_text,
-    shorten,
     suggest,
 )
 
@@ -177,7 +175,7 @@ class Fields:
 def quote_key(key: str) -> str:
     """Return one part of a dotted path as TOML would write it, on one line."""
     is_plain = len(key) <= MAX_SHOWN and re.fullmatch(r"[A-Za-z0-9._-]+", key)
-    return key if is_plain else shorten(key)
+    return key if is_plain else quote(key)
 
 
 def _read_filled(value: object, read: Read[str]) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from llm_kb.errors import MAX_SHOWN, cut, quote
+
 MAX_COUNT = 2**63 - 1
 """The largest number that TOML promises to hold; a larger one may not even be printable."""
-MAX_SHOWN = 60
-"""The most characters of a value or a key that an error shows."""
 
 # Lone surrogates stand for bytes of a command line that are not text.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -82,11 +82,6 @@ def describe(value: object) -> str:
     return f"the {kind} {_show(value)}"
 
 
-def shorten(text: str) -> str:
-    """Return a text quoted, on one line and cut to what an error shows."""
-    return _cut(repr(text[: MAX_SHOWN + 1]))
-
-
 def suggest(found: object, choices: Collection[str]) -> str:
     """Return `; did you mean …?` with the nearest choice, or nothing."""
     if not isinstance(found, str) or len(found) > MAX_SHOWN:
@@ -100,14 +95,10 @@ def suggest(found: object, choices: Collection[str]) -> str:
 
 def _show(value: object) -> str:
     if isinstance(value, str):
-        return shorten(value)
+        return quote(value)
     if isinstance(value, bool):
         return repr(value).lower()
     try:
-        return _cut(repr(value))
+        return cut(repr(value))
     except ValueError:  # a number of more digits than Python prints
         return "too long to print"
-
-
-def _cut(shown: str) -> str:
-    return shown if len(shown) <= MAX_SHOWN else f"{shown[: MAX_SHOWN - 3]}..."

@@ -64,6 +64,8 @@ class Walk:
         self._ignore = ignore
         self._has_rules = bool(ignore)
         self._skipped = skipped
+        self.has_linked_directories = False
+        """Whether a link to a directory was met so far."""
 
     def find_files(
         self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
@@ -132,6 +134,7 @@ class Walk:
             if real is None:
                 continue
             if os.path.isdir(real):
+                self.has_linked_directories = True
                 places.append(self.enter(place, name, linked=True))
             else:
                 names.append(name)

@@ -104,6 +104,10 @@ class ReferenceCatalog:
         """Return the listed subjects whose slug the pattern matches, sorted."""
         return self._catalog.match(pattern)
 
+    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
+        """Return what `match` returns for each pattern."""
+        return self._catalog.match_each(patterns)
+
     def find(self, reference: str) -> Sequence[Subject]:
         """Return the subjects a slug, with or without extension and dots, names."""
         return self._catalog.find(reference)

@@ -30,8 +30,11 @@ _MOST_COMPILED = 12_000
 """Elements up to which a regex is compiled: more than any path that a disk takes can match."""
 
 
-LONGEST_GLOB = 1000
+MAX_GLOB = 1000
 """Characters of a pattern with wildcards; up to here none takes a millisecond on any slug."""
+
+MAX_SLUG = 4096
+"""Characters of a pattern without wildcards; no system has longer paths."""
 
 
 # Without slots: `cached_property` keeps what a pattern is compiled to in the instance.
@@ -88,6 +91,8 @@ def parse_pattern(text: str) -> Pattern:
     """Validate a pattern; raise PatternError with the reason where it cannot be one."""
     if not text:
         raise PatternError(text, "it is empty")
+    if len(text) > MAX_SLUG:
+        raise PatternError(text, f"it is longer than {MAX_SLUG:,} characters")
     if text.startswith("/"):
         raise PatternError(text, "it starts with '/'; patterns are relative to the topic")
     if "\\" in text:
@@ -97,10 +102,8 @@ def parse_pattern(text: str) -> Pattern:
     if ".." in text.split("/"):
         raise PatternError(text, "it holds a '..' component; patterns stay inside the topic")
     pattern = Pattern(text=unicodedata.normalize("NFC", text))
-    if len(pattern.text) > LONGEST_GLOB and pattern.literal is None:
-        raise PatternError(
-            f"{text[:40]}…", f"it is longer than {LONGEST_GLOB:,} characters, and no exact slug"
-        )
+    if len(pattern.text) > MAX_GLOB and pattern.literal is None:
+        raise PatternError(text, f"it is longer than {MAX_GLOB:,} characters and not an exact slug")
     return pattern
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from heapq import nlargest
+from itertools import islice
 
+from llm_kb.errors import KbError
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility
+
+MAX_PATTERNS = 100
+"""The most patterns of one call of `learn`; a glob names any number of subjects."""
 
 NEAR_SLUGS = 5
 """How many near slugs an error names at most."""
@@ -17,6 +23,27 @@ NEAR_RATIO = 0.6
 
 NEAR_CANDIDATES = 5000
 """Above this many listed subjects none is compared: a suggestion must not cost seconds."""
+
+NEAR_PATTERNS = 3
+"""How many patterns of one call get suggestions."""
+
+NEAR_CHARACTERS = 100
+"""Longer patterns and slugs are not compared: the time grows with the cube of the length."""
+
+
+_COMPARED = 20
+"""How many names are compared exactly."""
+
+
+class TooManyPatternsError(KbError):
+    """More patterns than one call may have."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(
+            f"{count:,} subjects in one call; at most {MAX_PATTERNS} are allowed, "
+            "and a pattern such as 'name/**' names any number of them"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +71,30 @@ def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
     A pattern that equals a subject's slug is an exact reference, also where it
     could be read as a glob, and the only way to a hidden subject.
     """
-    return join_selections(_select(catalog, text) for text in patterns)
+    return join_selections(select_each(catalog, dict.fromkeys(patterns)))
+
+
+def select_each(catalog: Catalog, patterns: Iterable[str]) -> list[Selection]:
+    """Resolve each pattern against a topic; several globs in one walk of the topic.
+
+    Raises PatternError when one is malformed, before anything is looked up.
+    """
+    parsed = {text: parse_pattern(text) for text in patterns}
+    exact = {text: tuple(catalog.find(text)) for text in parsed}
+    globs = [p for text, p in parsed.items() if not exact[text] and p.literal is None]
+    matched = dict(zip(globs, catalog.match_each(globs) if globs else (), strict=True))
+    return [
+        _make_selection(text, exact[text], exact[text] or matched.get(pattern, ()))
+        for text, pattern in parsed.items()
+    ]
+
+
+def _make_selection(text: str, exact: Sequence[Subject], found: Sequence[Subject]) -> Selection:
+    return Selection(
+        subjects=tuple(found),
+        exact=frozenset(subject.identity for subject in exact),
+        missing=() if found else (text,),
+    )
 
 
 def join_selections(selections: Iterable[Selection]) -> Selection:
@@ -62,41 +112,48 @@ def join_selections(selections: Iterable[Selection]) -> Selection:
     )
 
 
-def _select(catalog: Catalog, text: str) -> Selection:
-    pattern = parse_pattern(text)
-    exact = catalog.find(text)
-    found = exact or (catalog.match(pattern) if pattern.literal is None else ())
-    return Selection(
-        subjects=tuple(found),
-        exact=frozenset(subject.identity for subject in exact),
-        missing=() if found else (text,),
-    )
-
-
 def find_near(pattern: str, catalog: Catalog) -> tuple[str, ...]:
-    """Return up to five listed slugs that look like a pattern, the likest first.
+    """Return up to five listed slugs that look like a pattern, the likest first."""
+    return find_near_each([pattern], catalog)[0]
+
+
+def find_near_each(patterns: Sequence[str], catalog: Catalog) -> list[tuple[str, ...]]:
+    """Return the listed slugs that look like each pattern; of the first few patterns only.
 
     Hidden and disabled subjects are never named, so that a guess reveals nothing.
     """
-    names: list[str] = []
-    for subject in catalog.iter_listed():
-        names.append(subject.name)
-        if len(names) > NEAR_CANDIDATES:
-            return ()
-    wanted = pattern.casefold()
-    scored = sorted((-_likeness(wanted, name.casefold()), name) for name in names)
-    return tuple(name for score, name in scored[:NEAR_SLUGS] if -score >= NEAR_RATIO)
+    compared = [p for p in patterns[:NEAR_PATTERNS] if len(p) <= NEAR_CHARACTERS]
+    names = _list_names(catalog) if compared else []
+    return [_rank(p, names) if p in compared else () for p in patterns]
 
 
-def _likeness(wanted: str, name: str) -> float:
-    """Compare with the whole slug and with its last component, whichever is nearer."""
-    matcher = SequenceMatcher(None, wanted, autojunk=False)
-    best = 0.0
-    for candidate in {name, name.rpartition("/")[2]}:
-        matcher.set_seq2(candidate)
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
-            best = max(best, matcher.ratio())
-    return best
+def _list_names(catalog: Catalog) -> list[str]:
+    names = [subject.name for subject in islice(catalog.iter_listed(), NEAR_CANDIDATES + 1)]
+    if len(names) > NEAR_CANDIDATES:
+        return []
+    return [name for name in names if len(name) <= NEAR_CHARACTERS]
+
+
+def _rank(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that look like a pattern, the likest first.
+
+    Each is compared as a whole and by its last component. An upper bound, found in
+    linear time, picks the few that are compared exactly.
+    """
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(pattern.casefold())
+    bounds: list[tuple[float, str, str]] = []
+    for name in names:
+        for candidate in {name, name.rpartition("/")[2]}:
+            matcher.set_seq1(candidate.casefold())
+            if matcher.real_quick_ratio() >= NEAR_RATIO and matcher.quick_ratio() >= NEAR_RATIO:
+                bounds.append((matcher.quick_ratio(), name, candidate))
+    best: dict[str, float] = {}
+    for _, name, candidate in nlargest(_COMPARED, bounds):
+        matcher.set_seq1(candidate.casefold())
+        best[name] = max(best.get(name, 0.0), matcher.ratio())
+    near = sorted((-ratio, name) for name, ratio in best.items() if ratio >= NEAR_RATIO)
+    return tuple(name for _, name in near[:NEAR_SLUGS])
 
 
 def is_listed(subject: Subject) -> bool:

@@ -155,6 +155,9 @@ class Catalog(Protocol):
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the listed subjects whose slug the pattern matches, sorted."""
 
+    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
+        """Return what `match` returns for each pattern, in as few walks as possible."""
+
     def find(self, reference: str) -> Sequence[Subject]:
         """Return the subjects a slug, with or without extension and dots, names.
 

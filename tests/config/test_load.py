@@ -226,7 +226,7 @@ def test_knowledge_that_names_nothing_is_an_error(
         pytest.param(b"# \n\n# \xe9\n", "is not UTF-8 (line 3); save it as UTF-8", id="Latin-1"),
         pytest.param(
             b"x" * (MAX_BYTES + 1),
-            "is larger than 1,000,000 bytes, the most allowed",
+            "is larger than 200,000 bytes, the most allowed",
             id="huge",
         ),
         pytest.param(
