@@ -17,8 +17,8 @@ from llm_kb import knowledge_base
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
-from llm_kb.errors import KbError, limit_problems
-from llm_kb.files.values import describe, shorten
+from llm_kb.errors import KbError, limit_problems, quote
+from llm_kb.files.values import describe
 from llm_kb.knowledge_base import SHIPPED, open_catalogs
 
 
@@ -91,7 +91,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         An error's text is for the model, which then corrects its call. A subject that is
         empty stands for none, since many models fill in what they leave out.
         """
-        problems = [f"unknown argument {shorten(name)}" for name in others]
+        problems = [f"unknown argument {quote(name)}" for name in others]
         if topic is None or topic == "":
             problems.append("topic is required")
         elif not isinstance(topic, str):
