@@ -13,7 +13,9 @@ from llm_kb.commands._output import say
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import show_place
+from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.topics import Layout
+from llm_kb.upkeep.proposals import find_layout, measure
 
 
 @click.command()
@@ -25,7 +27,8 @@ from llm_kb.subjects.topics import Layout
 @click.option(
     "--layout",
     type=click.Choice([layout.value for layout in Layout]),
-    help="'skills' for one subject per directory with a SKILL.md",
+    help="'skills' for one subject per directory with a SKILL.md, 'files' for one per file"
+    "  [default: what DIRECTORY looks like]",
 )
 @click.option("--user", is_flag=True, help="A topic of your own, offered in every workspace")
 @kb_errors
@@ -53,6 +56,11 @@ def add(
     """
     file = nearest_file(user=user)
     place = Path(os.path.normpath((find_cwd() or Path("/")) / directory))
+    if layout is None and find_layout(place) is Layout.SKILLS:
+        layout = Layout.SKILLS.value
+        say(
+            f"{show_place(place)} holds skills, so each is one subject; --layout files changes that"
+        )
     fields = {
         "title": title,
         "introduction": introduction,
@@ -62,9 +70,13 @@ def add(
     }
     given = {name: value for name, value in fields.items() if value is not None}
     edit_file(file, lambda document: define_topic(document, topic, given))
-    say(f"added topic {topic} to {show_place(file.path)}")
     if not os.path.isdir(place):  # noqa: PTH112 - it never raises, however long the name
+        say(f"added topic {topic} to {show_place(file.path)}")
         say(f"{show_place(place)} is not there yet; 'llm kb new {topic}/SLUG' makes it")
+        return
+    totals = measure(place, Layout(layout or Layout.FILES))
+    size = f"{count(totals.subjects, 'subject')}, ~{totals.tokens:,} tokens"
+    say(f"added topic {topic} to {show_place(file.path)}: {size}")
 
 
 def _name_directory(place: Path, root: Path | None) -> str:

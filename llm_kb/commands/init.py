@@ -3,59 +3,126 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from llm_kb.commands._config import require_cwd, user_dir
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands._output import say
+from llm_kb.commands._output import say, show
 from llm_kb.config.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_file
-from llm_kb.upkeep.proposals import find_passed_over, propose_topics, render_user, render_workspace
+from llm_kb.host.terminal import is_terminal
+from llm_kb.rendering.plain_text import count, shorten, visible_line
+from llm_kb.upkeep.first_config import render_user, render_workspace
+from llm_kb.upkeep.proposals import Proposal, find_passed_over, propose_topics
+
+_WIDTH = 60
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 @click.command()
 @click.option("--user", is_flag=True, help="Write your own kb.toml, for every directory")
+@click.option("all_", "--all", is_flag=True, help="Take every topic that was found, without asking")
+@click.option("--dry-run", is_flag=True, help="Print the file instead of writing it")
 @kb_errors
-def init(user: bool) -> None:
+def init(user: bool, all_: bool, dry_run: bool) -> None:
     """
-    Write a commented llm-kb.toml in this directory
+    Write a first llm-kb.toml in this directory
 
-    Proposes a topic for what is there: kb, docs, docs/adr, .claude/skills,
-    .agents/skills, AGENTS.md, CONTRIBUTING.md. Never overwrites a file.
+    Finds what is there: directories of kb, README, CONTRIBUTING, AGENTS.md and
+    CLAUDE.md, documentation, wikis and notes, architecture decisions, skills, rules
+    and commands for coding agents, documentation of packages. On a terminal you
+    choose which of them become topics. Never overwrites a file.
 
     \b
         llm kb init
+        llm kb init --all --dry-run
         llm kb init --user
     """
     if user:
-        _create(user_config_path(user_dir()), render_user())
+        _write(user_config_path(user_dir()), render_user(), dry_run=dry_run)
         return
     root = require_cwd()
-    for name in WORKSPACE_FILES:
+    for name in () if dry_run else WORKSPACE_FILES:
         _refuse_existing(root / name)
-    proposals = propose_topics(root)
-    _create(root / "llm-kb.toml", render_workspace(proposals))
-    for proposal in proposals:
-        say(f"  {proposal.id}: {proposal.subjects}")
+    found = propose_topics(root)
+    labels = [_describe(proposal) for proposal in found]
+    taken = found if all_ else [proposal for proposal in found if proposal.is_likely]
+    if found and not (all_ or dry_run) and is_terminal(sys.stdin):
+        taken = _choose(found, labels, taken)
+    _write(root / "llm-kb.toml", render_workspace(taken), dry_run=dry_run)
+    for proposal, label in zip(found, labels, strict=True):
+        say(f"  {label}" if proposal in taken else f"left out {label}")
     for place, reason in find_passed_over(root):
         say(f"passed over {show_place(place)}, which {reason}")
-    if not proposals:
-        say("nothing here is a topic yet; try: llm kb add project kb/project")
+    if taken:
+        say('next: llm kb check; then: llm -T learn "What is this project about?"')
+    else:
+        say("no topics yet; add one: llm kb add project kb/project")
     if VARIABLE in os.environ:
         say(f"{VARIABLE} is set, so this file is not the one that counts; see 'llm kb path'")
 
 
-def _refuse_existing(path: Path) -> None:
-    if path.exists() or path.is_symlink():
-        raise click.ClickException(f"{show_place(path)} exists already and is left as it is")
+def _describe(proposal: Proposal) -> str:
+    totals = proposal.totals
+    size = f"{count(totals.subjects, 'subject')}, ~{totals.tokens:,} tokens"
+    return f"{proposal.id}: {shorten(visible_line(proposal.place), _WIDTH)} ({size})"
 
 
-def _create(path: Path, text: str) -> None:
+def _choose(
+    found: Sequence[Proposal], labels: Sequence[str], default: Sequence[Proposal]
+) -> list[Proposal]:
+    """Ask which of the proposals to write."""
+    say("found:")
+    for number, label in enumerate(labels, start=1):
+        say(f"  {number}. {label}")
+    chosen: list[Proposal] = click.prompt(
+        "write which of them? (numbers such as 1,3-4, 'all' or 'none')",
+        default=_name_numbers(found, default),
+        value_proc=partial(_parse_choice, found),
+        err=True,
+    )
+    return chosen
+
+
+def _name_numbers(found: Sequence[Proposal], default: Sequence[Proposal]) -> str:
+    if len(default) == len(found):
+        return "all"
+    numbers = [str(number) for number, p in enumerate(found, start=1) if p in default]
+    return ",".join(numbers) or "none"
+
+
+def _parse_choice(found: Sequence[Proposal], typed: str) -> list[Proposal]:
+    typed = typed.strip().lower()
+    if typed in {"all", "none"}:
+        return list(found) if typed == "all" else []
+    numbers: set[int] = set()
+    for part in typed.replace(",", " ").split():
+        match = _RANGE.fullmatch(part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last <= len(found):
+            raise click.BadParameter(f"{part!r} is not between 1 and {len(found)}")
+        numbers.update(range(first, last + 1))
+    return [proposal for number, proposal in enumerate(found, start=1) if number in numbers]
+
+
+def _write(path: Path, text: str, *, dry_run: bool) -> None:
+    if dry_run:
+        show(text, nl=False)
+        return
     try:
         create_file(path, text.encode())
     except FileExistsError:
         _refuse_existing(path)
     say(f"wrote {show_place(path)}")
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise click.ClickException(f"{show_place(path)} exists already and is left as it is")

@@ -1,84 +1,183 @@
-"""Propose topics for what a directory holds already."""
+"""Propose topics for the knowledge that a directory holds already."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from llm_kb.config.keys import TOPIC_ID
-from llm_kb.subjects.topics import Layout
+from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
+from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.knowledge_base import OpenTopic
+from llm_kb.subjects.selection import Selection
+from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.upkeep.subject_list import Totals, list_topic
+
+_NOTHING = Totals(subjects=0, size=0, tokens=0, changed=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A topic that a first configuration defines."""
+    """A topic that a first configuration may define."""
 
     id: str
     title: str
     introduction: str
     subjects: str
+    description: str = ""
     ignore: tuple[str, ...] = ()
     layout: Layout = Layout.FILES
+    totals: Totals = _NOTHING
+    is_likely: bool = True
+    """Whether it is written unless somebody chooses otherwise."""
+
+    @property
+    def place(self) -> str:
+        """Its directory, or the files that are chosen from the workspace itself."""
+        kept = [line[2:] for line in self.ignore if line.startswith("!/") and line[-1] != "/"]
+        return ", ".join(kept) if self.subjects == "." and kept else self.subjects
 
 
-RECORDS = ("docs/adr", "doc/adr", "docs/decisions", "doc/decisions")
-SKILLS = (".agents/skills", ".claude/skills")
-GUIDES = ("AGENTS.md", "CONTRIBUTING.md")
+_GUIDE_NAMES = (
+    *("readme", "agents", "claude", "gemini", "contributing"),
+    *("architecture", "design", "development", "hacking"),
+)
+_GUIDE = re.compile(rf"({'|'.join(_GUIDE_NAMES)})(\.(?:md|rst|adoc|txt|org))?", re.IGNORECASE)
+_DOT_GUIDES = {
+    ".cursorrules": "Cursor",
+    ".windsurfrules": "Windsurf",
+    ".clinerules": "Cline",
+}
+"""Guides that are hidden where they lie, so the description has to name them."""
+
+_TOOL_DIRECTORIES = {
+    ".claude": ("Claude", ("CLAUDE.md", "commands/", "agents/", "rules/")),
+    ".cursor": ("Cursor", ("rules/",)),
+    ".github": (
+        "GitHub",
+        ("CONTRIBUTING.md", "copilot-instructions.md", "instructions/", "prompts/"),
+    ),
+}
+"""Directories of tools, which of their entries are knowledge, and what the tool is called."""
+
+_DOCUMENTATION = ("docs", "doc", "documentation", "Documentation")
+_NOTES = ("wiki", "notes", "guides")
+_PACKAGES = ("packages", "apps", "libs", "crates", "modules", "services")
+_RECORDS = (
+    *("docs/adr", "docs/adrs", "docs/decisions", "docs/architecture/decisions"),
+    *("doc/adr", "doc/adrs", "doc/decisions", "doc/architecture/decisions"),
+    *("adr", "adrs", "decisions"),
+)
+_SKILLS = (".agents/skills", ".claude/skills", ".github/skills", ".cursor/skills", "skills")
 
 _SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
 _SPHINX_TOOLS = ("Makefile", "make.bat", "requirements.txt")
+_TOOL_FILES = frozenset(
+    {
+        *("package.json", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "tsconfig.json"),
+        *("Gemfile", "Gemfile.lock", "go.sum", "uv.lock", "poetry.lock"),
+    }
+)
 _PICTURES = (".avif", ".bmp", ".drawio", ".gif", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".webp")
-_DOCUMENTS = (".docx", ".gz", ".pdf", ".pptx", ".psd", ".xlsx", ".zip")
+_DOCUMENTS = (".docx", ".gz", ".inv", ".pdf", ".pptx", ".psd", ".xlsx", ".zip")
 _PAGES = (".css", ".eot", ".mov", ".mp3", ".mp4", ".ttf", ".webm", ".woff", ".woff2")
 _NO_TEXT = frozenset((*_PICTURES, *_DOCUMENTS, *_PAGES))
-"""Extensions of what is looked at rather than read, or cannot be read as text."""
+"""Extensions of files that are looked at rather than read, or cannot be read as text."""
 _WHOLE = ("project", "kb", "general")
-"""Ids for the whole of `kb`, of which the first that none of its directories has is taken."""
+"""Ids for the whole of `kb`; the first that none of its directories has is taken."""
 _SPECIAL = re.compile(r"[\\*?\[\]]|\s\Z")
-"""What stands for itself in a pattern only after a backslash."""
-_LOOK_AT = 5000
-"""How many files of a directory are looked at, more or less: a proposal must come at once."""
+"""Characters that stand for themselves in a pattern only after a backslash."""
+_BUILT = frozenset({"build", "dist", "target", "vendor", "venv", "node_modules", "site-packages"})
+_MOST_LOOKED_AT = 5000
+"""Files of a directory that are looked at, more or less, so that a proposal comes at once."""
+_MOST_READMES = 30
+_README_DEPTH = 3
+_MOST_SKIPPED = 20
 
 
 def propose_topics(root: Path) -> list[Proposal]:
-    """Return a topic for each place where people keep knowledge, nothing else."""
-    proposals = [
+    """Return a topic for each place where people keep knowledge, the likely ones first."""
+    found = [
         *_propose_knowledge(root),
         *_propose_guides(root),
         *_propose_documentation(root),
         *_propose_records(root),
         *_propose_skills(root),
+        *_propose_tool_directories(root),
+        *_propose_packages(root),
+        *_propose_readmes(root),
     ]
-    unique: dict[str, Proposal] = {}
-    for proposal in proposals:
-        unique.setdefault(proposal.id, proposal)
-    return list(unique.values())
+    proposals: dict[str, Proposal] = {}
+    for proposal in found:
+        settled = _settle(root, proposal)
+        if settled.totals.subjects:
+            id_ = _find_free_id(proposal.id, proposals)
+            proposals[id_] = replace(settled, id=id_)
+    return sorted(proposals.values(), key=lambda proposal: not proposal.is_likely)
+
+
+def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> Totals:
+    """Return the number and size of the subjects that a directory would list as a topic."""
+    topic = _make_topic(directory, layout, ignore)
+    opened = OpenTopic(topic=topic, catalog=DirectoryCatalog(topic), learned=Selection())
+    return list_topic(opened).totals
+
+
+def find_layout(directory: Path) -> Layout:
+    """Return the layout of a directory: skills if there is a SKILL.md in one that it holds."""
+    skills = any((directory / name / SKILL_FILE).is_file() for name in _list_directories(directory))
+    return Layout.SKILLS if skills else Layout.FILES
 
 
 def find_passed_over(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield each place that would be a topic but for what it holds, with the reason."""
+    """Yield each place that would be a topic but for its content, with the reason."""
     below = [f"kb/{name}" for name in _list_directories(root / "kb")]
-    for place in dict.fromkeys((*(below or ["kb"]), "docs", *RECORDS, *SKILLS)):
-        if not (root / place).is_dir():
+    places = (*(below or ["kb"]), *_DOCUMENTATION, *_NOTES, *_RECORDS, *_SKILLS)
+    seen: set[str] = set()
+    for place in dict.fromkeys(places):
+        real = os.path.realpath(root / place)
+        if not (root / place).is_dir() or real in seen:
             continue
+        seen.add(real)
         if not _is_inside(root, place):
             yield place, "leads out of this directory"
         elif not _holds_text(root / place):
             yield place, "holds no text yet"
+        elif place in _SKILLS and find_layout(root / place) is not Layout.SKILLS:
+            yield place, f"holds no directory with a {SKILL_FILE}"
+
+
+def _make_topic(directory: Path, layout: Layout, ignore: tuple[str, ...]) -> Topic:
+    root = Path(os.path.realpath(directory))
+    return Topic(id="proposed", root=root, ignore=ignore, layout=layout)
+
+
+def _settle(root: Path, proposal: Proposal) -> Proposal:
+    """Return a proposal that also ignores the files that `check` would report as skipped."""
+    topic = _make_topic(root / proposal.subjects, proposal.layout, proposal.ignore)
+    listing = DirectoryCatalog(topic).list_subjects()
+    skipped = [s.path for s in listing.skipped if s.path and s.reason != NO_SKILL]
+    lines = (f"/{_escape(path)}" for path in skipped[:_MOST_SKIPPED] if path.isprintable())
+    ignore = (*proposal.ignore, *lines)
+    return replace(proposal, ignore=ignore, totals=measure(topic.root, proposal.layout, ignore))
+
+
+def _find_free_id(id_: str, taken: Collection[str]) -> str:
+    numbered = (f"{id_}-{number}" for number in range(2, len(taken) + 3))
+    return next(candidate for candidate in (id_, *numbered) if candidate not in taken)
 
 
 def _propose_knowledge(root: Path) -> Iterator[Proposal]:
-    """Propose each directory in `kb`, and `kb` itself for what is in none of these."""
+    """Propose each directory in `kb`, and `kb` itself for the files in none of them."""
     places = [name for name in _list_directories(root / "kb") if _is_topic(root, f"kb/{name}")]
     names = [name for name in places if TOPIC_ID.fullmatch(name)]
     for name in names:
         ignore = _find_no_text(root / "kb" / name)
         yield _propose_directory(name, f"kb/{name}", ignore)
-    # A directory whose name can be no id is no topic, but its files are subjects of `kb`.
+    # A directory whose name cannot be an id is not a topic, but its files are subjects of `kb`.
     has_rest = names != places or _has_text(_list_files(root / "kb"))
     if _is_inside(root, "kb") and has_rest:
         id_ = next((id_ for id_ in _WHOLE if id_ not in names), _WHOLE[-1])
@@ -97,76 +196,98 @@ def _propose_directory(id_: str, place: str, ignore: tuple[str, ...]) -> Proposa
 
 
 def _propose_guides(root: Path) -> Iterator[Proposal]:
-    found = (_resolve_guide(root, name) for name in GUIDES)
-    guides = dict.fromkeys(guide for guide in found if guide is not None)
-    if guides:
-        keep = (pattern for guide in guides for pattern in _keep(guide))
-        yield Proposal(
-            id="contributing",
-            title="Working on This Project",
-            introduction="The rules for whoever changes something here.",
-            subjects=".",
-            ignore=tuple(dict.fromkeys(("/*", *keep))),
-        )
+    """Propose one topic for the README and the guides for contributors and agents."""
+    names = [name for name in _list_files(root) if _GUIDE.fullmatch(name)]
+    # Of README.md and README.rst one is enough: they would share a slug.
+    first = {name.partition(".")[0].lower(): name for name in sorted(names, reverse=True)}
+    ordered = [first[stem] for stem in _GUIDE_NAMES if stem in first]
+    guides = dict.fromkeys(g for g in (_resolve_guide(root, name) for name in ordered) if g)
+    hidden = [name for name in _DOT_GUIDES if (root / name).is_file()]
+    if not guides:
+        return
+    kept = [PurePath(name) for name in hidden]
+    yield Proposal(
+        id="overview",
+        title="Overview",
+        introduction="What this project is, and the rules for changing it.",
+        subjects=".",
+        description=" ".join(
+            f"The rules for {_DOT_GUIDES[name]} are in the subject `{name[1:]}`." for name in hidden
+        ),
+        ignore=_keep_only([*guides, *kept]),
+    )
 
 
 def _resolve_guide(root: Path, name: str) -> PurePath | None:
     """Return the file that a guide is, below the root: a link to an ignored one is no subject."""
-    if not (root / name).is_file():
-        return None
     path, top = Path(os.path.realpath(root / name)), os.path.realpath(root)
     guide = path.relative_to(top) if path.is_relative_to(top) else None
-    # What is hidden is not listed, under whatever name.
-    return guide if guide and not any(part.startswith(".") for part in guide.parts) else None
+    # A hidden file is not listed, under whatever name.
+    if guide is None or any(part.startswith(".") for part in guide.parts):
+        return None
+    return guide if path.is_file() else None
 
 
-def _keep(guide: PurePath) -> Iterator[str]:
-    """Yield the patterns that keep a file where all else is ignored, its directories first."""
-    for directory in reversed(guide.parents[:-1]):
-        place = _SPECIAL.sub(r"\\\g<0>", directory.as_posix())
-        yield f"!/{place}/"
-        yield f"/{place}/*"
-    yield "!/" + _SPECIAL.sub(r"\\\g<0>", guide.as_posix())
+def _keep_only(paths: Iterable[PurePath]) -> tuple[str, ...]:
+    """Return the patterns that ignore everything but some files."""
+    lines = ["/*"]
+    for path in paths:
+        for directory in reversed(path.parents[:-1]):
+            place = _escape(directory.as_posix())
+            lines += [f"!/{place}/", f"/{place}/*"]
+        lines.append(f"!/{_escape(path.as_posix())}")
+    return tuple(dict.fromkeys(lines))
+
+
+def _escape(path: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", path)
 
 
 def _propose_documentation(root: Path) -> Iterator[Proposal]:
-    docs = root / "docs"
-    places = (place for place in RECORDS if place.startswith("docs/"))
-    records = [Path(place).name for place in places if (root / place).is_dir()]
-    if _is_topic(root, "docs", records):
+    seen: set[str] = set()
+    for place in (*_DOCUMENTATION, *_NOTES):
+        real = os.path.realpath(root / place)
+        inside = [r.partition("/")[2] for r in _RECORDS if r.startswith(f"{place}/")]
+        records = [name for name in inside if (root / place / name).is_dir()]
+        if real in seen or not _is_topic(root, place, [r for r in records if "/" not in r]):
+            continue
+        seen.add(real)
+        is_documentation = place in _DOCUMENTATION
         yield Proposal(
-            id="docs",
-            title="Documentation",
-            introduction="How this project is used and how it works.",
-            subjects="docs",
-            ignore=(
-                *(f"/{name}/" for name in records),
-                *_find_sphinx(docs),
-                *_find_no_text(docs),
+            id="docs" if is_documentation else place,
+            title="Documentation" if is_documentation else _title(place),
+            introduction=(
+                "How this project is used and how it works."
+                if is_documentation
+                else f"The {place} of this project."
             ),
+            subjects=place,
+            ignore=(*(f"/{name}/" for name in records), *_find_ignored(root / place)),
         )
 
 
 def _propose_records(root: Path) -> Iterator[Proposal]:
-    for place in RECORDS:
+    for place in _RECORDS:
         if _is_topic(root, place):
             yield Proposal(
                 id="decisions",
                 title="Architecture Decisions",
                 introduction="What was decided, and why.",
                 subjects=place,
-                ignore=_find_no_text(root / place),
+                ignore=_find_ignored(root / place),
             )
 
 
 def _propose_skills(root: Path) -> Iterator[Proposal]:
     seen: set[str] = set()
-    for place in SKILLS:
+    for place in _SKILLS:
         real = os.path.realpath(root / place)
-        if not _is_topic(root, place) or real in seen:
-            continue  # the two are often links to one another
+        is_new = real not in seen  # they are often links to one another
+        if not (is_new and _is_inside(root, place)) or find_layout(root / place) is Layout.FILES:
+            continue
+        owner = Path(place).parent.name.lstrip(".")
         yield Proposal(
-            id="skills" if not seen else f"{Path(place).parent.name.lstrip('.')}-skills",
+            id="skills" if not seen else f"{owner or 'project'}-skills",
             title="Skills",
             introduction="Step-by-step instructions for particular tasks.",
             subjects=place,
@@ -175,8 +296,82 @@ def _propose_skills(root: Path) -> Iterator[Proposal]:
         seen.add(real)
 
 
+def _propose_tool_directories(root: Path) -> Iterator[Proposal]:
+    """Propose the rules and commands that people wrote for coding agents, by tool."""
+    for place, (tool, entries) in _TOOL_DIRECTORIES.items():
+        if not _is_inside(root, place):
+            continue
+        there = [name for name in entries if _is_file_or_holds_text(root / place / name)]
+        if there:
+            yield Proposal(
+                id=place[1:],
+                title=f"For {tool}",
+                introduction=f"Rules and instructions that were written for {tool}.",
+                subjects=place,
+                ignore=("/*", *(f"!/{name}" for name in there)),
+            )
+
+
+def _is_file_or_holds_text(path: Path) -> bool:
+    return path.is_file() or (path.is_dir() and _holds_text(path))
+
+
+def _propose_packages(root: Path) -> Iterator[Proposal]:
+    """Propose the documentation of each package of a repository with several."""
+    for parent in _PACKAGES:
+        for name in _list_directories(root / parent):
+            place = f"{parent}/{name}/docs"
+            if TOPIC_ID.fullmatch(name) and _is_topic(root, place):
+                yield Proposal(
+                    id=f"{name}-docs",
+                    title=f"{_title(name)} Documentation",
+                    introduction=f"How {name} is used and how it works.",
+                    subjects=place,
+                    ignore=_find_ignored(root / place),
+                )
+
+
+def _propose_readmes(root: Path) -> Iterator[Proposal]:
+    """Propose the README files of directories, of which there may be many."""
+    found = []
+    for parent, directories, names in _walk(root):
+        is_near = len(parent.relative_to(root).parts) < _README_DEPTH
+        skipped = _BUILT if parent != root else {*_BUILT, "kb", *_DOCUMENTATION, *_NOTES, *_SKILLS}
+        directories[:] = [name for name in directories if is_near and name.lower() not in skipped]
+        found += [parent / n for n in names if n.lower() in {"readme.md", "readme.rst"}]
+    readmes = sorted(path.relative_to(root) for path in found if path.parent != root)
+    if readmes:
+        yield Proposal(
+            id="readmes",
+            title="Directories",
+            introduction="What the directories of this project hold.",
+            subjects=".",
+            ignore=_keep_only(readmes[:_MOST_READMES]),
+            is_likely=False,
+        )
+
+
+def _find_ignored(directory: Path) -> tuple[str, ...]:
+    """Return patterns for the files that tools keep in a documentation."""
+    return (*_find_sphinx(directory), *_find_tool_files(directory), *_find_no_text(directory))
+
+
+def _find_tool_files(directory: Path) -> Iterator[str]:
+    """Yield patterns for hidden entries, which are settings, and for files of package managers."""
+    found: set[str] = set()
+    has_hidden = False
+    for parent, directories, names in _walk(directory):
+        # `_walk` leaves out hidden directories, so they are looked for here.
+        has_hidden = has_hidden or any(parent.glob(".*"))
+        directories[:] = [name for name in directories if name not in _BUILT]
+        found |= _TOOL_FILES.intersection(names)
+    yield from sorted(found)
+    if has_hidden:
+        yield ".*"
+
+
 def _find_sphinx(docs: Path) -> Iterator[str]:
-    """Yield what Sphinx keeps beside the texts, as patterns; what it builds even before it has."""
+    """Yield patterns for what Sphinx keeps beside the texts, and will build there."""
     for source, built in (("", "_build/"), ("source/", "build/")):
         if (docs / source / "conf.py").is_file():
             yield f"/{built}"
@@ -187,12 +382,9 @@ def _find_sphinx(docs: Path) -> Iterator[str]:
 
 
 def _find_no_text(directory: Path, besides: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a pattern for each kind of file in a directory that holds no text to be learned."""
-    found: set[str] = set()
-    for names in _iter_names(directory, besides):
-        suffixes = (Path(name).suffix for name in names)
-        found.update(suffix for suffix in suffixes if suffix.lower() in _NO_TEXT)
-    return tuple(f"*{suffix}" for suffix in sorted(found))
+    """Return a pattern for each kind of file in a directory that is not text."""
+    suffixes = {Path(name).suffix for names in _iter_names(directory, besides) for name in names}
+    return tuple(f"*{suffix}" for suffix in sorted(suffixes) if suffix.lower() in _NO_TEXT)
 
 
 def _holds_text(directory: Path, besides: Collection[str] = ()) -> bool:
@@ -200,25 +392,30 @@ def _holds_text(directory: Path, besides: Collection[str] = ()) -> bool:
 
 
 def _has_text(names: Iterable[str]) -> bool:
-    """Tell whether one of some file names may be that of a text."""
+    """Tell whether one of some file names may be the name of a text."""
     return any(Path(name).suffix.lower() not in _NO_TEXT for name in names)
 
 
 def _iter_names(directory: Path, besides: Collection[str] = ()) -> Iterator[list[str]]:
     """Yield the names of the files that are not hidden, directory by directory.
 
-    Links to directories count as files: what they lead to is not looked at.
+    Links to directories count as files, as they are not followed.
     """
+    for parent, directories, names in _walk(directory):
+        if parent == directory:
+            directories[:] = [name for name in directories if name not in besides]
+        links = [name for name in directories if (parent / name).is_symlink()]
+        yield [*links, *names]
+
+
+def _walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Yield what `os.walk` does, without hidden entries and up to a bound."""
     looked_at = 0
     for parent, directories, names in os.walk(directory):
-        seen = [name for name in directories if not name.startswith((".", "_"))]
-        if parent == str(directory):
-            seen = [name for name in seen if name not in besides]
-        links = [name for name in seen if os.path.islink(f"{parent}/{name}")]  # noqa: PTH114 - fast
-        directories[:] = seen
-        yield [*links, *(name for name in names if not name.startswith("."))]
-        looked_at += len(names)
-        if looked_at > _LOOK_AT:
+        directories[:] = sorted(name for name in directories if not name.startswith((".", "_")))
+        yield Path(parent), directories, [name for name in names if not name.startswith(".")]
+        looked_at += len(names) + len(directories)
+        if looked_at > _MOST_LOOKED_AT:
             return
 
 
@@ -228,7 +425,7 @@ def _is_topic(root: Path, place: str, besides: Collection[str] = ()) -> bool:
 
 
 def _is_inside(root: Path, place: str) -> bool:
-    """Tell whether a directory is there and, links resolved, inside the root."""
+    """Tell whether a directory exists and, links resolved, lies inside the root."""
     path = root / place
     return path.is_dir() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
@@ -241,7 +438,7 @@ def _list_directories(directory: Path) -> list[str]:
         return []
 
 
-def _list_files(directory: Path) -> list[str]:
+def _list_files(directory: Path) -> Sequence[str]:
     try:
         with os.scandir(directory) as entries:
             return sorted(e.name for e in entries if e.is_file() and not e.name.startswith("."))
@@ -251,78 +448,3 @@ def _list_files(directory: Path) -> list[str]:
 
 def _title(id_: str) -> str:
     return " ".join(word[:1].upper() + word[1:] for word in id_.replace("_", "-").split("-"))
-
-
-def render_workspace(proposals: Sequence[Proposal]) -> str:
-    """Render a workspace's first configuration: valid at once, with notes on what may follow."""
-    tables = "\n".join(map(_render_proposal, proposals))
-    return _WORKSPACE_HEAD + (tables or _EXAMPLE)
-
-
-def render_user() -> str:
-    """Render the user layer's first configuration, in which everything is a comment."""
-    return _USER
-
-
-def _render_proposal(proposal: Proposal) -> str:
-    name = proposal.id if "." not in proposal.id else f'"{proposal.id}"'
-    lines = [
-        f"[kb.topic.{name}]",
-        f"title = {json.dumps(proposal.title)}",
-        f"introduction = {json.dumps(proposal.introduction)}",
-        f"subjects = {json.dumps(proposal.subjects)}",
-    ]
-    if proposal.ignore:
-        lines.append(f"ignore = {json.dumps(list(proposal.ignore))}")
-    if proposal.layout is not Layout.FILES:
-        lines.append(f"layout = {json.dumps(proposal.layout.value)}")
-    return "\n".join([*lines, ""])
-
-
-_WORKSPACE_HEAD = """\
-# The knowledge that models can learn in this directory and below it.
-#
-#   llm kb list                      what there is
-#   llm kb prompt                    what a model sees
-#   llm -T learn "your question"     let it read what it needs
-
-[kb]
-# menu = "subjects"        # list every subject with a summary, not the topics alone
-# menu_budget = 1200       # tokens the menu may take
-# auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
-
-# A topic is a directory of text files. More about one:
-#   description = "Shown when it is listed, and above what is pre-loaded of it."
-#   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
-#   disabled = ["drafts/**"]                        # never shown to a model
-#   ignore = ["*.log"]                              # no subjects, as in .gitignore
-
-"""
-
-_EXAMPLE = """\
-# [kb.topic.project]
-# title = "General Project Knowledge"
-# introduction = "How this project is built, and by whom."
-# subjects = "kb/project"
-"""
-
-_USER = """\
-# Your own settings and topics, for every directory. A workspace's llm-kb.toml adds
-# to them.
-
-[kb]
-# auto = true                      # as if every prompt had -T learn
-# menu = "subjects"                # list every subject with a summary
-# allow_links_to = ["~/shared"]    # links in topics may lead there
-
-# [kb.topic.notes]
-# title = "My Notes"
-# introduction = "What I want to remember across projects."
-# subjects = "~/notes"             # anywhere; a relative one is beside this file
-
-# [kb.references]
-# allow_hosts = ["wiki.corp"]      # private addresses that may be fetched from
-# allow_protocols = ["file"]       # git over file:// URLs
-# max_files = 50_000               # per fetch
-# max_bytes = 500_000_000
-"""

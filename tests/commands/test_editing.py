@@ -52,8 +52,23 @@ def test_a_directory_is_named_from_the_workspace(
 ) -> None:
     monkeypatch.chdir(file.parent / "kb")
     (file.parent / "kb" / "style").mkdir()
-    assert run_llm(["kb", "add", "style", "style"]).stderr == f"added topic style to {file}\n"
+    (file.parent / "kb" / "style" / "a.md").write_text("12345678")
+    said = f"added topic style to {file}: 1 subject, ~2 tokens\n"
+    assert run_llm(["kb", "add", "style", "style"]).stderr == said
     assert file.read_text() == f'{WRITTEN}\n[kb.topic.style]\nsubjects = "kb/style"\n'
+
+
+def test_a_directory_of_skills_is_recognised(file: Path, run_llm: RunLlm) -> None:
+    skill = file.parent / "skills/pdf/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("# PDF\n")
+    (skill.parent / "forms.md").write_text("# Forms\n")
+    assert run_llm(["kb", "add", "skills", "skills"]).stderr == (
+        f"{file.parent}/skills holds skills, so each is one subject; --layout files changes that\n"
+        f"added topic skills to {file}: 1 subject, ~2 tokens\n"
+    )
+    assert 'layout = "skills"\n' in file.read_text()
+    assert "2 subjects" in run_llm(["kb", "add", "all", "skills", "--layout", "files"]).stderr
 
 
 def test_a_topic_of_the_user_may_be_anywhere(
@@ -61,7 +76,7 @@ def test_a_topic_of_the_user_may_be_anywhere(
 ) -> None:
     (tmp_path / "notes").mkdir()
     assert run_llm(["kb", "add", "notes", "notes", "--user"]).stderr == (
-        f"added topic notes to {user_dir}/kb.toml\n"
+        f"added topic notes to {user_dir}/kb.toml: 0 subjects, ~0 tokens\n"
     )
     assert (user_dir / "kb.toml").read_text() == (
         f'[kb.topic.notes]\nsubjects = "{tmp_path}/notes"\n'

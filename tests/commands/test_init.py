@@ -10,8 +10,11 @@ import pytest
 
 from llm_kb.config.load import load_config
 from llm_kb.subjects.topics import Config, Layout
-from llm_kb.upkeep.proposals import Proposal, find_passed_over, propose_topics
+from llm_kb.upkeep.proposals import find_passed_over, propose_topics
 from tests.conftest import RunLlm
+from tests.terminal import run_on_terminal
+
+NEXT = 'next: llm kb check; then: llm -T learn "What is this project about?"\n'
 
 
 def load(tmp_path: Path, user_dir: Path) -> Config:
@@ -25,10 +28,7 @@ def test_an_empty_directory_gets_a_file_that_works_at_once(
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
         "",
-        (
-            f"wrote {tmp_path}/llm-kb.toml\n"
-            "nothing here is a topic yet; try: llm kb add project kb/project\n"
-        ),
+        (f"wrote {tmp_path}/llm-kb.toml\nno topics yet; add one: llm kb add project kb/project\n"),
     )
     assert load(tmp_path, user_dir).topics == ()
     assert [path.name for path in tmp_path.iterdir()] == ["llm-kb.toml"]
@@ -42,17 +42,18 @@ def test_what_people_keep_becomes_topics(tmp_path: Path, user_dir: Path, run_llm
     make_files(tmp_path, ".agents/skills/test/SKILL.md")
     assert run_llm(["kb", "init"]).stderr == (
         f"wrote {tmp_path}/llm-kb.toml\n"
-        "  style: kb/style\n"
-        "  contributing: .\n"
-        "  docs: docs\n"
-        "  decisions: docs/adr\n"
-        "  skills: .agents/skills\n"
-        "  claude-skills: .claude/skills\n"
+        "  style: kb/style (1 subject, ~1 tokens)\n"
+        "  overview: AGENTS.md, CONTRIBUTING.md (2 subjects, ~2 tokens)\n"
+        "  docs: docs (1 subject, ~1 tokens)\n"
+        "  decisions: docs/adr (1 subject, ~1 tokens)\n"
+        "  skills: .agents/skills (1 subject, ~1 tokens)\n"
+        "  claude-skills: .claude/skills (1 subject, ~1 tokens)\n"
+        f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
     assert {id_: topic.root.relative_to(tmp_path).as_posix() for id_, topic in topics.items()} == {
         "style": "kb/style",
-        "contributing": ".",
+        "overview": ".",
         "docs": "docs",
         "decisions": "docs/adr",
         "skills": ".agents/skills",
@@ -84,10 +85,21 @@ def make_files(root: Path, *names: str) -> None:
         ),
         pytest.param(
             ["a.md", "images/a.png", "images/deep/b.PNG", ".hidden/c.gif", "d.pdf"],
-            ("*.PNG", "*.pdf", "*.png"),
+            (".*", "*.PNG", "*.pdf", "*.png"),
             id="pictures",
         ),
         pytest.param(["Makefile", "requirements.txt", "conf.md"], (), id="no Sphinx"),
+        pytest.param(
+            [
+                "index.md",
+                "package.json",
+                "api/package-lock.json",
+                ".gitignore",
+                ".vitepress/build.js",
+            ],
+            ("package-lock.json", "package.json", ".*"),
+            id="files of tools",
+        ),
     ],
 )
 def test_what_is_no_text_is_ignored(
@@ -98,7 +110,7 @@ def test_what_is_no_text_is_ignored(
     (topic,) = load(tmp_path, user_dir).topics
     assert topic.ignore == ignore
     listed = run_llm(["kb", "list", "docs", "--json"]).stdout
-    for word in ("conf.py", "build", "png", "static", "templates"):
+    for word in ("conf.py", "build", "png", "static", "templates", "package", "gitignore"):
         assert word not in listed
 
 
@@ -113,14 +125,104 @@ def test_pictures_are_ignored_wherever_files_are_proposed(
 
 
 def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: RunLlm) -> None:
-    for file in ("AGENTS.md", "CONTRIBUTING.md", "README.md", "src/AGENTS.md"):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text("# x\n")
+    make_files(tmp_path, "AGENTS.md", "contributing.rst", "README.md", "README.rst", "CLAUDE.md")
+    make_files(tmp_path, "src/AGENTS.md", "setup.py", ".cursorrules")
     run_llm(["kb", "init"])
-    assert (
-        "## Available subjects:\n\n- AGENTS\n- CONTRIBUTING\n\n"
-        in run_llm(["kb", "learn", "contributing"]).stdout
-    )
+    assert list_slugs(run_llm, "overview") == ["AGENTS", "CLAUDE", "README", "contributing"]
+    assert run_llm(["kb", "learn", "overview", "cursorrules"]).exit_code == 0
+    assert "nothing wrong in 5 subjects" in run_llm(["kb", "check"]).stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "topics"),
+    [
+        pytest.param(["CLAUDE.md"], {"overview": ["CLAUDE"]}, id="CLAUDE.md"),
+        pytest.param(["doc/index.rst"], {"docs": ["index"]}, id="doc"),
+        pytest.param(["documentation/a.md"], {"docs": ["a"]}, id="documentation"),
+        pytest.param(
+            ["wiki/Home.md", "notes/x.txt"], {"wiki": ["Home"], "notes": ["x"]}, id="wiki and notes"
+        ),
+        pytest.param(
+            [".claude/CLAUDE.md", ".claude/commands/fix.md", ".claude/settings.json"],
+            {"claude": ["CLAUDE", "commands/fix"]},
+            id=".claude",
+        ),
+        pytest.param([".cursor/rules/a.mdc", ".cursor/x"], {"cursor": ["rules/a"]}, id=".cursor"),
+        pytest.param(
+            [
+                ".github/CONTRIBUTING.md",
+                ".github/copilot-instructions.md",
+                ".github/workflows/x.yml",
+            ],
+            {"github": ["CONTRIBUTING", "copilot-instructions"]},
+            id=".github",
+        ),
+        pytest.param(["skills/pdf/SKILL.md", "skills/README.md"], {"skills": ["pdf"]}, id="skills"),
+        pytest.param(["skills/notes.md"], {}, id="skills without any"),
+        pytest.param(
+            ["packages/a/docs/x.md", "packages/a/src/y.py", "crates/b/docs/z.md"],
+            {"a-docs": ["x"], "b-docs": ["z"]},
+            id="packages",
+        ),
+        pytest.param(
+            ["docs/a.md", "docs/architecture/decisions/1.md", "adr/2.md"],
+            {"docs": ["a"], "decisions": ["1"], "decisions-2": ["2"]},
+            id="decisions in two places",
+        ),
+        pytest.param(
+            ["src/a/README.md", "build/README.md"], {"readmes": ["src/a/README"]}, id="README"
+        ),
+    ],
+)
+def test_what_is_found(
+    tmp_path: Path, run_llm: RunLlm, names: list[str], topics: dict[str, list[str]]
+) -> None:
+    make_files(tmp_path, *names)
+    run_llm(["kb", "init", "--all"])
+    rows = json.loads(run_llm(["kb", "list", "--json"]).stdout)
+    assert {row["id"]: list_slugs(run_llm, row["id"]) for row in rows} == topics
+
+
+def test_less_likely_topics_are_named_and_taken_on_request(tmp_path: Path, run_llm: RunLlm) -> None:
+    make_files(tmp_path, "README.md", "src/README.md")
+    shown = run_llm(["kb", "init", "--dry-run"])
+    assert not (tmp_path / "llm-kb.toml").exists()
+    assert "left out readmes: src/README.md (1 subject, ~1 tokens)\n" in shown.stderr
+    everything = run_llm(["kb", "init", "--all", "--dry-run"])
+    assert "[kb.topic.readmes]" in everything.stdout
+    assert run_llm(["kb", "init"]).exit_code == 0
+    assert (tmp_path / "llm-kb.toml").read_text() == shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "topics"),
+    [
+        pytest.param("\r", ["overview", "docs", "notes"], id="default"),
+        pytest.param("2\r", ["docs"], id="one"),
+        pytest.param("9\r1, 3-4\r", ["overview", "notes", "readmes"], id="after a mistake"),
+        pytest.param("none\r", [], id="none"),
+    ],
+)
+def test_on_a_terminal_it_asks(
+    tmp_path: Path, user_dir: Path, typed: str, topics: list[str]
+) -> None:
+    make_files(tmp_path, "README.md", "docs/a.md", "notes/b.md", "src/README.md")
+    shown, code = run_on_terminal(["llm", "kb", "init"], typed)
+    assert code == 0
+    assert "  4. readmes: src/README.md (1 subject, ~1 tokens)\n" in shown
+    assert "[1,2,3]: " in shown
+    assert ("'9' is not between 1 and 4" in shown) is typed.startswith("9")
+    assert [topic.id for topic in load(tmp_path, user_dir).topics] == topics
+
+
+def test_what_check_would_report_is_ignored(tmp_path: Path, run_llm: RunLlm) -> None:
+    make_files(tmp_path, "docs/a.md", "README.md", "docs/😀 x[1].md")
+    (tmp_path / "docs/link.md").symlink_to("../README.md")
+    (tmp_path / "docs/s[1]").symlink_to("/")
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "docs") == ["a", "😀 x[1]"]
+    rules = [f["rule"] for f in json.loads(run_llm(["kb", "check", "--json"]).stdout)]
+    assert rules == ["unsafe-name"]
 
 
 def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
@@ -131,15 +233,8 @@ def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
     (root / "docs").symlink_to(outside)
     (root / "kb").symlink_to(outside)
     (root / ".claude" / "skills").symlink_to("../.agents/skills")
-    assert propose_topics(root) == [
-        Proposal(
-            id="skills",
-            title="Skills",
-            introduction="Step-by-step instructions for particular tasks.",
-            subjects=".agents/skills",
-            layout=Layout.SKILLS,
-        )
-    ]
+    proposed = [(p.id, p.subjects, p.layout) for p in propose_topics(root)]
+    assert proposed == [("skills", ".agents/skills", Layout.SKILLS)]
     assert list(find_passed_over(root)) == [
         ("kb/x", "leads out of this directory"),
         ("docs", "leads out of this directory"),
@@ -154,10 +249,11 @@ def test_what_lies_in_kb_itself_is_a_topic_beside_those_of_its_directories(
     make_files(tmp_path, "kb/a.b/.gitkeep")
     assert run_llm(["kb", "init"]).stderr == (
         f"wrote {tmp_path}/llm-kb.toml\n"
-        "  x: kb/x\n"
-        "  project: kb\n"
+        "  x: kb/x (1 subject, ~1 tokens)\n"
+        "  project: kb (2 subjects, ~2 tokens)\n"
         "passed over kb/a.b, which holds no text yet\n"
         "passed over kb/img, which holds no text yet\n"
+        f"{NEXT}"
     )
     topics = {topic.id: topic.ignore for topic in load(tmp_path, user_dir).topics}
     assert topics == {"x": (), "project": ("/x/", "*.png")}
@@ -219,17 +315,17 @@ def test_a_guide_that_is_a_link_is_listed_once_as_what_it_leads_to(
     ignore: tuple[str, ...],
     listed: list[str],
 ) -> None:
-    make_files(tmp_path, *links.values(), "README.md", "dev/other.md", "dev/a/other.md")
+    make_files(tmp_path, *links.values(), "LICENSE", "dev/other.md", "dev/a/other.md")
     for link, target in links.items():
         (tmp_path / link).symlink_to(target)
     assert [proposal.ignore for proposal in propose_topics(tmp_path)] == [ignore]
     run_llm(["kb", "init"])
-    assert list_slugs(run_llm, "contributing") == listed
+    assert list_slugs(run_llm, "overview") == listed
 
 
-@pytest.mark.parametrize("target", ["../outside.md", ".claude/CLAUDE.md", "gone.md", "loop.md"])
+@pytest.mark.parametrize("target", ["../outside.md", ".x/CLAUDE.md", "gone.md", "loop.md"])
 def test_a_guide_that_could_not_be_listed_is_not_proposed(tmp_path: Path, target: str) -> None:
-    make_files(tmp_path, "outside.md", "w/.claude/CLAUDE.md")
+    make_files(tmp_path, "outside.md", "w/.x/CLAUDE.md")
     (tmp_path / "w/loop.md").symlink_to("AGENTS.md")
     (tmp_path / "w/AGENTS.md").symlink_to(target)
     assert propose_topics(tmp_path / "w") == []

@@ -1,0 +1,101 @@
+"""Write a first configuration: the text of a workspace's file, or of the user's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from llm_kb.subjects.topics import Layout
+from llm_kb.upkeep.proposals import Proposal
+
+_WIDTH = 100
+
+
+def render_workspace(proposals: Sequence[Proposal]) -> str:
+    """Return a workspace's first configuration: valid, with comments on other settings."""
+    tables = "\n".join(map(_render_proposal, proposals))
+    return _WORKSPACE_HEAD + (tables or _EXAMPLE)
+
+
+def render_user() -> str:
+    """Return the user's first configuration, in which everything is a comment."""
+    return _USER
+
+
+def _render_proposal(proposal: Proposal) -> str:
+    name = proposal.id if "." not in proposal.id else f'"{proposal.id}"'
+    lines = [
+        f"[kb.topic.{name}]",
+        f"title = {_quote(proposal.title)}",
+        f"introduction = {_quote(proposal.introduction)}",
+        f"subjects = {_quote(proposal.subjects)}",
+    ]
+    if proposal.description:
+        lines.append(f"description = {_quote(proposal.description)}")
+    if proposal.ignore:
+        lines.append(_render_list("ignore", proposal.ignore))
+    if proposal.layout is not Layout.FILES:
+        lines.append(f"layout = {_quote(proposal.layout.value)}")
+    return "\n".join([*lines, ""])
+
+
+def _render_list(key: str, items: Sequence[str]) -> str:
+    """Return a list on one line, or on a line for each item if it would be long."""
+    line = f"{key} = [{', '.join(map(_quote, items))}]"
+    if len(line) <= _WIDTH:
+        return line
+    return "\n".join([f"{key} = [", *(f"    {_quote(item)}," for item in items), "]"])
+
+
+def _quote(text: str) -> str:
+    """Return a printable string as TOML has it, which is as JSON has it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+_WORKSPACE_HEAD = """\
+# The knowledge that models can learn in this directory and below it.
+#
+#   llm kb list                      what there is
+#   llm kb prompt                    what a model sees
+#   llm -T learn "your question"     let it read what it needs
+
+[kb]
+# menu = "subjects"        # list every subject with a summary, not the topics alone
+# menu_budget = 1200       # tokens the menu may take
+# auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
+
+# A topic is a directory of text files. More about one:
+#   description = "Shown when it is listed, and above what is pre-loaded of it."
+#   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
+#   disabled = ["drafts/**"]                        # never shown to a model
+#   ignore = ["*.log"]                              # no subjects, as in .gitignore
+
+"""
+
+_EXAMPLE = """\
+# [kb.topic.project]
+# title = "General Project Knowledge"
+# introduction = "How this project is built, and by whom."
+# subjects = "kb/project"
+"""
+
+_USER = """\
+# Your own settings and topics, for every directory. A workspace's llm-kb.toml adds
+# to them.
+
+[kb]
+# auto = true                      # as if every prompt had -T learn
+# menu = "subjects"                # list every subject with a summary
+# allow_links_to = ["~/shared"]    # links in topics may lead there
+
+# [kb.topic.notes]
+# title = "My Notes"
+# introduction = "What I want to remember across projects."
+# subjects = "~/notes"             # anywhere; a relative one is beside this file
+
+# [kb.references]
+# allow_hosts = ["wiki.corp"]      # private addresses that may be fetched from
+# allow_protocols = ["file"]       # git over file:// URLs
+# max_files = 50_000               # per fetch
+# max_bytes = 500_000_000
+"""
