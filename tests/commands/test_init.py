@@ -207,7 +207,7 @@ def test_on_a_terminal_it_asks(
     tmp_path: Path, user_dir: Path, typed: str, topics: list[str]
 ) -> None:
     make_files(tmp_path, "README.md", "docs/a.md", "notes/b.md", "src/README.md")
-    shown, code = run_on_terminal(["llm", "kb", "init"], typed)
+    shown, code = run_on_terminal(["kb", "init"], typed, question="[1,2,3]: ")
     assert code == 0
     assert "  4. readmes: src/README.md (1 subject, ~1 tokens)\n" in shown
     assert "[1,2,3]: " in shown
