@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, LayerSource
+from llm_kb.config.keys import CHECK_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, LayerSource
 from llm_kb.config.layers import default_layer, parse_layer
 from llm_kb.files.toml import decode_toml
 from llm_kb.subjects.topics import Layer, Origin
@@ -26,6 +26,7 @@ def rows(heading: str) -> dict[str, list[str]]:
 TABLES = [
     pytest.param("[kb]", "kb", KB_KEYS, id="kb"),
     pytest.param("[kb.topic.<id>]", "kb.topic.x", TOPIC_KEYS, id="topic"),
+    pytest.param("[kb.check]", "kb.check", CHECK_KEYS, id="check"),
     pytest.param("[kb.references]", "kb.references", REFERENCE_KEYS, id="references"),
 ]
 
@@ -61,4 +62,4 @@ def test_every_example_is_a_valid_layer() -> None:
     examples = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     source = LayerSource(origin=Origin(layer=Layer.USER), base=Path("/u"), home=Path("/home"))
     keys = [parse_layer(decode_toml(example), source).settings.keys() for example in examples]
-    assert [len(key) for key in keys] == [6, 9, 1]
+    assert [len(key) for key in keys] == [6, 9, 1, 1]

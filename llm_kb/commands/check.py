@@ -40,26 +40,28 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
         llm kb check
         llm kb check --json
     """
-    findings, looked_at = _inspect(kb_cfg)
+    found, looked_at, ignored_rules = _inspect(kb_cfg)
+    findings = [finding for finding in found if finding.rule.id not in ignored_rules]
+    ignored = [finding for finding in found if finding.rule.id in ignored_rules]
     if json_:
         show_json([finding.as_dict() for finding in findings])
     else:
         for line in render_findings(findings):
             show(line)
-        say(f"llm-kb: {render_summary(findings, looked_at)}")
+        say(f"llm-kb: {render_summary(findings, looked_at, ignored)}")
     if has_errors(findings):
         raise click.exceptions.Exit(1)
 
 
-def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int]:
-    """Return the findings, sorted, and the number of subjects that were read."""
+def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int, tuple[str, ...]]:
+    """Return the sorted findings, the number of subjects read, and the rules to ignore."""
     cwd = find_cwd() or Path("/")
     try:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
-        return sort_findings(inspect_config_error(error, cwd)), 0
+        return sort_findings(inspect_config_error(error, cwd)), 0, ()
     inspection = Inspection(kb, cwd, _show_progress if is_terminal(sys.stderr) else iter_subjects)
-    return sort_findings(inspection.run()), inspection.subjects
+    return sort_findings(inspection.run()), inspection.subjects, kb.config.check_ignore
 
 
 def _show_progress(topic: str, subjects: Sequence[Subject]) -> Iterator[Subject]:

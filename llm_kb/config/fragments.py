@@ -8,7 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, LayerSource, ListKey
+from llm_kb.config.keys import (
+    CHECK_KEYS,
+    KB_KEYS,
+    REFERENCE_KEYS,
+    TOPIC_KEYS,
+    Key,
+    LayerSource,
+    ListKey,
+)
 from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
 from llm_kb.config.workspace import find_foreign_owner, read_toml
 from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError, show_place
@@ -213,7 +221,7 @@ def _split_key(text: str) -> list[str]:
 def _find_key(parts: Sequence[str]) -> Key | None:
     tables: dict[int, Mapping[str, Key]] = {
         2: KB_KEYS,
-        3: REFERENCE_KEYS if parts[1:2] == ["references"] else {},
+        3: {"references": REFERENCE_KEYS, "check": CHECK_KEYS}.get("".join(parts[1:2]), {}),
         4: TOPIC_KEYS if parts[1:2] == ["topic"] else {},
     }
     return tables.get(len(parts), {}).get(parts[-1])

@@ -191,6 +191,9 @@ TOPIC_KEYS: Mapping[str, Key] = {
 }
 """The keys of `[kb.topic.<id>]`."""
 
+CHECK_KEYS: Mapping[str, Key] = {"ignore": ListKey(read=_line)}
+"""The keys of `[kb.check]`. Which rules there are is for `llm kb check` to say."""
+
 REFERENCE_KEYS: Mapping[str, Key] = {
     "menu": Key(read=_references),
     "allow_hosts": ListKey(read=_line, user_only=True),

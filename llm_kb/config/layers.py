@@ -12,6 +12,7 @@ from functools import reduce
 from types import MappingProxyType
 
 from llm_kb.config.keys import (
+    CHECK_KEYS,
     KB_KEYS,
     REFERENCE_KEYS,
     TOPIC_ID,
@@ -73,6 +74,9 @@ def parse_layer(
     document = Fields(table)
     reader = _LayerReader(source, replaces=replaces)
     reader.read_kb(document.fields("kb"))
+    for key in sorted({"topic", "references", "check", *KB_KEYS} & table.keys()):
+        document.has(key)
+        document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
     if document.problems:
         raise ConfigError(source.origin.place or source.origin.layer.value, document.problems)
@@ -92,8 +96,10 @@ class _LayerReader:
 
     def read_kb(self, kb: Fields) -> None:
         references, topics = _read_references(kb), kb.fields("topic")
+        check = kb.fields("check")
         self._read_keys(kb, KB_KEYS)
         self._read_keys(references, REFERENCE_KEYS)
+        self._read_keys(check, CHECK_KEYS)
         for id_ in topics:
             if TOPIC_ID.fullmatch(id_) is None:
                 found = f"the topic id {quote(id_)}"

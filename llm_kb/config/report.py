@@ -56,6 +56,7 @@ def list_values(config: Config) -> list[ConfigValue]:
         _value(config, "kb.references", name, getattr(config.references, name))
         for name in REFERENCE_KEYS
     ]
+    values.append(_value(config, "kb.check", "ignore", config.check_ignore))
     for topic in config.topics:
         values += _list_topic(config, topic, TOPIC_KEYS)
     for topic in config.adjustments:

@@ -92,6 +92,7 @@ def resolve(
         topics=tuple(topic for id_, topic in resolved.items() if id_ not in adjusted),
         adjustments=tuple(topic for id_, topic in resolved.items() if id_ in adjusted),
         references=_resolve_references(settings),
+        check_ignore=_get(settings, "kb.check.ignore", tuple, ()),
         workspace=workspace,
         workspace_file=workspace_file,
         withheld=tuple(withheld),

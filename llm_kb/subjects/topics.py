@@ -225,6 +225,8 @@ class Config:
     adjustments: tuple[Topic, ...] = ()
     """Changes to topics whose subjects are not configured; `root` says nothing."""
     references: References = References()
+    check_ignore: tuple[str, ...] = ()
+    """The rules whose findings `llm kb check` leaves out."""
     config_load_paths: tuple[Path, ...] = ()
     allow_links_to: tuple[Path, ...] = ()
     workspace: Path | None = None

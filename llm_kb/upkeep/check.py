@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
@@ -24,7 +25,7 @@ from llm_kb.subjects.selection import is_listed, select
 from llm_kb.subjects.topics import Layout, Listing, Subject, Topic
 from llm_kb.upkeep import text_checks as checks
 from llm_kb.upkeep.mentions import Mentions, find_references
-from llm_kb.upkeep.rules import Finding, Rule
+from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
 from llm_kb.upkeep.skills import check_skill, check_strays
 from llm_kb.upkeep.subject_list import find_disabled, find_problem
 
@@ -70,6 +71,7 @@ class Inspection:
         for opened in self._kb.topics.values():
             yield from self._inspect_topic(opened)
         yield from self._inspect_menu()
+        yield from self._inspect_ignored_rules()
 
     def _report_no_topics(self) -> Finding:
         file = self._kb.config.workspace_file
@@ -200,6 +202,15 @@ class Inspection:
         if menu.topics and menu.tokens > budget:
             what = f"the menu takes about {menu.tokens:,} tokens of {budget:,}"
             yield Finding(rule=Rule.OVER_BUDGET, file=file, what=what)
+
+    def _inspect_ignored_rules(self) -> Iterator[Finding]:
+        key = "kb.check.ignore"
+        for name in self._kb.config.check_ignore:
+            if name not in RULE_IDS:
+                near = get_close_matches(name, RULE_IDS, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                what = f"{key}: {name!r} is not a rule{hint}"
+                yield Finding(rule=Rule.UNMATCHED, file=self._place(key) or key, what=what)
 
     def _config_file(self, opened: OpenTopic) -> str:
         """Return the file that configures a topic, or its id if there is none."""

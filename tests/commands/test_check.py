@@ -254,6 +254,17 @@ def test_a_configuration_without_topics(run_llm: RunLlm, tmp_path: Path) -> None
     assert check(run_llm, 0) == [("no-topics", "llm-kb.toml", None, "no topics are configured")]
 
 
+def test_rules_can_be_ignored(run_llm: RunLlm, tmp_path: Path) -> None:
+    config = f'[kb.check]\nignore = ["binary", "unmentoined"]\n{CONFIG}'
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/a": b"\0", "kb/b": b"\0"})
+    what = "kb.check.ignore: 'unmentoined' is not a rule; did you mean 'unmentioned'?"
+    assert check(run_llm, 1) == [("unmatched", "llm-kb.toml", None, what)]
+    summary = "llm-kb: 1 error in 3 subjects; 2 ignored by kb.check.ignore (binary)\n"
+    assert run_llm(["kb", "check"]).stderr == summary
+    only = run_llm(["kb", "check", "--kb-cfg", "kb.check.ignore=unmatched"])
+    assert only.exit_code == 0
+
+
 def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {**GOOD, "kb/two.md": b"\xff", "kb/one.md": 'learn("a", "x")'})
     result = run_llm(["kb", "check"])

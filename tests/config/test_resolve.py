@@ -56,7 +56,7 @@ def test_an_empty_document_says_nothing() -> None:
 
 
 KB_KEYS = (
-    "allow_links_to, auto, config_load_paths, max_result_chars, menu, menu_budget, "
+    "allow_links_to, auto, check, config_load_paths, max_result_chars, menu, menu_budget, "
     "references, topic"
 )
 TOPIC_KEYS = "description, disabled, enable, ignore, introduction, layout, learned, subjects, title"
@@ -69,6 +69,11 @@ ELSEWHERE = (
 @pytest.mark.parametrize(
     ("document", "problem"),
     [
+        pytest.param(
+            {"topic": {"p": {"subjects": "kb"}}},
+            "topic: unknown key; allowed: kb; did you mean 'kb.topic'?",
+            id="table without its kb",
+        ),
         pytest.param(
             {"kbb": {}}, "kbb: unknown key; allowed: kb; did you mean 'kb'?", id="unknown table"
         ),
