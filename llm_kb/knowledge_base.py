@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from llm_kb.capture.catalog import repo_knowledge
+from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.catalog import reference_topics
@@ -88,9 +88,10 @@ def open_catalogs(
     openers: dict[str, Callable[[], tuple[Topic, Catalog] | None]] = {
         topic.id: partial(_open_directory, topic) for topic in config.topics
     }
-    captured = repo_knowledge(cwd) if cwd else None
+    captured = find_knowledge(cwd) if cwd else None
     if captured:
-        openers.setdefault(captured[0].id, lambda: captured)
+        is_narrow = config.capture.branch_only
+        openers.setdefault(TOPIC_ID, partial(open_knowledge, captured, branch_only=is_narrow))
     for id_, opener in reference_topics(config, user_dir).items():
         openers.setdefault(id_, opener)
     if shipped:

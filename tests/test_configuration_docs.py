@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.keys import CHECK_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS, Key, LayerSource
+from llm_kb.config.keys import (
+    CAPTURE_KEYS,
+    CHECK_KEYS,
+    KB_KEYS,
+    REFERENCE_KEYS,
+    TOPIC_KEYS,
+    Key,
+    LayerSource,
+)
 from llm_kb.config.layers import default_layer, parse_layer
 from llm_kb.files.toml import decode_toml
 from llm_kb.subjects.topics import Layer, Origin
@@ -26,6 +34,7 @@ def rows(heading: str) -> dict[str, list[str]]:
 TABLES = [
     pytest.param("[kb]", "kb", KB_KEYS, id="kb"),
     pytest.param("[kb.topic.<id>]", "kb.topic.x", TOPIC_KEYS, id="topic"),
+    pytest.param("[kb.capture]", "kb.capture", CAPTURE_KEYS, id="capture"),
     pytest.param("[kb.check]", "kb.check", CHECK_KEYS, id="check"),
     pytest.param("[kb.references]", "kb.references", REFERENCE_KEYS, id="references"),
 ]

@@ -2,69 +2,92 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
-from llm_kb.capture.entries import KINDS, KnowledgeStore
-from llm_kb.capture.git.notes import KNOWLEDGE_REF
-from llm_kb.capture.git.repository import find_repository, has_ref
-from llm_kb.capture.rendering import SLUGS, render_kind
-from llm_kb.capture.store import load_store
+from llm_kb.capture import wisdom
+from llm_kb.capture.entries import KINDS
+from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
+from llm_kb.capture.git.repository import Repository, find_repository, has_ref
+from llm_kb.capture.git.status_cache import load_statuses
+from llm_kb.capture.likeness import find_place_problem, normalize_place
+from llm_kb.capture.rendering import View, make_section
+from llm_kb.capture.store import parse_note, read_store_note
+from llm_kb.capture.subjects import Section, describe_places, make_texts, render_place
+from llm_kb.capture.wisdom import read_lessons
 from llm_kb.errors import KbError, UnreadableError
+from llm_kb.git import ObjectReader
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import Catalog, Content, Listing, Read, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
+_EXTENSION = ".md"
 
 
-def repo_knowledge(directory: Path) -> tuple[Topic, Catalog] | None:
-    """Return the topic of what was captured in the repository of a directory.
+def find_knowledge(directory: Path) -> Repository | None:
+    """Return the repository of a directory if anything was captured in it.
 
-    None where there is no repository, or nothing was ever captured in it: that is
-    found out without starting a process, and the store itself is read when needed.
+    Found out without starting a process.
     """
     repository = find_repository(directory, bare=False)
-    if repository is None or not has_ref(repository, KNOWLEDGE_REF):
-        return None
+    refs = (KNOWLEDGE_REF, ANNOTATIONS_REF)
+    return repository if repository and any(has_ref(repository, r) for r in refs) else None
+
+
+def open_knowledge(repository: Repository, *, branch_only: bool = False) -> tuple[Topic, Catalog]:
+    """Return the topic of what was captured in a repository, and its subjects.
+
+    With `branch_only`, without the entries of commits that are not on its branch.
+    """
+    catalog = KnowledgeCatalog(repository, branch_only=branch_only)
+    places = catalog.describe_places()
     topic = Topic(
         id=TOPIC_ID,
         root=repository.root,
         title="Repository conventions",
         introduction=(
-            "Conventions, module boundaries and anti-patterns recorded in this repository."
+            "Conventions, module boundaries and anti-patterns recorded in this repository"
+            + (f", by place: {places}. A path gives what applies there." if places else ".")
         ),
         description=(
             "What was learned while working on this repository and holds beyond one commit. "
-            "Each entry names the files it holds for and the commit it comes from."
+            "Each entry names the files it holds for and the commit it comes from. Load a path "
+            "of the repository, such as `src/` or `src/main.py`, for what applies there."
+            + (f" There are entries for: {places}." if places else "")
         ),
     )
-    return topic, KnowledgeCatalog(repository.root)
+    return topic, catalog
 
 
 class KnowledgeCatalog:
-    """One subject for each kind that has entries, rendered from the store when first asked.
+    """Subjects for each kind that has entries, rendered from the store when first asked.
 
-    A store that cannot be read makes a catalog without subjects, which reports why.
+    A path of the repository names a subject, too: what applies there. A store that cannot
+    be read makes a catalog without subjects, which reports why.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, repository: Repository, *, branch_only: bool = False) -> None:
+        self._repository = repository
+        self._branch_only = branch_only
+
+    def describe_places(self) -> str:
+        """Return the places that entries are about, with their numbers."""
+        return describe_places(self._sections)
 
     def list_subjects(self) -> Listing:
         """Return the subjects there are, and what kept the store from being read."""
         subjects = tuple(sorted(self.iter_listed(), key=lambda subject: subject.slug))
-        skipped = (
-            () if self._problem is None else (Skipped(path=KNOWLEDGE_REF, reason=self._problem),)
-        )
+        problem = self._loaded[1]
+        skipped = () if problem is None else (Skipped(path=KNOWLEDGE_REF, reason=problem),)
         return Listing(subjects=subjects, skipped=skipped)
 
     def iter_listed(self) -> Iterator[Subject]:
         """Yield the subjects; none is ever hidden."""
-        for path in self._texts:
-            slug = slugify(path)
-            yield Subject(slug=slug, name=slug, path=path)
+        return (_make_subject(slug) for slug in self._texts)
 
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the subjects whose slug the pattern matches, sorted."""
@@ -76,12 +99,18 @@ class KnowledgeCatalog:
         return [[s for s in subjects if pattern.matches(s.slug)] for pattern in patterns]
 
     def find(self, reference: str) -> Sequence[Subject]:
-        """Return the subject of a slug, with or without its extension."""
-        return [s for s in self.iter_listed() if reference in {s.slug, s.path}]
+        """Return the subject of a slug, with or without its extension, or of a path."""
+        found = [s for s in self.iter_listed() if reference in {s.slug, s.path}]
+        place = normalize_place(reference)
+        if found or find_place_problem(place, exists=True) or self._render_place(place) is None:
+            return found
+        return [_make_subject(place)]
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
-        """Return the list of one kind; raise UnreadableError when it has no entry."""
-        text = self._texts.get(subject.path)
+        """Return the list of one kind or place; raise UnreadableError when it has no entry."""
+        slug = subject.path.removesuffix(_EXTENSION)
+        is_place = not find_place_problem(slug, exists=True)
+        text = self._texts.get(slug) or (self._render_place(slug) if is_place else None)
         if text is None:
             raise UnreadableError(subject.path, "no such entries were captured")
         data = text.encode("utf-8", "replace")
@@ -91,20 +120,41 @@ class KnowledgeCatalog:
         """Give `read`: what it reads is in memory."""
         return nullcontext(self.read)
 
+    def _render_place(self, place: str) -> str | None:
+        """Return what applies to a path; None where it names nothing that is known here."""
+        # A path may be of another place than the work tree, which `find` has refused.
+        exists = os.path.lexists(self._repository.root / place)
+        return render_place(place, self._sections, exists=exists)
+
     @cached_property
     def _texts(self) -> dict[str, str]:
-        store = self._loaded[0]
-        grouped = ((kind, store.of_kind(kind)) for kind in KINDS)
-        return {f"{SLUGS[kind]}.md": render_kind(kind, found) for kind, found in grouped if found}
+        return make_texts(self._sections)
 
     @property
-    def _problem(self) -> str | None:
-        return self._loaded[1]
+    def _sections(self) -> tuple[Section, ...]:
+        return self._loaded[0]
 
     @cached_property
-    def _loaded(self) -> tuple[KnowledgeStore, str | None]:
+    def _loaded(self) -> tuple[tuple[Section, ...], str | None]:
         try:
-            return load_store(self._directory), None
+            return self._load(), None
         except KbError as error:
             # A request must not fail for what it may never ask about.
-            return KnowledgeStore(), str(error)
+            return (), str(error)
+
+    def _load(self) -> tuple[Section, ...]:
+        with ObjectReader(self._repository.root) as reader:
+            store = parse_note(read_store_note(reader))
+            lessons = read_lessons(reader)
+            commit = reader.read("HEAD")
+        head = commit.id if commit else None
+        anchors = {entry.anchor for entry in store.entries}
+        statuses = load_statuses(self._repository, head, anchors) if anchors else {}
+        view = View(statuses=statuses, now=int(time.time()))
+        entries = [e for e in store.entries if not (self._branch_only and view.is_elsewhere(e))]
+        kinds = [make_section(kind, [e for e in entries if e.kind is kind], view) for kind in KINDS]
+        return (*kinds, wisdom.make_section(lessons))
+
+
+def _make_subject(slug: str) -> Subject:
+    return Subject(slug=slugify(slug + _EXTENSION), name=slug, path=slug + _EXTENSION)

@@ -16,6 +16,9 @@ STABILITIES = ("permanent", "provisional", "experimental")
 Anchor: TypeAlias = "tuple[str | None, str | None]"
 """What ties an entry to its repository: the place it holds in, the commit it comes from."""
 
+OTHER_VERSIONS = "other_versions"
+"""A key of our own: what an entry says in versions that could not be merged with it."""
+
 LAST_IDS = "last_ids"
 """A key of our own: by prefix, the highest number of an id that has been removed."""
 
@@ -117,6 +120,17 @@ class Entry(NamedTuple):
     def provenance(self) -> str | None:
         """The commit it comes from, or whatever else was given for one."""
         return self.text(self.kind.provenance) or None
+
+    @property
+    def other_versions(self) -> tuple[Mapping[str, str], ...]:
+        """The differing fields of each version that could not be merged with this one."""
+        found = self.fields.get(OTHER_VERSIONS)
+        versions = found if isinstance(found, list) else []
+        return tuple(
+            {name: text for name, text in version.items() if isinstance(text, str)}
+            for version in versions
+            if isinstance(version, dict)
+        )
 
     @property
     def anchor(self) -> Anchor:

@@ -7,7 +7,8 @@ none can pass for a heading or for another entry.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from llm_kb.capture.entries import (
     ANTI_PATTERN,
@@ -21,7 +22,9 @@ from llm_kb.capture.entries import (
     KnowledgeStore,
     Status,
 )
-from llm_kb.rendering.plain_text import count, one_line
+from llm_kb.capture.likeness import EVERYWHERE, normalize_place
+from llm_kb.capture.subjects import Item, Section
+from llm_kb.rendering.plain_text import count, one_line, shorten
 
 SLUGS = {CONVENTION: "conventions", BOUNDARY: "boundaries", ANTI_PATTERN: "anti-patterns"}
 """The subject that the entries of a kind make."""
@@ -34,33 +37,65 @@ _INTRODUCTIONS = {
 
 _SHORT_ID = 12
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SUBJECT_CHARS = 60
 
 
-def render_kind(kind: Kind, entries: Sequence[Entry]) -> str:
-    """Return the Markdown document of one kind: an introduction and a list."""
-    item = _ITEMS[kind]
-    lines = [f"# {kind.title}", "", _INTRODUCTIONS[kind], ""]
-    lines.extend(item(entry) for entry in entries)
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Entries with what the repository says about them at a moment."""
+
+    statuses: Mapping[Anchor, Status]
+    now: int
+
+    def status(self, entry: Entry) -> Status:
+        """Return the status of an entry; nothing is known about one that was not asked for."""
+        return self.statuses.get(entry.anchor, Status())
+
+    def is_elsewhere(self, entry: Entry) -> bool:
+        """Tell whether an entry comes from a commit that is not on this branch."""
+        return self.status(entry).is_on_branch is False
+
+
+def make_section(kind: Kind, entries: Iterable[Entry], view: View) -> Section:
+    """Return the entries of one kind as a list for models."""
+    return Section(
+        slug=SLUGS[kind],
+        title=kind.title,
+        introduction=_INTRODUCTIONS[kind],
+        items=tuple(
+            Item(
+                place=normalize_place(entry.place) if entry.place else EVERYWHERE,
+                text=render_item(entry, view),
+            )
+            for entry in entries
+        ),
+    )
+
+
+def render_item(entry: Entry, view: View) -> str:
+    """Return an entry as an item of a Markdown list, with what is true of it now."""
+    origin = _render_origin(entry, view)
+    versions = "".join(
+        f" (another version: {'; '.join(f'{one_line(k)}: {one_line(v)}' for k, v in v_.items())})"
+        for v_ in entry.other_versions
+    )
+    return f"- {_ITEMS[entry.kind](entry)}{origin}{versions}"
 
 
 def _render_convention(entry: Entry) -> str:
     place = "everywhere" if entry.place == "*" else f"`{_code(entry.place or '')}`"
-    return f"- {one_line(entry.rule)} — {place}, {entry.text('stability')}{_render_origin(entry)}"
+    return f"{one_line(entry.rule)} — {place}, {entry.text('stability')}"
 
 
 def _render_boundary(entry: Entry) -> str:
     return (
-        f"- `{_code(entry.place or '')}` owns {one_line(entry.text('owns'))}. "
-        f"Boundary: {one_line(entry.rule)}{_render_origin(entry)}"
+        f"`{_code(entry.place or '')}` owns {one_line(entry.text('owns'))}. "
+        f"Boundary: {one_line(entry.rule)}"
     )
 
 
 def _render_anti_pattern(entry: Entry) -> str:
-    return (
-        f"- Avoid: {one_line(entry.rule)}. "
-        f"Instead: {one_line(entry.text('instead'))}{_render_origin(entry)}"
-    )
+    return f"Avoid: {one_line(entry.rule)}. Instead: {one_line(entry.text('instead'))}"
 
 
 _ITEMS: dict[Kind, Callable[[Entry], str]] = {
@@ -70,10 +105,33 @@ _ITEMS: dict[Kind, Callable[[Entry], str]] = {
 }
 
 
-def _render_origin(entry: Entry) -> str:
-    provenance = entry.provenance
-    origin = f"; {entry.kind.origin} {shorten_commit(provenance)}" if provenance else ""
-    return f" ({one_line(entry.id)}{origin})"
+def _render_origin(entry: Entry, view: View) -> str:
+    status = view.status(entry)
+    parts = [one_line(entry.id)]
+    if entry.provenance:
+        origin = f"{entry.kind.origin} {shorten_commit(entry.provenance)}"
+        if status.subject:
+            origin += f" “{shorten(one_line(status.subject), _SUBJECT_CHARS)}”"
+        if status.recorded_at is not None:
+            origin += f", {render_age(view.now - status.recorded_at)}"
+        parts.append(origin)
+    return f" ({'; '.join([*parts, *describe_doubts(entry, status)])})"
+
+
+def describe_doubts(entry: Entry, status: Status) -> list[str]:
+    """Return the reasons to doubt that an entry still holds, each in a few words."""
+    doubts = []
+    if status.place_exists is False:
+        doubts.append("place gone")
+    if status.is_on_branch is False:
+        doubts.append("not on this branch")
+    if status.is_missing:
+        doubts.append("its commit is not in this clone")
+    # What holds everywhere is touched by every commit.
+    if status.changes and entry.place != EVERYWHERE:
+        number = f"{MAX_COMMITS}+" if status.changes >= MAX_COMMITS else f"{status.changes:,}"
+        doubts.append(f"changed in {number} commit{'s' if status.changes > 1 else ''} since")
+    return doubts
 
 
 def shorten_commit(provenance: str) -> str:
@@ -116,6 +174,9 @@ def _render_group(
     for entry in entries:
         fields = {name: one_line(entry.text(name)) for name in ("id", *kind.settable)}
         lines.append(_LAYOUTS[kind] % fields)
+        for version in entry.other_versions:
+            said = "; ".join(f"{one_line(k)}: {one_line(v)}" for k, v in version.items())
+            lines.append(f"    another version: {said}")
         if remark := remarks[entry.anchor]:
             lines.append(f"    {remark}")
     return "\n".join(lines)
@@ -136,7 +197,11 @@ def render_remarks(kind: Kind, anchor: Anchor, status: Status, now: int) -> list
         age = "" if status.recorded_at is None else f", {render_age(now - status.recorded_at)}"
         remarks.append(f"{kind.origin} {shorten_commit(provenance)}{age}")
     if status.place_exists is False:
-        remarks.append("its place no longer exists")
+        remarks.append("place gone")
+    if status.is_on_branch is False:
+        remarks.append("not on this branch")
+    if status.is_missing:
+        remarks.append("its commit is not in this clone")
     if status.changes is not None:
         count = f"{MAX_COMMITS}+" if status.changes >= MAX_COMMITS else str(status.changes)
         commits = "commit" if status.changes == 1 else "commits"

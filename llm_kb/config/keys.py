@@ -205,3 +205,9 @@ REFERENCE_KEYS: Mapping[str, Key] = {
     "timeout": Key(read=_count, user_only=True),
 }
 """The keys of `[kb.references]`."""
+
+CAPTURE_KEYS: Mapping[str, Key] = {
+    "offer": Key(read=_flag),
+    "branch_only": Key(read=_flag),
+}
+"""The keys of `[kb.capture]`."""

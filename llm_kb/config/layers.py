@@ -12,6 +12,7 @@ from functools import reduce
 from types import MappingProxyType
 
 from llm_kb.config.keys import (
+    CAPTURE_KEYS,
     CHECK_KEYS,
     KB_KEYS,
     REFERENCE_KEYS,
@@ -26,7 +27,7 @@ from llm_kb.config.keys import (
 from llm_kb.errors import ConfigError, quote
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError
-from llm_kb.subjects.topics import Config, Layer, Origin, References
+from llm_kb.subjects.topics import Capture, Config, Layer, Origin, References
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +97,10 @@ class _LayerReader:
 
     def read_kb(self, kb: Fields) -> None:
         references, topics = _read_references(kb), kb.fields("topic")
-        check = kb.fields("check")
+        check, capture = kb.fields("check"), kb.fields("capture")
         self._read_keys(kb, KB_KEYS)
         self._read_keys(references, REFERENCE_KEYS)
+        self._read_keys(capture, CAPTURE_KEYS)
         self._read_keys(check, CHECK_KEYS)
         for id_ in topics:
             if TOPIC_ID.fullmatch(id_) is None:
@@ -175,13 +177,15 @@ def _merge_settings(low: Setting, high: Setting) -> Setting:
 
 def default_layer() -> LayerConfig:
     """Return the lowest layer: every key of `[kb]` that has a default."""
-    config, references = Config(), References()
+    config, references, capture = Config(), References(), Capture()
     values: dict[str, Value] = {
         "kb.auto": config.auto,
         "kb.menu": config.menu,
         "kb.menu_budget": config.menu_budget,
         "kb.max_result_chars": config.max_result_chars,
         "kb.config_load_paths": (".llm/config.d",),
+        "kb.capture.offer": capture.offer,
+        "kb.capture.branch_only": capture.branch_only,
         "kb.references.max_bytes": references.max_bytes,
         "kb.references.max_files": references.max_files,
         "kb.references.timeout": references.timeout,

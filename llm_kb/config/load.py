@@ -13,7 +13,7 @@ from pathlib import Path
 from llm_kb.config.fragments import FragmentPlaces, parse_knowledge, read_fragment
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, default_layer, merge, parse_layer
-from llm_kb.config.resolve import find_withheld, load_path_values, resolve
+from llm_kb.config.resolve import ACTING_KEYS, find_withheld, load_path_values, resolve
 from llm_kb.config.trust import digest_workspace, is_trusted, was_trusted
 from llm_kb.config.workspace import (
     WorkspaceFile,
@@ -159,13 +159,13 @@ def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> Lay
     """Merge a config fragment. Raises ConfigError where it says what only the user may."""
     fragment = read_fragment(text, places)
     if fragment.is_workspace:
-        # `auto` counts here: whoever names a fragment asks for what it says.
+        # `auto` counts here: naming a fragment is asking for what it says.
         withheld = find_withheld(fragment.layer, merged, resolve_links(places.root))
         problems = [
             f"{key}: the topic is your own, outside the workspace, and not this file's to change; "
             "use -k or an assignment"
             for key in withheld
-            if key != "kb.auto"
+            if key not in ACTING_KEYS
         ]
         if problems:
             place = fragment.layer.settings[withheld[-1]].origins[0].place

@@ -17,6 +17,7 @@ from llm_kb.files.values import suggest
 from llm_kb.subjects.topics import (
     BUILT_IN_TOPICS,
     REFERENCE_PREFIX,
+    Capture,
     Config,
     Layer,
     Layout,
@@ -30,14 +31,19 @@ _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
 """Layers of one run, which rarely mean to define a topic."""
 
 
+ACTING_KEYS = ("kb.auto", "kb.capture.offer")
+"""Keys by which a workspace acts on requests that do not ask for it."""
+
+
 def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[str, ...]:
     """Return the dotted keys of a workspace's layer that count only once it is trusted.
 
-    They are `auto = true`, and, of a topic whose directory a lower layer put outside
-    the workspace, whatever could bring more of it before a model. Turning such a topic
-    off and disabling subjects of it needs no trust. `root` has its links resolved.
+    They are what acts unasked, such as `auto = true`, and, of a topic whose directory a
+    lower layer put outside the workspace, whatever could bring more of it before a model.
+    Turning such a topic off and disabling subjects of it needs no trust. `root` has its
+    links resolved.
     """
-    keys = ["kb.auto"] if _is_true(layer, "kb.auto") else []
+    keys = [key for key in ACTING_KEYS if _is_true(layer, key)]
     for id_ in layer.topics:
         if not _is_outside(below, id_, root) or topic_key(id_, "subjects") in layer.settings:
             continue
@@ -92,6 +98,10 @@ def resolve(
         topics=tuple(topic for id_, topic in resolved.items() if id_ not in adjusted),
         adjustments=tuple(topic for id_, topic in resolved.items() if id_ in adjusted),
         references=_resolve_references(settings),
+        capture=Capture(
+            offer=_get(settings, "kb.capture.offer", bool, base.capture.offer),
+            branch_only=_get(settings, "kb.capture.branch_only", bool, base.capture.branch_only),
+        ),
         check_ignore=_get(settings, "kb.check.ignore", tuple, ()),
         workspace=workspace,
         workspace_file=workspace_file,

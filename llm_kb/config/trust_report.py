@@ -37,6 +37,8 @@ def render_withheld(config: Config) -> str:
 def _meaning(key: str, below: LayerConfig) -> str:
     if key == "kb.auto":
         return "send its section, and offer learn, on every prompt and chat here"
+    if key == "kb.capture.offer":
+        return "offer emit_knowledge, which writes to this repository's notes, beside learn"
     directory = below.settings[f"{key.rpartition('.')[0]}.subjects"].value
     return f"change what a model sees of your own topic in {_show(directory)}"
 

@@ -214,6 +214,16 @@ class References:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """`[kb.capture]`: what is done with the knowledge captured in a repository."""
+
+    offer: bool = False
+    """Whether `emit_knowledge` comes with `learn`."""
+    branch_only: bool = False
+    """Whether entries of commits that are not on this branch are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The effective configuration after all layers, with the origin of each value."""
 
@@ -225,6 +235,7 @@ class Config:
     adjustments: tuple[Topic, ...] = ()
     """Changes to topics whose subjects are not configured; `root` says nothing."""
     references: References = References()
+    capture: Capture = Capture()
     check_ignore: tuple[str, ...] = ()
     """The rules whose findings `llm kb check` leaves out."""
     config_load_paths: tuple[Path, ...] = ()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.catalog import repo_knowledge
+from llm_kb.capture.annotation import annotate, parse_live_input
+from llm_kb.capture.catalog import find_knowledge, open_knowledge
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
 from llm_kb.errors import UnreadableError
@@ -20,14 +22,23 @@ def subject(slug: str) -> Subject:
     return Subject(slug=Slug(slug), name=slug, path=f"{slug}.md")
 
 
+def hide_age(text: str) -> str:
+    return re.sub(r"”, (just now|\d+ \w+ ago)", "”, AGE", text)
+
+
 def record(repo: Repo, **fields: str) -> None:
     add_to_store(repo.path, parse_emission(fields))
 
 
-def open_catalog(directory: Path) -> Catalog:
-    found = repo_knowledge(directory)
-    assert found is not None
-    return found[1]
+def open_catalog(directory: Path, *, branch_only: bool = False) -> Catalog:
+    repository = find_knowledge(directory)
+    assert repository is not None
+    return open_knowledge(repository, branch_only=branch_only)[1]
+
+
+def load(catalog: Catalog, reference: str) -> str:
+    (found,) = catalog.find(reference)
+    return catalog.read(found).data.decode()
 
 
 @pytest.fixture
@@ -41,27 +52,31 @@ def filled(repo: Repo) -> Repo:
 
 
 def test_there_is_no_topic_without_a_repository_or_a_note(tmp_path: Path, repo: Repo) -> None:
-    assert repo_knowledge(tmp_path) is None
-    assert repo_knowledge(repo.path) is None
+    assert find_knowledge(tmp_path) is None
+    assert find_knowledge(repo.path) is None
 
 
 def test_no_process_is_started_to_find_that_there_is_nothing(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert repo_knowledge(repo.path) is None
+    assert find_knowledge(repo.path) is None
 
 
 def test_the_topic(filled: Repo) -> None:
     (filled.path / "below").mkdir()
-    found = repo_knowledge(filled.path / "below")
-    assert found is not None
-    topic = found[0]
+    repository = find_knowledge(filled.path / "below")
+    assert repository is not None
+    topic = open_knowledge(repository)[0]
     assert (topic.id, topic.title, topic.root, topic.learned) == (
         "repo-knowledge",
         "Repository conventions",
         filled.path,
         (),
+    )
+    assert topic.introduction == (
+        "Conventions, module boundaries and anti-patterns recorded in this repository, "
+        "by place: src (1), everywhere (1). A path gives what applies there."
     )
 
 
@@ -80,9 +95,10 @@ def test_each_kind_that_has_entries_is_a_subject(filled: Repo) -> None:
 def test_subjects_read_as_lists_with_scope_and_provenance(filled: Repo) -> None:
     record(filled, entry_type="boundary", module="src/git/", owns="git", boundary="imports no llm")
     catalog = open_catalog(filled.path)
-    commit = filled.head[:12]
+    commit = f"{filled.head[:12]} “first”, AGE"
+    filled.git("checkout", "--quiet", "--detach")
     texts = [catalog.read(found).data.decode() for found in catalog.list_subjects().subjects]
-    assert texts == [
+    assert list(map(hide_age, texts)) == [
         (
             "# Anti-patterns\n\n"
             "What was tried and is to be avoided here, and what to do instead.\n\n"
@@ -91,12 +107,14 @@ def test_subjects_read_as_lists_with_scope_and_provenance(filled: Repo) -> None:
         (
             "# Module boundaries\n\n"
             "What each module is responsible for, and what it must not do.\n\n"
-            f"- `src/git/` owns git. Boundary: imports no llm (bound-1; decided in {commit})\n"
+            "- `src/git/` owns git. Boundary: imports no llm "
+            f"(bound-1; decided in {commit}; place gone)\n"
         ),
         (
             "# Conventions\n\n"
             "Rules this repository keeps, each with the files it holds for.\n\n"
-            f"- Use the one door — `src/`, permanent (conv-1; decided in {commit})\n"
+            "- Use the one door — `src/`, permanent "
+            f"(conv-1; decided in {commit}; place gone)\n"
         ),
     ]
 
@@ -106,10 +124,10 @@ def test_an_entry_cannot_pass_for_a_heading_or_for_another_entry(repo: Repo) -> 
         repo, entry_type="convention", scope="`a\n# b", rule="x\n\n# Conventions\n- obey\u2028me"
     )
     text = open_catalog(repo.path).read(subject("conventions")).data.decode()
-    assert text.splitlines()[4:] == [
+    assert hide_age(text).splitlines()[4:] == [
         (
             "- x # Conventions - obey me — `'a # b`, provisional "
-            f"(conv-1; decided in {repo.head[:12]})"
+            f"(conv-1; decided in {repo.head[:12]} “first”, AGE; place gone)"
         )
     ]
 
@@ -142,13 +160,152 @@ def test_a_repository_among_the_files_of_a_clone_is_not_looked_at(filled: Repo) 
     """Anyone could have committed it, with a configuration that runs programs."""
     inner = filled.path / "vendor" / "evil.git"
     filled.git("clone", "--quiet", "--mirror", ".", str(inner))
-    found = repo_knowledge(inner)
-    assert found is not None
-    assert found[0].root == filled.path
+    repository = find_knowledge(inner)
+    assert repository is not None
+    assert repository.root == filled.path
 
 
 def test_sha256(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r", "--object-format=sha256")
     record(repo, entry_type="anti_pattern", pattern="p", instead="i")
     text = open_catalog(repo.path).read(subject("anti-patterns")).data.decode()
-    assert text.endswith(f"- Avoid: p. Instead: i (ap-1; learned from {repo.head[:12]})\n")
+    origin = f"learned from {repo.head[:12]} “first”, AGE"
+    assert hide_age(text).endswith(f"- Avoid: p. Instead: i (ap-1; {origin})\n")
+
+
+def test_entries_say_what_is_true_now(repo: Repo) -> None:
+    base = repo.commit("Add src and docs", src__a="1", docs__x="1")
+    record(repo, entry_type="convention", scope="src/", rule="one")
+    record(repo, entry_type="convention", scope="docs/", rule="two")
+    repo.git("checkout", "--quiet", "-b", "side")
+    repo.commit("Try it on a branch", new__b="1")
+    record(repo, entry_type="convention", scope="new/", rule="three")
+    side = repo.head
+    repo.git("checkout", "--quiet", "main")
+    repo.git("rm", "-r", "--quiet", "docs")
+    repo.commit("Change src, drop docs", src__a="2")
+    items = hide_age(load(open_catalog(repo.path), "conventions")).splitlines()[4:]
+    origin = f"decided in {base[:12]} “Add src and docs”, AGE"
+    assert items == [
+        f"- one — `src/`, provisional (conv-1; {origin}; changed in 1 commit since)",
+        f"- two — `docs/`, provisional (conv-2; {origin}; place gone; changed in 1 commit since)",
+        f"- three — `new/`, provisional (conv-3; decided in {side[:12]} “Try it on a branch”, AGE; "
+        "place gone; not on this branch)",
+    ]
+    narrow = load(open_catalog(repo.path, branch_only=True), "conventions")
+    assert [line.split()[1] for line in narrow.splitlines()[4:]] == ["one", "two"]
+
+
+def test_what_is_true_now_is_computed_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit("src", src__a="1")
+    record(repo, entry_type="convention", scope="src/", rule="one")
+    first = load(open_catalog(repo.path), "conventions")
+    monkeypatch.setattr("llm_kb.capture.git.status_cache.read_statuses", fail)
+    assert load(open_catalog(repo.path), "conventions") == first
+    repo.commit("more", src__a="2")
+    with pytest.raises(AssertionError, match="computed"):
+        open_catalog(repo.path).list_subjects()
+
+
+def fail(*_: object) -> None:
+    raise AssertionError("computed")
+
+
+@pytest.mark.parametrize(
+    "record_of_status",
+    ["", "[]", '{"key": 1}', '{"key": "KEY", "statuses": [[1]]}', '{"key": "KEY", "statuses": []}'],
+)
+def test_a_damaged_record_of_what_is_true_is_made_again(
+    filled: Repo, record_of_status: str
+) -> None:
+    text = load(open_catalog(filled.path), "conventions")
+    path = filled.path / ".git" / "llm-kb" / "status.json"
+    path.write_text(record_of_status.replace("KEY", json.loads(path.read_text())["key"]))
+    assert load(open_catalog(filled.path), "conventions") == text
+
+
+def test_a_path_gives_what_applies_there(repo: Repo) -> None:
+    repo.commit("src", src__git__ops_py="1", src__web__x="1", docs__x="1")
+    for scope in ("src/git/", "src/", "src/web/", "*", "docs/"):
+        record(repo, entry_type="convention", scope=scope, rule=f"rule of {scope}")
+    record(repo, entry_type="boundary", module="src/git", owns="git", boundary="no llm")
+    record(repo, entry_type="anti_pattern", pattern="p", instead="i")
+    catalog = open_catalog(repo.path)
+
+    def rules(reference: str) -> list[str]:
+        text = load(catalog, reference)
+        return [line.split(" (")[0] for line in text.splitlines() if line.startswith("- ")]
+
+    assert rules("src/git/ops.py") == [
+        "- rule of src/git/ — `src/git/`, provisional",
+        "- rule of src/ — `src/`, provisional",
+        "- rule of * — everywhere, provisional",
+        "- `src/git` owns git. Boundary: no llm",
+        "- Avoid: p. Instead: i",
+    ]
+    assert rules("src/git") == rules("./src/git/") == rules("src/git/**") == rules("src/git/ops.py")
+    assert [rule.split()[3] for rule in rules("src")[:4]] == ["src/git/", "src/web/", "src/", "*"]
+    assert [rule.split()[3] for rule in rules("README.md")[:1]] == ["*"]
+    assert load(catalog, "src/git").startswith("# What applies to `src/git`\n\n## Conventions\n")
+    for nothing in ("nowhere/at/all", "../outside", "/etc/passwd", "~", ""):
+        assert list(catalog.find(nothing)) == []
+
+
+def test_many_entries_are_never_one_subject(repo: Repo) -> None:
+    rows = [
+        {"id": f"conv-{n}", "scope": scope, "rule": f"rule {n}", "stability": "permanent"}
+        for n, scope in enumerate([*["src/a/x.py"] * 70, *["src/b/"] * 50, *["*"] * 30, "docs/"], 1)
+    ]
+    store = {"schema": "chronicle/knowledge-v1", "conventions": rows}
+    repo.write_note(json.dumps(store))
+    catalog = open_catalog(repo.path)
+    slugs = [subject.slug for subject in catalog.list_subjects().subjects]
+    assert slugs == [
+        "conventions",
+        "conventions/docs",
+        "conventions/everywhere",
+        "conventions/src/a/x.py/1",
+        "conventions/src/a/x.py/2",
+        "conventions/src/b",
+    ]
+    texts = [load(catalog, slug) for slug in slugs]
+    assert "151 entries, too many to read at once" in texts[0]
+    assert "- conventions/src/b: 50 entries" in texts[0]
+    assert [text.count("\n- ") for text in texts] == [5, 1, 30, 60, 10, 50]
+    assert load(catalog, "src/a").count("\n- ") == 60
+    assert "\n40 more entries: learn a narrower path" in load(catalog, "src/a")
+
+
+def test_wisdom_is_a_subject_by_file(repo: Repo) -> None:
+    commit = repo.commit("mqtt", src__mqtt_py="1")
+    live = parse_live_input(
+        json.dumps(
+            {
+                "commit": "HEAD",
+                "summary": "why it retries",
+                "wisdom": [
+                    {
+                        "category": "dead_end",
+                        "content": "A fixed pause\nstill trips the limit",
+                        "file": "src/mqtt.py",
+                        "lines": {"start": 10, "end": 25},
+                    },
+                    {"category": "insight", "content": "The broker locks out"},
+                ],
+            }
+        )
+    )
+    annotate(repo.path, live)
+    malformed = '{"wisdom": [1, {"category": "x"}]}'
+    repo.git("notes", "--ref=chronicle", "add", "-m", malformed, "HEAD~1")
+    catalog = open_catalog(repo.path)
+    assert [subject.slug for subject in catalog.list_subjects().subjects] == ["wisdom"]
+    lesson = (
+        "- `src/mqtt.py`, lines 10-25: dead end: A fixed pause still trips the limit "
+        f"(from {commit[:12]})"
+    )
+    assert load(catalog, "wisdom").splitlines()[4:] == [
+        f"- insight: The broker locks out (from {commit[:12]})",
+        lesson,
+    ]
+    assert lesson in load(catalog, "src/mqtt.py")

@@ -66,7 +66,7 @@ def test_entries_are_listed_kind_by_kind_with_what_is_known() -> None:
         "  bound-1  old/\n"
         "    owns: git\n"
         "    boundary: no llm\n"
-        "    decided in bbbbbbbbbbbb, 2 days ago; its place no longer exists; "
+        "    decided in bbbbbbbbbbbb, 2 days ago; place gone; "
         "touched by 5000+ commits since\n"
         "\n"
         "Anti-patterns:\n"

@@ -16,8 +16,8 @@ def conv(number: int, rule: str, **more: object) -> Entry:
     return Entry(CONVENTION, {**fields, **more})
 
 
-def anti(number: int, pattern: str) -> Entry:
-    return Entry(ANTI_PATTERN, {"id": f"ap-{number}", "pattern": pattern, "instead": "i"})
+def anti(number: int, pattern: str, **more: object) -> Entry:
+    return Entry(ANTI_PATTERN, {"id": f"ap-{number}", "pattern": pattern, "instead": "i", **more})
 
 
 def store(*entries: Entry, **extra: object) -> KnowledgeStore:
@@ -111,7 +111,27 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
                 store=store(conv(1, "a", by="them")),
                 conflicts=((conv(1, "a", by="us"), conv(1, "a", by="them")),),
             ),
-            id="changed by both: theirs stays and it is shown",
+            id="changed by both where nothing is known of it: theirs stays and it is shown",
+        ),
+        pytest.param(
+            store(anti(1, "p")),
+            store(anti(1, "p", instead="ours")),
+            store(anti(1, "p", instead="theirs")),
+            Merge(
+                store=store(anti(1, "p", instead="theirs", other_versions=[{"instead": "ours"}])),
+                conflicts=((anti(1, "p", instead="ours"), anti(1, "p", instead="theirs")),),
+            ),
+            id="changed by both: both versions are kept",
+        ),
+        pytest.param(
+            store(),
+            store(conv(1, "a", stability="provisional")),
+            store(conv(2, "a")),
+            Merge(
+                store=store(conv(2, "a", other_versions=[{"stability": "provisional"}])),
+                conflicts=((conv(1, "a", stability="provisional"), conv(2, "a")),),
+            ),
+            id="added apart and not quite the same: both versions are kept",
         ),
         pytest.param(
             store(A),

@@ -56,7 +56,7 @@ def test_an_empty_document_says_nothing() -> None:
 
 
 KB_KEYS = (
-    "allow_links_to, auto, check, config_load_paths, max_result_chars, menu, menu_budget, "
+    "allow_links_to, auto, capture, check, config_load_paths, max_result_chars, menu, menu_budget, "
     "references, topic"
 )
 TOPIC_KEYS = "description, disabled, enable, ignore, introduction, layout, learned, subjects, title"
@@ -441,6 +441,8 @@ def test_the_defaults_resolve_to_the_records_defaults() -> None:
                 "kb.menu_budget",
                 "kb.max_result_chars",
                 "kb.config_load_paths",
+                "kb.capture.offer",
+                "kb.capture.branch_only",
                 "kb.references.max_bytes",
                 "kb.references.max_files",
                 "kb.references.timeout",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from llm_kb.capture.entries import LAST_IDS, Entry, KnowledgeStore, arrange
-from llm_kb.capture.likeness import dedup_key
+from llm_kb.capture.entries import LAST_IDS, OTHER_VERSIONS, Entry, KnowledgeStore, arrange
+from llm_kb.capture.likeness import dedup_key, normalize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +20,11 @@ class Merge:
     dropped: tuple[Entry, ...] = ()
     """Entries that were here, unchanged, and have been removed there."""
     duplicates: tuple[tuple[Entry, Entry], ...] = ()
-    """Ours and theirs that say the same and were added apart; theirs stays."""
+    """Ours and theirs that say the same and were added apart; they are one entry now."""
     renumbered: tuple[tuple[Entry, Entry], ...] = ()
     """Ours as it was and as it is now: theirs has an entry of that id."""
     conflicts: tuple[tuple[Entry, Entry], ...] = ()
-    """Ours and theirs: one entry that both have changed; theirs stays."""
+    """Ours and theirs of an entry that both have changed; it holds both versions now."""
 
 
 def merge(base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore) -> Merge:
@@ -87,11 +87,16 @@ class _Merger:
         """Return the one to keep of two that say the same, under the id it has there."""
         if before is not None and _is_same(theirs, before):
             return ours._replace(fields={**ours.fields, "id": theirs.id})
-        if before is None and (ours.id != theirs.id or not _is_same(ours, theirs)):
-            self.duplicates.append((ours, theirs))
-        elif before is not None and not _is_same(ours, before) and not _is_same(ours, theirs):
+        if before is not None and (_is_same(ours, before) or _is_same(ours, theirs)):
+            return theirs
+        if before is None and ours.id == theirs.id and _is_same(ours, theirs):
+            return theirs
+        both = _hold_both(ours, theirs)
+        if both is not theirs or before is not None:
             self.conflicts.append((ours, theirs))
-        return theirs
+        else:
+            self.duplicates.append((ours, theirs))
+        return both
 
     def take_ours(self, entry: Entry) -> None:
         key = dedup_key(entry)
@@ -113,6 +118,18 @@ class _Merger:
         sides = (self.before, self.here, self.there)
         seen = (*(e for side in sides for e in side.values()), *self.kept)
         return KnowledgeStore(entries=seen, extra=self.extra).next_id(entry.kind)
+
+
+def _hold_both(ours: Entry, theirs: Entry) -> Entry:
+    """Return their entry, with what ours says otherwise as another version of it."""
+    differing = {
+        name: ours.text(name)
+        for name in ours.kind.settable
+        if normalize(ours.text(name)) != normalize(theirs.text(name))
+    }
+    versions = [*theirs.other_versions, *ours.other_versions, *([differing] if differing else [])]
+    known = [version for n, version in enumerate(versions) if version not in versions[:n]]
+    return theirs.with_fields(**{OTHER_VERSIONS: known}) if known else theirs
 
 
 def _is_same(one: Entry, other: Entry) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from llm_kb.capture.emission import render_short
+from llm_kb.capture.emission import render_difference, render_short
 from llm_kb.capture.sharing.older import import_older
 from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
 from llm_kb.capture.sharing.sync import pull as pull_store
 from llm_kb.capture.sharing.sync import push as push_store
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import find_here
-from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.plain_text import count, one_line
 
 
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -32,8 +32,8 @@ def pull(remote: str) -> None:
     Fetch the entries of REMOTE and merge them with those here
 
     REMOTE is a name or a URL, by default origin. What either side added stays; what
-    one side removed and the other left alone goes; what cannot be brought together
-    is kept twice and shown.
+    one side removed and the other left alone goes. Where both changed one entry, both
+    versions are kept in it and shown.
 
     \b
         llm kb knowledge pull
@@ -94,7 +94,10 @@ def echo_pull(pulled: Pull, remote: str) -> None:
     for ours, theirs in merge.duplicates:
         click.echo(f"Duplicate: {render_short(ours)} is {render_short(theirs)} there")
     for ours, theirs in merge.conflicts:
-        click.echo(f"Conflict: ours {render_short(ours)}; theirs {render_short(theirs)}")
+        click.echo(f"Conflict: {render_short(theirs)}")
+        click.echo(f"  ours:   {render_difference(ours, theirs)}")
+        click.echo(f"  theirs: {render_difference(theirs, ours)}")
+        click.echo(f"  Both are kept; `llm kb knowledge edit {one_line(theirs.id)}` settles it.")
     for old, new in merge.renumbered:
         click.echo(f"Renumbered: {render_short(old)} is now {new.id}")
     click.echo(f"{count(len(merge.store.entries), 'entry', 'entries')}.", err=True)

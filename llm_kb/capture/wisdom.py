@@ -1,0 +1,105 @@
+"""Lessons that annotations hold about single commits: dead ends, gotchas, insights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llm_kb.capture.annotation import CATEGORIES
+from llm_kb.capture.git.notes import ANNOTATIONS_REF, flatten_notes
+from llm_kb.capture.likeness import EVERYWHERE, normalize_place
+from llm_kb.capture.rendering import shorten_commit
+from llm_kb.capture.subjects import Item, Section
+from llm_kb.git import ObjectReader
+from llm_kb.rendering.plain_text import one_line, shorten
+
+MAX_NOTES = 2000
+"""Annotations that are read; a repository with more keeps the rest to git."""
+
+_MAX_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """One lesson, and the commit that taught it."""
+
+    commit: str
+    category: str
+    content: str
+    file: str | None
+    lines: tuple[int, int] | None
+
+
+def read_lessons(reader: ObjectReader) -> tuple[Lesson, ...]:
+    """Return the lessons of a repository's annotations, empty without any.
+
+    Raises DamagedNotesError. A note that is not an annotation is passed over: the ref is
+    git-chronicle's, which keeps other things there as well.
+    """
+    if reader.read(ANNOTATIONS_REF) is None:
+        return ()
+    notes = sorted(flatten_notes(reader, ANNOTATIONS_REF).items())[:MAX_NOTES]
+    blobs = reader.read_ids([entry.id.hex() for _, entry in notes])
+    return tuple(
+        lesson
+        for (name, _), blob in zip(notes, blobs, strict=True)
+        if blob
+        for lesson in parse_lessons(name.decode(errors="replace"), blob.data)
+    )
+
+
+def parse_lessons(commit: str, data: bytes) -> Iterator[Lesson]:
+    """Yield the lessons of one annotation; nothing of what is malformed in it."""
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    listed = raw.get("wisdom") if isinstance(raw, dict) else None
+    for item in listed if isinstance(listed, list) else ():
+        if not isinstance(item, dict) or item.get("category") not in CATEGORIES:
+            continue
+        content, file, lines = item.get("content"), item.get("file"), item.get("lines")
+        if isinstance(content, str) and one_line(content):
+            yield Lesson(
+                commit=commit,
+                category=item["category"],
+                content=content,
+                file=file if isinstance(file, str) and file.strip() else None,
+                lines=_parse_lines(lines) if isinstance(lines, dict) else None,
+            )
+
+
+def _parse_lines(lines: dict[str, object]) -> tuple[int, int] | None:
+    start, end = lines.get("start"), lines.get("end")
+    return (start, end) if type(start) is int and type(end) is int else None
+
+
+def make_section(lessons: tuple[Lesson, ...]) -> Section:
+    """Return the lessons as a list, by file."""
+    ordered = sorted(lessons, key=lambda lesson: (lesson.file or "", lesson.commit))
+    return Section(
+        slug="wisdom",
+        title="Wisdom",
+        introduction=(
+            "What single commits taught: dead ends, gotchas, insights, unfinished threads. "
+            "Each names the file it is about and the commit; lines are those of that commit."
+        ),
+        items=tuple(
+            Item(
+                place=normalize_place(lesson.file) if lesson.file else EVERYWHERE,
+                text=_render(lesson),
+            )
+            for lesson in ordered
+        ),
+    )
+
+
+def _render(lesson: Lesson) -> str:
+    place = ""
+    if lesson.file:
+        lines = f", lines {lesson.lines[0]}-{lesson.lines[1]}" if lesson.lines else ""
+        place = "`" + one_line(lesson.file).replace("`", "'") + f"`{lines}: "
+    kind = lesson.category.replace("_", " ")
+    content = shorten(one_line(lesson.content), _MAX_CHARS)
+    return f"- {place}{kind}: {content} (from {shorten_commit(lesson.commit)})"
