@@ -196,6 +196,7 @@ CHECK_KEYS: Mapping[str, Key] = {"ignore": ListKey(read=_line)}
 
 REFERENCE_KEYS: Mapping[str, Key] = {
     "menu": Key(read=_references),
+    "ask_first": Key(read=_flag, user_only=True),
     "allow_hosts": ListKey(read=_line, user_only=True),
     "allow_protocols": ListKey(read=_choice({"file", "git", "ssh"}), user_only=True),
     "dir": Key(read=read_directory, user_only=True, is_text=True),

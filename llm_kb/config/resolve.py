@@ -196,6 +196,7 @@ def _resolve_references(settings: Mapping[str, Setting]) -> References:
     base = References()
     directory = _get(settings, "kb.references.dir", str, "")
     return References(
+        ask_first=_get(settings, "kb.references.ask_first", bool, base.ask_first),
         allow_hosts=_get(settings, "kb.references.allow_hosts", tuple, ()),
         allow_protocols=_get(settings, "kb.references.allow_protocols", tuple, ()),
         dir=Path(directory) if directory else None,

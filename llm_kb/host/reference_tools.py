@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 import llm
 
+from llm_kb.errors import KbError
 from llm_kb.host.reference_library import current_library
 from llm_kb.host.reference_texts import ALL
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.host.tool_text import ToolText, check_arguments, make_signature
 from llm_kb.references.answers import topic_entry, topic_hit_entry
-from llm_kb.references.ask import ask, find_topics
+from llm_kb.references.ask import ask, find_topic, find_topics
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library
 from llm_kb.references.topic.topic_file import Status
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from llm_kb.references.plan.plan import Plan
 
 Approve: TypeAlias = "Callable[[Plan], bool]"
+
+
+class PlanWaitsError(KbError):
+    """A plan that waits for the operator, in words for the model that made it."""
+
+    def __init__(self, needed: ApprovalNeededError) -> None:
+        self.plan_id = needed.plan_id
+        super().__init__(f"{needed}. Tell the user so, go on without it, and do not try again")
 
 
 class References(llm.Toolbox):
@@ -90,7 +99,10 @@ class References(llm.Toolbox):
             protocols=library.settings.allow_protocols,
         )
         created = create_topic(
-            library, request, lambda plan: self._ask(library, plan), resumes=True
+            library,
+            request,
+            lambda plan: self._ask(library, plan),
+            by_model=True,
         )
         for warning in created.warnings:
             _say(warning)
@@ -113,7 +125,10 @@ class References(llm.Toolbox):
 
         library = current_library()
         keys, body = parse_changes(changes)
-        return topic_entry(library.update(topic_id, keys, body), library.clock())
+        topic = library.update(find_topic(library, topic_id, obsolete=True).id, keys, body)
+        changed = ", ".join([*keys, *(["body"] if body is not None else [])])
+        _say(f"the model changed {changed} of {topic.id}; see llm kb references show {topic.id}")
+        return topic_entry(topic, library.clock())
 
     def _search(self, question: str, topic: str | None = None) -> dict[str, Any]:
         return ask(current_library(), question, topic)
@@ -126,12 +141,11 @@ class References(llm.Toolbox):
             return ask_on_terminal(plan)
         from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
 
-        open_pending(library).add(plan)
-        needed = ApprovalNeededError(plan.id, plan.request.title, plan.summary)
+        needed = open_pending(library).ask_later(plan)
         if self._pauses:
             raise llm.PauseChain(needed)
         _say(str(needed))
-        raise needed
+        raise PlanWaitsError(needed)
 
 
 def make_references(
@@ -162,11 +176,15 @@ def ask_on_terminal(plan: Plan) -> bool:
     Ctrl-C ends the program: click's own exception would be an ordinary error of the tool to
     llm, which tells the model of it and goes on.
     """
-    click.echo(f"Create reference topic {plan.request.title!r}?", err=True)
-    click.echo(f"Sources: {visible_line(plan.summary)}", err=True)
-    click.echo(plan.describe(), err=True)
+    from llm_kb.references.plan.plan_text import describe_plan, summarize_plan  # noqa: PLC0415
+
+    title = visible_line(plan.request.title)
+    question = "Approve" if plan.is_measured else "Ask these hosts what they hold"
+    click.echo(f"Create reference topic '{title}'?", err=True)
+    click.echo(f"Sources: {summarize_plan(plan)}", err=True)
+    click.echo(describe_plan(plan), err=True)
     try:
-        return confirm("Approve")
+        return confirm(question)
     except click.Abort as error:
         click.echo(err=True)
         if isinstance(error.__context__, EOFError):

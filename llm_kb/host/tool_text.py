@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from inspect import Parameter, Signature
 from operator import or_
@@ -121,6 +123,10 @@ def _read_string(value: object) -> str:
 
 
 def _read_list(value: object) -> Sequence[object]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        # Many models write a list as JSON inside a string.
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if not isinstance(value, list | tuple):
         raise BadValueError(describe(value), "a list")
     return value

@@ -111,11 +111,12 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     return [*hits, *sorted(near, key=lambda hit: -hit.score)[:MOST_NEAR]]
 
 
-def find_topic(library: Library, wanted: str) -> TopicFile:
+def find_topic(library: Library, wanted: str, *, obsolete: bool = False) -> TopicFile:
     """Return the topic of an id, of a title in any case, or that words clearly name.
 
     Raises UnknownReferenceError, which names the nearest topics, for words that name none or
-    several, ObsoleteTopicError, and TopicFileError where its own file cannot be read.
+    several, TopicFileError where its own file cannot be read, and ObsoleteTopicError unless
+    `obsolete` topics are wanted as well.
     """
     if wanted in library.store.ids():
         found = [library.read(wanted)]
@@ -132,7 +133,7 @@ def find_topic(library: Library, wanted: str) -> TopicFile:
                 [topic.id for topic in active],
                 near=[topic.id for topic in near if topic in active][:MOST_NAMED],
             )
-    if found[0].status is Status.OBSOLETE:
+    if found[0].status is Status.OBSOLETE and not obsolete:
         raise ObsoleteTopicError(found[0].id)
     return found[0]
 

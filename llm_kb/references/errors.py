@@ -129,14 +129,14 @@ class TopicExistsError(KbError):
         self.topic_id = topic_id
         self.title = title
         super().__init__(
-            f"there is a reference topic {topic_id!r} already ({title!r}): search it, change what "
-            f"is said of it (`llm kb references update {topic_id}`), have the operator fetch it "
-            f"anew (`llm kb references refresh {topic_id}`), or choose another title"
+            f"there is a reference topic {topic_id!r} already ({title!r}): search it with"
+            " reference_search, change its description with reference_topic_update, tell the user"
+            f" that `llm kb references refresh {topic_id}` fetches it anew, or choose another title"
         )
 
 
 class DeniedError(KbError):
-    """A plan the operator does not want carried out."""
+    """A plan that the operator denied."""
 
     def __init__(self, title: str, summary: str) -> None:
         self.title = title
@@ -151,12 +151,13 @@ class DeniedError(KbError):
 class ApprovalNeededError(KbError):
     """A plan that waits for the operator, who cannot be asked here."""
 
-    def __init__(self, plan_id: str, title: str, summary: str) -> None:
+    def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id
         self.title = title
         self.summary = summary
+        self.hosts = hosts
         super().__init__(
-            f"fetching {title!r} ({summary}) needs the operator's approval: "
+            f"fetching {title!r} ({summary}) from {hosts} needs the operator's approval: "
             f"llm kb references approve {plan_id}"
         )
 

@@ -47,8 +47,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+_BLANK_LETTERS = {ord(c): f"\\u{ord(c):04x}" for c in "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"}
+"""Letters and symbols without a mark, by their codes: rows of them draw a line of their own."""
+
+
 def visible_line(text: str) -> str:
     """Return text on one line, for people: what `one_line` would drop stands as its code."""
+    text = text.translate(_BLANK_LETTERS)
     if text.isprintable():
         return one_line(text)
     return one_line("".join(map(_visible_or_code, text)))

@@ -204,6 +204,8 @@ class References:
     menu: bool | tuple[str, ...] = ()
     """The ids of the topics that menus offer unasked; True for all, False for none ever."""
 
+    ask_first: bool = False
+    """Whether a model's request is approved before a host unknown so far is asked anything."""
     allow_hosts: tuple[str, ...] = ()
     allow_protocols: tuple[str, ...] = ()
     dir: Path | None = None

@@ -282,7 +282,7 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
     create(run_llm, remote)
     run_llm(["kb", "references", "delete", "topic-frob", "-y"])
-    again = run_llm(["kb", "references", "approve", pending["id"]])
+    again = run_llm(["kb", "references", "approve", "-y", pending["id"]])
     assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
     assert run_llm(["kb", "references", "pending"]).stderr == "No plans wait.\n"
 

@@ -17,8 +17,8 @@ from llm.plugins import pm
 
 from llm_kb.host.reference_library import current_library
 from llm_kb.host.reference_texts import ALL
-from llm_kb.host.reference_tools import approve_plan, make_references
-from llm_kb.references.errors import ApprovalNeededError, TopicExistsError
+from llm_kb.host.reference_tools import PlanWaitsError, approve_plan, make_references
+from llm_kb.references.errors import TopicExistsError
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from tests.conftest import RunLlm
@@ -197,15 +197,16 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     (output,) = script.requests[1].outputs
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
     assert output == (
-        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) needs the operator's "
-        f"approval: llm kb references approve {pending['id']}"
+        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from this machine needs "
+        f"the operator's approval: llm kb references approve {pending['id']}. Tell the user so, go "
+        "on without it, and do not try again"
     )
     assert f"llm kb references approve {pending['id']}" in result.stderr
     assert current_library().store.ids() == []
 
-    approved = run_llm(["kb", "references", "approve", pending["id"]])
+    approved = run_llm(["kb", "references", "approve", "-y", pending["id"]])
     assert approved.stdout == "topic-frob-widgets: 1 file, 1 chunk\n"
-    again = run_llm(["kb", "references", "approve", pending["id"]])
+    again = run_llm(["kb", "references", "approve", "-y", pending["id"]])
     assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
 
 
@@ -263,9 +264,9 @@ def test_a_paused_chain_goes_on_once_the_plan_is_approved(script: Script, remote
 def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
     run_llm: RunLlm, remote: Remote
 ) -> None:
-    with pytest.raises(ApprovalNeededError) as needed:
+    with pytest.raises(PlanWaitsError) as needed:
         call(make_references(), "reference_topic_create", **fields(remote))
-    run_llm(["kb", "references", "approve", needed.value.plan_id])
+    run_llm(["kb", "references", "approve", "-y", needed.value.plan_id])
     created = call(make_references(), "reference_topic_create", **fields(remote))
     assert created["topic_id"] == "topic-frob-widgets"
     with pytest.raises(TopicExistsError, match="topic-frob-widgets"):

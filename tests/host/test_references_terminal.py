@@ -158,7 +158,7 @@ def test_no_server_repaints_the_list_of_plans_and_json_loses_nothing(
     assert pending["sources"][1]["problem"].endswith(KIND)
     listed, _ = run("kb", "references", "pending")
     as_json, _ = run("kb", "references", "pending", "--json")
-    approved, _ = run("kb", "references", "approve", pending["id"])
+    approved, _ = run("kb", "references", "approve", "-y", pending["id"])
     approved = _without_bars(approved)
     assert [EVIL in shown for shown in (listed, approved)] == [True, True]
     assert CONTROLS.findall(listed + as_json + approved) == []

@@ -15,6 +15,7 @@ from llm_kb.references.errors import NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.topic_file import Description
 from tests.references.remotes import Remote
@@ -85,7 +86,7 @@ def test_github_is_asked_for_sizes_and_nothing_is_fetched_for_a_plan(
     source = GitSource(url="https://github.com/o/frob", paths=("docs/", "README.md"))
     remote.directory.rename(remote.directory.with_name("unreachable"))
     plan = plan_topic(github, request(source))
-    assert (plan.files, plan.summary) == (2, "o/frob (2 files, 81 B)")
+    assert (plan.files, summarize_plan(plan)) == (2, "o/frob (2 files, 81 B)")
     assert [line.split()[-1] for line in log.read_text().splitlines()] == [
         "repos/o/frob/commits/HEAD",
         f"repos/o/frob/git/trees/{plan.sources[0].source.commit}?recursive=1",  # type: ignore[union-attr]

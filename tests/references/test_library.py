@@ -23,6 +23,7 @@ from llm_kb.references.fetch.outcomes import Created, Progress
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan.plan_text import describe_plan, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
@@ -212,9 +213,9 @@ def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
     first = create_topic(library, wanted, yes)
     with pytest.raises(TopicExistsError, match="`llm kb references refresh topic-frob`"):
         create_topic(library, wanted, never)
-    assert create_topic(library, wanted, never, resumes=True) == first
+    assert create_topic(library, wanted, never, by_model=True) == first
     with pytest.raises(TopicExistsError, match="topic-frob"):
-        create_topic(library, replace(wanted, body="Another."), never, resumes=True)
+        create_topic(library, replace(wanted, body="Another."), never, by_model=True)
 
 
 def test_a_title_that_comes_to_the_id_of_another_is_told_which(
@@ -246,7 +247,7 @@ def test_limits_hold_before_anybody_is_asked(
 def test_a_plan_has_exact_figures_and_keeps_nothing(library: Library, remote: Remote) -> None:
     plan = plan_topic(library, request(GitSource(url=remote.url)))
     assert (plan.files, plan.size) == (3, 123)
-    assert plan.summary == f"{remote.url} (3 files, 123 B)"
+    assert summarize_plan(plan) == f"{remote.url} (3 files, 123 B)"
     assert not library.root.exists()
 
 
@@ -254,10 +255,10 @@ def test_a_pending_plan_is_carried_out_once(library: Library, remote: Remote) ->
     plan = plan_topic(library, request(GitSource(url=remote.url)))
     open_pending(library).add(plan)
     remote.write({"later.md": "not approved"})
-    carry_out(library, plan.id)
+    carry_out(library, plan.id, never)
     assert list(files_of(library)) == ["README.md", "docs/guide.md", "src/frob.py"]
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
-        carry_out(library, plan.id)
+        carry_out(library, plan.id, never)
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["same plan", "later commit"])
@@ -274,7 +275,7 @@ def test_a_topic_once_made_leaves_no_plan_that_could_bring_it_back(
     create_topic(library, wanted, yes)
     library.delete("topic-frob")
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
-        carry_out(library, plan.id)
+        carry_out(library, plan.id, never)
     assert [pending.plan for pending in open_pending(library).read_all()[0]] == [other]
 
 
@@ -297,7 +298,7 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        carry_out(library, plan.id, Progress(indexing=interrupt))
+        carry_out(library, plan.id, never, Progress(indexing=interrupt))
     assert (library.store.ids(), open_pending(library).read_all()[0]) == (["topic-frob"], [])
 
 
@@ -306,7 +307,7 @@ def test_a_plan_whose_execution_failed_still_waits(library: Library, site: Site)
     open_pending(library).add(plan)
     site.answers.clear()
     with pytest.raises(NothingFetchedError):
-        carry_out(library, plan.id)
+        carry_out(library, plan.id, never)
     assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
 
 
@@ -316,7 +317,7 @@ def test_a_plan_changed_on_disk_is_refused(library: Library, remote: Remote) -> 
     path = library.root / ".pending" / f"{plan.id}.json"
     path.write_text(path.read_text().replace('"docs/"', '"src/"'))
     with pytest.raises(UnknownPlanError, match="changed since it was planned"):
-        carry_out(library, plan.id)
+        carry_out(library, plan.id, never)
 
 
 def test_an_approval_counts_for_this_plan_alone_and_once(library: Library, remote: Remote) -> None:
@@ -365,7 +366,7 @@ def test_a_redirect_to_another_host_after_the_plan_is_refused_in_the_end(
     asked: list[str] = []
 
     def ask(plan: Plan) -> bool:
-        asked.append(plan.describe())
+        asked.append(describe_plan(plan))
         return approve(plan)
 
     create_topic(trusting, request(WebSource(url=url)), ask)

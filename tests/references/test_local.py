@@ -11,6 +11,7 @@ from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan.plan_text import describe_plan
 from llm_kb.references.sources.local import list_local, read_local
 from llm_kb.references.sources.records import LocalSource
 from tests.references.requests import files_of, never, request, yes
@@ -42,7 +43,9 @@ def test_what_is_left_out_is_counted(notes: Path) -> None:
 def test_the_operator_is_told_in_the_plan(library: Library, notes: Path) -> None:
     (notes / "link").symlink_to("/etc/passwd")
     plan = plan_topic(library, request(LocalSource(url=str(notes))))
-    assert plan.describe() == f"  local {notes}: 3 files, 16 B\n    left out: 1 link"
+    assert describe_plan(plan) == (
+        f"  local {notes}: 3 files, 16 B\n    left out: 1 link\n  from this machine"
+    )
 
 
 def test_paths_that_match_nothing_are_told(notes: Path) -> None:

@@ -19,6 +19,7 @@ from llm_kb.references.plan.plan import (
     parse_plan,
     plan_table,
 )
+from llm_kb.references.plan.plan_text import describe_plan, summarize_plan
 from llm_kb.references.sources.file_names import is_safe_path, page_name, page_path, unused_name
 from llm_kb.references.sources.records import (
     CrawlSource,
@@ -66,12 +67,13 @@ PLAN = Plan(
 
 
 def test_the_summary_is_what_the_operator_reads() -> None:
-    assert PLAN.summary == "DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page"
-    assert PLAN.describe() == (
+    assert summarize_plan(PLAN) == "DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page"
+    assert describe_plan(PLAN) == (
         "  git https://github.com/DioxusLabs/dioxus: 1,247 files, ~98 MB\n"
         f"    main at {'a' * 40}\n"
         "    left out: 2 links\n"
-        "  web https://dioxuslabs.com/learn/0.6/: 1 page, size unknown"
+        "  web https://dioxuslabs.com/learn/0.6/: 1 page, size unknown\n"
+        "  from github.com, dioxuslabs.com"
     )
 
 
@@ -86,11 +88,12 @@ def test_nobody_adds_a_line_to_what_the_operator_reads() -> None:
             PlannedSource(source=WEB, problem=evil),
         ),
     )
-    assert plan.describe().split("\n") == [
+    assert describe_plan(plan).split("\n") == [
         f"  git https://e.org/{shown}: {shown}",
         f"    {shown} at {shown}, only {shown}",
         f"    {shown}",
         f"  web https://dioxuslabs.com/learn/0.6/: {shown}",
+        "  from e.org, dioxuslabs.com",
     ]
 
 
@@ -345,4 +348,4 @@ def test_a_crawl_is_described_by_its_pages() -> None:
     planned = PlannedSource(
         source=CrawlSource(url="https://e.org/a"), files=2, size=3000, pages=pages
     )
-    assert Plan(request=REQUEST, sources=(planned,)).summary == "2 web pages (~3.0 KB)"
+    assert summarize_plan(Plan(request=REQUEST, sources=(planned,))) == "2 web pages (~3.0 KB)"

@@ -15,7 +15,7 @@ from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host import reference_library
 from llm_kb.host.terminal import confirm, is_terminal
-from llm_kb.references.errors import ApprovalNeededError, DeniedError
+from llm_kb.references.errors import DeniedError, TopicExistsError
 from llm_kb.references.library import Library, open_library
 from llm_kb.rendering.plain_text import one_line, visible_line
 
@@ -34,6 +34,19 @@ class DeclinedError(KbError):
         super().__init__(f"you said no, so nothing was fetched for {title!r}")
 
 
+class TakenError(KbError):
+    """A title that a topic has already."""
+
+    def __init__(self, topic_id: str, title: str) -> None:
+        self.topic_id = topic_id
+        self.title = title
+        super().__init__(
+            f"there is a reference topic {topic_id!r} already ({title!r}): fetch it anew (llm kb"
+            f" references refresh {topic_id}), change its description (llm kb references update"
+            f" {topic_id}), or choose another title"
+        )
+
+
 def current_library() -> Library:
     """Return the reference topics, after putting right what a killed process left."""
     library = reference_library.current_library()
@@ -42,30 +55,28 @@ def current_library() -> Library:
 
 
 def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
-    """Show a plan and ask; without a terminal keep it, and say how to approve it."""
+    """Show a plan and ask; without a terminal store it, and say how to approve it."""
+    # Imported here: these commands are loaded for a search as well.
+    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
+    from llm_kb.references.plan.plan_text import render_plan  # noqa: PLC0415
+
     say(render_plan(plan))
     if yes:
         return True
     if is_terminal(sys.stdin):
-        return confirm("Fetch this?")
-    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - slow to import
-
-    open_pending(library).add(plan)
-    raise ApprovalNeededError(plan.id, plan.request.title, plan.summary)
+        return confirm("Fetch this?" if plan.is_measured else "Ask these hosts what they hold?")
+    raise open_pending(library).ask_later(plan)
 
 
 @contextmanager
 def to_operator() -> Iterator[None]:
-    """Answer a plan that was denied in words for who denied it: the error's are for models."""
+    """Raise errors whose words are for models in words for the operator."""
     try:
         yield
     except DeniedError as error:
         raise DeclinedError(error.title) from error
-
-
-def render_plan(plan: Plan) -> str:
-    """Return what a plan would fetch: a line on all of it, and those of its sources."""
-    return f"{visible_line(f'{plan.request.title}: {plan.summary}')}\n{plan.describe()}"
+    except TopicExistsError as error:
+        raise TakenError(error.topic_id, error.title) from error
 
 
 @contextmanager

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import confirm as confirm_or_abort
 from llm_kb.commands._output import say, show_json
 from llm_kb.commands.references._shared import (
     approve_plan,
     complete_reference,
     current_library,
-    render_plan,
     show_progress,
     to_operator,
 )
@@ -154,24 +154,29 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
 
 @click.command()
 @click.argument("plan_id", metavar="ID")
+@yes_option
 @json_option
 @kb_errors
-def approve(plan_id: str, json_: bool) -> None:
+def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
-    Approve a plan that a model has made, and carry it out
+    Show a plan that a model has made, and carry it out if you approve it
 
     \b
         llm kb references pending
-        llm kb references approve 3f2a9c01d4be
+        llm kb references approve 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
     from llm_kb.references.fetch.create import carry_out  # noqa: PLC0415
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
+    from llm_kb.references.plan.plan_text import render_plan  # noqa: PLC0415
 
     library = current_library()
     plan = open_pending(library).read(plan_id).plan
-    say(visible_line(f"{plan.request.title}: {plan.summary}"))
-    with show_progress() as progress:
-        created = carry_out(library, plan_id, progress)
+    say(render_plan(plan))
+    confirm_or_abort("Fetch this?" if plan.is_measured else "Ask these hosts?", yes=yes)
+    with show_progress() as progress, to_operator():
+        created = carry_out(
+            library, plan_id, lambda plan: approve_plan(library, plan, yes=yes), progress
+        )
     _tell_created(created, json_=json_)
 
 
@@ -185,9 +190,10 @@ def pending(drop: str | None, json_: bool) -> None:
 
     \b
         llm kb references pending
-        llm kb references pending --drop 3f2a9c01d4be
+        llm kb references pending --drop 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
     from llm_kb.references.plan.pending import open_pending, pending_entry  # noqa: PLC0415
+    from llm_kb.references.plan.plan_text import render_plan  # noqa: PLC0415
 
     waiting_plans = open_pending(current_library())
     if drop:
@@ -261,7 +267,8 @@ def _render_counts(answer: dict[str, Any]) -> str:
     if not answer["changed"]:
         return "unchanged"
     counts = "{added} added, {modified} modified, {removed} removed".format_map(answer)
-    return counts + (f", {answer['restored']} restored" if answer["restored"] else "")
+    counts += f", {answer['restored']} restored" if answer["restored"] else ""
+    return counts + (f", {len(answer['own'])} of your own kept" if answer["own"] else "")
 
 
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:

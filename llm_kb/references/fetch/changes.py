@@ -31,6 +31,7 @@ def find_changes(
     sources: Sequence[Source], old: OldTopic, remotes: Remotes
 ) -> tuple[FoundSource, ...]:
     """Return every source as it is now; one that cannot be asked has a problem in its plan."""
+    remotes = remotes.while_planning()
     return tuple(_find(index, source, old, remotes) for index, source in enumerate(sources))
 
 

@@ -13,7 +13,8 @@ from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
 from llm_kb.references.plan.make import make_plan, open_remotes
 from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan.plan import Plan, host_and_port, unmeasured_plan
+from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
@@ -37,22 +38,26 @@ def create_topic(
     approve: Approve,
     progress: Progress = SILENT,
     *,
-    resumes: bool = False,
+    by_model: bool = False,
 ) -> Created:
     """Plan a topic, have the plan approved, and carry it out.
 
     A plan approved before under `llm kb references approve` is not asked about again. If
-    the sources change between plan and fetch, the new plan is asked about, once. With
-    `resumes`, a request whose topic exists is answered with that topic if the very same
-    request made it: a chain that was paused for approval repeats its call. Raises KbError,
-    TopicExistsError among others.
+    the sources change between plan and fetch, the new plan is asked about, once.
+
+    `by_model` is for calls of models. They repeat a call that waited for its approval: one
+    whose topic that very request has made is answered with the topic. And where the settings
+    say `ask_first`, hosts no topic was fetched from are approved before they are asked.
+    Raises KbError, TopicExistsError among others.
     """
     library.store.clean()
     if library.store.exists(request.id):
-        if resumes and _made(library, request):
+        if by_model and _made(library, request):
             return _find_made(library, request)
         raise _taken(library, request)
     library.store.require_free(request.id)
+    if by_model and library.settings.ask_first and _names_new_hosts(library, request):
+        _require_approval(library, unmeasured_plan(request), approve)
     with open_remotes(library) as remotes:
         plan = make_plan(request, remotes, progress.asking)
         _require_approval(library, plan, approve)
@@ -64,10 +69,17 @@ def create_topic(
             return _carry_out(library, plan, remotes, progress)
 
 
-def carry_out(library: Library, plan_id: str, progress: Progress = SILENT) -> Created:
-    """Carry out a pending plan, which the operator approves by this; it waits again if it fails."""
+def carry_out(
+    library: Library, plan_id: str, approve: Approve, progress: Progress = SILENT
+) -> Created:
+    """Carry out a pending plan, which the operator approves by this; it waits again if it fails.
+
+    If its sources were not asked yet, they are, and the plan that makes is asked about.
+    """
     pending = open_pending(library)
     plan = pending.take(plan_id)
+    if not plan.is_measured:
+        return create_topic(library, plan.request, approve, progress)
     try:
         with open_remotes(library) as remotes:
             return _carry_out(library, plan, remotes, progress)
@@ -115,7 +127,14 @@ def _fetch(library: Library, plan: Plan, remotes: Remotes, progress: Progress) -
 
 def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
     if not open_pending(library).take_approved(plan) and not approve(plan):
-        raise DeniedError(plan.request.title, plan.summary)
+        raise DeniedError(plan.request.title, summarize_plan(plan))
+
+
+def _names_new_hosts(library: Library, request: Description) -> bool:
+    """Tell whether a request names a host that no topic was fetched from."""
+    topics, _ = library.topics()
+    known = {host_and_port(source.url) for topic in topics for source in topic.sources}
+    return not set(unmeasured_plan(request).hosts) <= known
 
 
 def _made(library: Library, request: Description) -> bool:

@@ -22,6 +22,7 @@ from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
 from llm_kb.references.plan.make import check_limits, open_remotes
 from llm_kb.references.plan.plan import Plan, grows_beyond
+from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.topic.provenance import Provenance, total_size
 from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
@@ -113,7 +114,7 @@ class _Refresh:
         known = frozenset(filter(None, (urlsplit(url).hostname for url in urls)))
         reason = grows_beyond(plan, total_size(records), known)
         if reason and not approve(plan, reason):
-            raise DeniedError(plan.request.title, plan.summary)
+            raise DeniedError(plan.request.title, summarize_plan(plan))
 
     def _note_unchanged(self, found: Sequence[FoundSource]) -> None:
         """Record that a topic was found up to date, and the numbers its sources have now."""

@@ -14,6 +14,7 @@ from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError
 from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.web import fetch_text, measure_page, read_links
+from llm_kb.rendering.plain_text import count
 
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
 _PAGES = frozenset(
@@ -106,6 +107,7 @@ class _Walk:
         self._source = source
         self._known = known
         self._is_cut = False
+        self._is_late = False
         self._unread: list[str] = []
         self._site = site
         self._asked: set[str] = set()
@@ -165,6 +167,8 @@ class _Walk:
     def describe(self) -> list[str]:
         """Return what was left out."""
         notes = [f"passed over: {problem}" for problem in self._unread]
+        if self._is_late:
+            notes.append(f"stopped after {count(len(self.pages), 'page')}: it took too long")
         if self._is_cut:
             notes.append(f"stopped at {self._source.max_pages} pages; max_pages allows more")
         if self.failed:
@@ -177,6 +181,9 @@ class _Walk:
 
     def _has_room(self) -> bool:
         # Those that fail count: they are pages, and asking for them may take long.
+        self._is_late = time.monotonic() >= self._site.policy.until
+        if self._is_late:
+            return False
         self._is_cut = len(self.pages) + len(self.failed) >= self._source.max_pages
         return not self._is_cut
 

@@ -17,7 +17,7 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
-from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
+from llm_kb.references.plan.plan import Plan, PlannedSource, format_about, host_and_port
 from llm_kb.references.plan.remotes import Remotes, check_count, git_policy
 from llm_kb.references.sources.addresses import system_resolver
 from llm_kb.references.sources.git import Repositories, Tree
@@ -63,6 +63,7 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = lambd
 
     Raises NothingFetchedError when none can be, TooLargeError over the limits.
     """
+    remotes = remotes.while_planning()
     planned = []
     for source in request.sources:
         progress(f"asking {source.url}")
@@ -159,6 +160,7 @@ def _plan_crawl(source: CrawlSource, remotes: Remotes) -> PlannedSource:
 
 
 def _moved(asked: str, found: str) -> tuple[str, ...]:
-    if urlsplit(asked).hostname == urlsplit(found).hostname:
+    if host_and_port(asked) == host_and_port(found):
         return ()
-    return (f"redirects to another host: {found}",)
+    what = "port" if urlsplit(asked).hostname == urlsplit(found).hostname else "host"
+    return (f"redirects to another {what}: {found}",)

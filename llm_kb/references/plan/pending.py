@@ -13,9 +13,10 @@ from typing import Any
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.opener import read_regular
-from llm_kb.references.errors import TooManyPlansError, UnknownPlanError
+from llm_kb.references.errors import ApprovalNeededError, TooManyPlansError, UnknownPlanError
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan, parse_plan, plan_table
+from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
 from llm_kb.references.topic.topic_file import Description, format_time
 
 MAX_AGE = timedelta(days=7)
@@ -59,6 +60,12 @@ class PendingPlans:
         if len(self._ids()) >= MAX_WAITING:
             raise TooManyPlansError(MAX_WAITING)
         self._write(PendingPlan(plan=plan, stored_at=format_time(self.clock())))
+
+    def ask_later(self, plan: Plan) -> ApprovalNeededError:
+        """Store a plan for the operator; return the error that says how to approve it."""
+        self.add(plan)
+        title, summary = plan.request.title, summarize_plan(plan)
+        return ApprovalNeededError(plan.id, title, summary, list_hosts(plan))
 
     def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:
         """Return the waiting plans, oldest first, and the problems of unusable ones."""
@@ -174,7 +181,8 @@ def pending_entry(pending: PendingPlan) -> dict[str, Any]:
     return {
         "id": plan.id,
         "title": plan.request.title,
-        "summary": plan.summary,
+        "summary": summarize_plan(plan),
+        "hosts": list(plan.hosts),
         "sources": [item.pop("source") | item for item in plan_table(plan)["plan"]],
         "stored_at": pending.stored_at,
         "is_approved": pending.is_approved,

@@ -1,4 +1,4 @@
-"""What would be fetched, decided before anything is: figures, a digest, a summary. Pure."""
+"""A plan: what would be fetched, with exact figures and a digest, before anything is. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from urllib.parse import urlsplit
 
 from llm_kb.references.sources.records import (
     SLACK_BYTES,
-    GitSource,
-    LocalSource,
     PlannedPage,
     Source,
-    WebSource,
-    describe_source,
     parse_source,
     source_table,
 )
 from llm_kb.references.topic.topic_file import Description, describe
-from llm_kb.rendering.plain_text import count, format_size, visible_line
+from llm_kb.rendering.plain_text import format_size
+
+USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +40,16 @@ class PlannedSource:
     @property
     def hosts(self) -> frozenset[str]:
         """The hosts that may be asked for this source."""
-        urls = [self.source.url, *(page.url for page in self.pages)]
-        return frozenset(filter(None, (urlsplit(url).hostname for url in urls)))
+        return frozenset(filter(None, (urlsplit(url).hostname for url in self._urls)))
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The same hosts with their ports, in the order of the plan."""
+        return tuple(dict.fromkeys(filter(None, map(host_and_port, self._urls))))
+
+    @property
+    def _urls(self) -> tuple[str, ...]:
+        return (self.source.url, *(page.url for page in self.pages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,39 +81,20 @@ class Plan:
         return self.digest[:32]
 
     @property
-    def summary(self) -> str:
-        """One line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
-        repositories = [p for p in self.sources if isinstance(p.source, GitSource | LocalSource)]
-        pages = [p for p in self.sources if not isinstance(p.source, GitSource | LocalSource)]
-        parts = [f"{describe_source(p.source)} ({_figures(p)})" for p in repositories]
-        if number := sum(max(p.files, 1) for p in pages):
-            unknown = any(p.size is None for p in pages)
-            size = sum(p.size or 0 for p in pages)
-            about = f" ({'at least ' if unknown else ''}{format_about(size)})" if size else ""
-            parts.append(f"{count(number, 'web page')}{about}")
-        return " + ".join(parts)
+    def is_measured(self) -> bool:
+        """Whether the sources were asked what they hold."""
+        return any(planned.files or planned.problem for planned in self.sources)
 
-    def describe(self) -> str:
-        """Return the question's details: one line a source, with its figures and notes.
-
-        Models and servers wrote parts of it; none of them can add a line or repaint others.
-        """
-        lines = []
-        for planned in self.sources:
-            source = planned.source
-            found = planned.problem or _figures(planned)
-            lines.append(f"  {visible_line(f'{source.type} {source.url}: {found}')}")
-            if isinstance(source, GitSource):
-                at = f"{source.ref or 'default branch'} at {source.commit or 'unknown'}"
-                only = f", only {', '.join(source.paths)}" if source.paths else ""
-                lines.append(f"    {visible_line(at + only)}")
-            lines += [f"    {visible_line(note)}" for note in planned.notes]
-        return "\n".join(lines)
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that would be asked, with their ports where these are unusual."""
+        return tuple(dict.fromkeys(host for planned in self.sources for host in planned.places))
 
 
-def format_about(size: int) -> str:
-    """Return a size that may be an estimate: `~98 MB`; bytes are exact."""
-    return format_size(size) if size < 1000 else f"~{format_size(size)}"
+def unmeasured_plan(request: Description) -> Plan:
+    """Return the plan of a request whose sources have not been asked yet."""
+    sources = tuple(PlannedSource(source=source, size=None) for source in request.sources)
+    return Plan(request=request, sources=sources)
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:
@@ -161,6 +148,20 @@ def parse_plan(table: Mapping[str, Any], protocols: Sequence[str]) -> Plan:
     )
 
 
+def format_about(size: int) -> str:
+    """Return a size that may be an estimate: `~98 MB`; bytes are exact."""
+    return format_size(size) if size < 1000 else f"~{format_size(size)}"
+
+
+def host_and_port(url: str) -> str:
+    """Return the host of a URL, with its port unless that is usual; empty without a host."""
+    split = urlsplit(url)
+    host = split.hostname or ""
+    if not split.port or split.port == USUAL_PORTS.get(split.scheme):
+        return host
+    return f"[{host}]:{split.port}" if ":" in host else f"{host}:{split.port}"
+
+
 def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -> str | None:
     """Say why a refresh needs the operator's word again; None when it does not.
 
@@ -182,10 +183,3 @@ def _parse_sources(
         parse_source(table, f"sources[{index}]", allow_local=True, protocols=protocols)
         for index, table in enumerate(tables)
     )
-
-
-def _figures(planned: PlannedSource) -> str:
-    if isinstance(planned.source, WebSource) and planned.size is None:
-        return "1 page, size unknown"
-    files = count(planned.files, "file")
-    return files if planned.size is None else f"{files}, {format_about(planned.size)}"

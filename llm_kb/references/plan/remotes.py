@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +17,9 @@ from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import check_git_url
 from llm_kb.subjects.topics import References
 
+PLAN_TIMEOUTS = 30
+"""How many timeouts of a single request a whole plan may take."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remotes:
@@ -23,6 +28,8 @@ class Remotes:
     settings: References
     repositories: Repositories
     resolver: Resolver = field(default=system_resolver)
+    until: float = math.inf
+    """The moment, of the monotonic clock, at which asking must end."""
 
     @property
     def http(self) -> HttpPolicy:
@@ -31,8 +38,16 @@ class Remotes:
             allow_hosts=self.settings.allow_hosts,
             timeout=self.settings.timeout,
             max_bytes=min(self.settings.max_bytes, MAX_PAGE_BYTES),
+            until=self.until,
             resolver=self.resolver,
         )
+
+    def while_planning(self) -> Remotes:
+        """Return the same with a deadline for all that a plan asks: a slow site must not hang it.
+
+        It is as long as what git may take for one repository.
+        """
+        return replace(self, until=time.monotonic() + PLAN_TIMEOUTS * self.settings.timeout)
 
     @property
     def git(self) -> GitPolicy:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from llm_kb.references.errors import SourceError, TopicFileError, show_value
-from llm_kb.references.sources.records import parse_source
+from llm_kb.references.sources.records import GitSource, LocalSource, Source, parse_source
 from llm_kb.references.topic.topic_file import (
     MAX_AGE_DAYS,
     Description,
@@ -21,6 +21,9 @@ from llm_kb.rendering.plain_text import JOINERS
 MAX_BODY = 20_000
 MAX_TAGS = 20
 MAX_SOURCES = 30
+
+MAX_URL, MAX_PATHS, MAX_PATH = 2000, 100, 300
+"""Bounds of an address and of the `paths` of a source."""
 
 WHERE = "reference topic"
 
@@ -47,14 +50,17 @@ def parse_request(
     for index, source in enumerate(sources):
         if not isinstance(source, Mapping):
             raise SourceError(f"sources[{index}]", "a source is an object with type and url")
+    parsed = tuple(
+        parse_source(source, f"sources[{index}]", allow_local=allow_local, protocols=protocols)
+        for index, source in enumerate(sources)
+    )
+    for index, source in enumerate(parsed):
+        _check_bounds(source, f"sources[{index}]")
     return Description(
         id=make_topic_id(title),
         title=title,
         body=check_body(arguments.get("body") or ""),
-        sources=tuple(
-            parse_source(source, f"sources[{index}]", allow_local=allow_local, protocols=protocols)
-            for index, source in enumerate(sources)
-        ),
+        sources=parsed,
         tags=check_tags(arguments.get("tags")),
         max_age_days=_number(arguments.get("max_age_days"), "max_age_days", MAX_AGE_DAYS, 30),
         trust_score=(
@@ -64,6 +70,17 @@ def parse_request(
         ),
         created_by=dict(created_by),
     )
+
+
+def _check_bounds(source: Source, where: str) -> None:
+    """Raise SourceError for more or longer texts than an operator can read before approving."""
+    paths = source.paths if isinstance(source, GitSource | LocalSource) else ()
+    if len(source.url) > MAX_URL:
+        raise SourceError(where, f"its url has {len(source.url):,} characters, over {MAX_URL:,}")
+    if len(paths) > MAX_PATHS:
+        raise SourceError(where, f"{len(paths):,} paths are more than {MAX_PATHS}")
+    if longest := next((path for path in paths if len(path) > MAX_PATH), None):
+        raise SourceError(where, f"a path has {len(longest):,} characters, over {MAX_PATH}")
 
 
 def parse_changes(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:

@@ -7,6 +7,7 @@ connection goes to. No cookies, no credentials, no proxies.
 from __future__ import annotations
 
 import http.client
+import math
 import re
 import socket
 import ssl
@@ -42,6 +43,8 @@ class HttpPolicy:
     timeout: float = 60
     """Seconds a request may take in all, redirects and slow answers included."""
     max_bytes: int = MAX_PAGE_BYTES
+    until: float = math.inf
+    """The moment, of the monotonic clock, at which all requests of a plan must have ended."""
     resolver: Resolver = field(default=system_resolver)
 
 
@@ -88,7 +91,9 @@ def request(
     `hosts` are those a redirect may lead to; None allows any public one. Raises
     FetchError; a status of 400 and above is returned like any other.
     """
-    deadline = time.monotonic() + policy.timeout
+    deadline = min(time.monotonic() + policy.timeout, policy.until)
+    if time.monotonic() >= policy.until:
+        raise FetchError(url, "its plan has taken too long; make it with fewer pages")
     for _ in range(MAX_REDIRECTS + 1):
         response = _exchange(url, policy, method, headers or {}, deadline)
         if response.status not in _REDIRECTS or "location" not in response.headers:

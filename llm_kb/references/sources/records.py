@@ -173,7 +173,8 @@ def describe_source(source: Source) -> str:
     if isinstance(source, LocalSource):
         return source.url
     split = urlsplit(source.url)
-    if isinstance(source, GitSource) and split.hostname == "github.com":
+    is_github = (split.scheme, split.netloc) == ("https", "github.com")
+    if isinstance(source, GitSource) and is_github:
         return split.path.strip("/").removesuffix(".git")
     return source.url
 

@@ -1,0 +1,100 @@
+"""A plan as the operator reads it before approving: nothing in it can be dressed up. Pure.
+
+Models and servers write titles, addresses, paths and notes. None of them can add a line,
+repaint or hide others, pose as another host, or push the first lines off the screen.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from llm_kb.references.plan.plan import Plan, PlannedSource, format_about, host_and_port
+from llm_kb.references.sources.records import GitSource, LocalSource, WebSource, describe_source
+from llm_kb.rendering.plain_text import count, shorten, visible_line
+
+MOST_NOTES = 10
+MOST_HOSTS = 10
+WIDTH = 300
+"""Characters shown of an address, of a list of paths and of a note."""
+
+
+def summarize_plan(plan: Plan) -> str:
+    """Return one line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
+    if not plan.is_measured:
+        return f"{count(len(plan.sources), 'source')} not asked yet"
+    repositories = [p for p in plan.sources if isinstance(p.source, GitSource | LocalSource)]
+    pages = [p for p in plan.sources if not isinstance(p.source, GitSource | LocalSource)]
+    parts = [f"{_name(p)} ({_figures(p)})" for p in repositories]
+    if number := sum(p.files for p in pages):
+        unknown = any(p.size is None for p in pages)
+        size = sum(p.size or 0 for p in pages)
+        about = f" ({'at least ' if unknown else ''}{format_about(size)})" if size else ""
+        parts.append(f"{count(number, 'web page')}{about}")
+    return visible_line(shorten(" + ".join(parts), 3 * WIDTH))
+
+
+def render_plan(plan: Plan) -> str:
+    """Return what a plan would fetch: a line on all of it, then its details."""
+    return f"{visible_line(plan.request.title)}: {summarize_plan(plan)}\n{describe_plan(plan)}"
+
+
+def describe_plan(plan: Plan) -> str:
+    """Return the details of a plan: a few lines a source, and last the hosts."""
+    lines = []
+    for planned in plan.sources:
+        source = planned.source
+        found = planned.problem or _figures(planned)
+        lines.append(f"  {source.type} {_show_url(source.url)}: {_show(found)}")
+        if isinstance(source, GitSource):
+            at = f"{source.ref or 'default branch'} at {source.commit or 'unknown'}"
+            only = f", only {', '.join(source.paths)}" if source.paths else ""
+            lines.append(f"    {_show(at + only)}")
+        lines += [f"    {_show(note)}" for note in planned.notes[:MOST_NOTES]]
+        if len(planned.notes) > MOST_NOTES:
+            lines.append(f"    and {count(len(planned.notes) - MOST_NOTES, 'more note')}")
+    return "\n".join([*lines, f"  from {list_hosts(plan)}"])
+
+
+def list_hosts(plan: Plan) -> str:
+    """Return the hosts of a plan on one line: in ASCII, with their spelling where it differs."""
+    hosts = [show_host(host) for host in plan.hosts] or ["this machine"]
+    more = [f"and {len(hosts) - MOST_HOSTS} more"] if len(hosts) > MOST_HOSTS else []
+    return ", ".join([*hosts[:MOST_HOSTS], *more])
+
+
+def show_host(host: str) -> str:
+    """Return a host in ASCII; beside it the spelling of one that has other letters."""
+    try:
+        ascii_host = host.encode("idna").decode("ascii")
+        spelled = ascii_host.encode("ascii").decode("idna")
+    except UnicodeError:
+        return _show(host.encode("unicode_escape").decode("ascii"))
+    return ascii_host if spelled == ascii_host else f"{ascii_host} (spelled {_show(spelled)})"
+
+
+def _name(planned: PlannedSource) -> str:
+    name = describe_source(planned.source)
+    return _show_url(name) if name == planned.source.url else name
+
+
+def _figures(planned: PlannedSource) -> str:
+    if not planned.files:
+        return "not asked yet"
+    if isinstance(planned.source, WebSource) and planned.size is None:
+        return "1 page, size unknown"
+    files = count(planned.files, "file")
+    return files if planned.size is None else f"{files}, {format_about(planned.size)}"
+
+
+def _show_url(url: str) -> str:
+    """Return an address with its host in ASCII, cut in the middle where it is long."""
+    host = host_and_port(url)
+    if not host.isascii():
+        url = url.replace(urlsplit(url).netloc, show_host(host).partition(" ")[0], 1)
+    if len(url) > WIDTH:
+        url = f"{url[: WIDTH - 100]}…{url[-80:]} ({len(url):,} characters)"
+    return visible_line(url)
+
+
+def _show(text: str) -> str:
+    return visible_line(shorten(text, WIDTH))

@@ -1,0 +1,383 @@
+"""What an operator approves: exactly what was shown, once, and nothing that can be dressed up."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import llm
+import pytest
+
+from llm_kb.host.reference_library import current_library
+from llm_kb.host.reference_tools import make_references
+from llm_kb.references.errors import SourceError, TooManyPlansError, UnknownPlanError
+from llm_kb.references.fetch.create import carry_out, create_topic
+from llm_kb.references.library import Library
+from llm_kb.references.plan import remotes
+from llm_kb.references.plan.pending import MAX_WAITING, PendingPlans, open_pending
+from llm_kb.references.plan.plan import Plan, PlannedSource, plan_table
+from llm_kb.references.plan.plan_text import describe_plan, render_plan
+from llm_kb.references.plan.topic_request import parse_request
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    PlannedPage,
+    Source,
+    WebSource,
+)
+from llm_kb.subjects.topics import References
+from tests.conftest import RunLlm
+from tests.references.requests import PAGE, never, request, yes
+from tests.references.sites import Site, serve_site
+
+NOW = datetime.now(timezone.utc)
+
+
+def planned(*sources: Source, title: str = "Frob", notes: tuple[str, ...] = ()) -> Plan:
+    """Return a plan in which every source has one file."""
+    return Plan(
+        request=replace(request(*sources), title=title),
+        sources=tuple(
+            PlannedSource(
+                source=source, files=1, size=45, pages=(PlannedPage(url=source.url),), notes=notes
+            )
+            for source in sources
+        ),
+    )
+
+
+WEB = WebSource(url="https://e.org/a")
+PLAN = planned(WEB)
+
+
+@pytest.fixture
+def pending(tmp_path: Path) -> PendingPlans:
+    """The plans of a user, none so far."""
+    return PendingPlans(directory=tmp_path / ".pending", clock=lambda: NOW)
+
+
+def set_age(pending: PendingPlans, plan: Plan, age: timedelta) -> None:
+    """Make the file of a plan this old."""
+    at = (NOW - age).timestamp()
+    os.utime(pending.directory / f"{plan.id}.json", (at, at))
+
+
+def store(pending: PendingPlans, plan: Plan) -> None:
+    """Store a plan at the time of the clock."""
+    pending.add(plan)
+    set_age(pending, plan, timedelta())
+
+
+def test_an_id_is_too_long_to_find_two_plans_for() -> None:
+    assert len(PLAN.id) * 4 >= 128
+    assert PLAN.digest.startswith(PLAN.id)
+
+
+def test_a_plan_of_another_digest_under_the_same_id_is_refused(pending: PendingPlans) -> None:
+    """As two plans whose ids collide would be: the file holds the digest of the whole plan."""
+    store(pending, PLAN)
+    path = pending.directory / f"{PLAN.id}.json"
+    other = json.loads(path.read_text())
+    other["plan"] = plan_table(planned(WebSource(url="https://evil.example/")))
+    path.write_text(json.dumps(other))
+    with pytest.raises(UnknownPlanError, match="was changed since it was planned"):
+        pending.take(PLAN.id)
+
+
+def test_a_plan_that_waits_is_never_replaced(pending: PendingPlans) -> None:
+    store(pending, PLAN)
+    path = pending.directory / f"{PLAN.id}.json"
+    before = (path.read_bytes(), path.stat().st_ino)
+    pending.add(PLAN)
+    assert (path.read_bytes(), path.stat().st_ino) == before
+    path.write_text("{}")
+    with pytest.raises(UnknownPlanError, match="cannot be used"):
+        pending.add(PLAN)
+    assert path.read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("age", "is_there"),
+    [
+        (timedelta(), True),
+        (timedelta(days=6, hours=23), True),
+        (timedelta(days=7, minutes=1), False),
+        (timedelta(days=-400), True),
+    ],
+)
+def test_a_plan_waits_for_seven_days(pending: PendingPlans, age: timedelta, is_there: bool) -> None:
+    store(pending, PLAN)
+    set_age(pending, PLAN, age)
+    if is_there:
+        assert pending.read(PLAN.id).plan == PLAN
+    else:
+        with pytest.raises(UnknownPlanError, match="or has expired"):
+            pending.take(PLAN.id)
+        assert not pending.take_approved(PLAN)
+    assert (len(pending.read_all()[0]), pending.read_all()[1]) == (int(is_there), [])
+
+
+def test_so_many_plans_wait_and_no_more(pending: PendingPlans) -> None:
+    plans = [planned(WEB, title=f"Frob {number}") for number in range(MAX_WAITING + 1)]
+    for plan in plans[:-1]:
+        store(pending, plan)
+    with pytest.raises(TooManyPlansError, match="llm kb references pending"):
+        pending.add(plans[-1])
+    pending.add(plans[0])
+    set_age(pending, plans[0], timedelta(days=8))
+    pending.add(plans[-1])
+    assert len(pending.read_all()[0]) == MAX_WAITING
+
+
+HOMOGRAPH = "https://g\u0456thub.com/python/cpython"
+BLANKS = "\u3164" * 40 + "Sources: python/cpython" + "\u2800" * 40
+
+
+@pytest.mark.parametrize(
+    ("plan", "shown", "hidden"),
+    [
+        pytest.param(
+            planned(GitSource(url=HOMOGRAPH)),
+            (
+                "git https://xn--gthub-n2e.com/python/cpython",
+                "from xn--gthub-n2e.com (spelled g\u0456thub.com)",
+            ),
+            (HOMOGRAPH,),
+            id="a host with a letter of another script",
+        ),
+        pytest.param(
+            planned(GitSource(url="https://xn--gthub-n2e.com/x")),
+            ("from xn--gthub-n2e.com (spelled g\u0456thub.com)",),
+            (),
+            id="the same in ASCII",
+        ),
+        pytest.param(
+            planned(GitSource(url="http://github.com:8080/python/cpython")),
+            ("http://github.com:8080/python/cpython (1 file", "from github.com:8080"),
+            (),
+            id="a host that is like a known one but for the port",
+        ),
+        pytest.param(
+            planned(GitSource(url="http://github.com/python/cpython")),
+            (": http://github.com/python/cpython (1 file",),
+            (),
+            id="and but for the scheme",
+        ),
+        pytest.param(
+            planned(GitSource(url="https://e.org/x", paths=(BLANKS,)), title=f"Docs{BLANKS}"),
+            ("\\u3164\\u3164", "\\u2800\\u2800"),
+            ("\u3164", "\u2800"),
+            id="letters without a mark",
+        ),
+        pytest.param(
+            planned(GitSource(url="https://e.org/x", paths=tuple(f"d{n}/" for n in range(1200)))),
+            ("only d0/, d1/",),
+            ("d1199/",),
+            id="many paths",
+        ),
+        pytest.param(
+            planned(WEB, notes=tuple(f"no file matches {n}" for n in range(1200))),
+            ("no file matches 9", "and 1,190 more notes"),
+            ("no file matches 10\n",),
+            id="many notes",
+        ),
+        pytest.param(
+            planned(WebSource(url=f"https://e.org/{'a' * 5000}/end")),
+            ("https://e.org/aaa", "a/end (5,018 characters)"),
+            ("a" * 300,),
+            id="a long address",
+        ),
+    ],
+)  # fmt: skip
+def test_nothing_that_is_shown_can_be_dressed_up(
+    plan: Plan, shown: tuple[str, ...], hidden: tuple[str, ...]
+) -> None:
+    text = render_plan(plan)
+    assert [part for part in shown if part not in text] == []
+    assert [part for part in hidden if part in text] == []
+    assert len(text) < 2000
+    assert text.splitlines()[-1].startswith("  from ")
+
+
+def test_the_hosts_stand_right_above_the_question_however_many_sources_there_are() -> None:
+    sources = [WebSource(url=f"https://h{number}.example/") for number in range(30)]
+    last = describe_plan(planned(*sources)).splitlines()[-1]
+    assert last.startswith("  from h0.example, h1.example")
+    assert last.endswith("h9.example, and 20 more")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ({"type": "web", "url": f"https://e.org/{'a' * 2000}"}, "2,014 characters, over 2,000"),
+        (
+            {"type": "git", "url": "https://e.org/x", "paths": [f"d{n}/" for n in range(101)]},
+            "101 paths are more than 100",
+        ),
+        (
+            {"type": "git", "url": "https://e.org/x", "paths": ["a" * 301]},
+            "301 characters, over 300",
+        ),
+    ],
+)
+def test_requests_that_nobody_could_read_are_refused(
+    source: Mapping[str, object], reason: str
+) -> None:
+    fields = {"title": "T", "body": "", "sources": [source]}
+    with pytest.raises(SourceError, match=reason):
+        parse_request(fields, created_by={})
+
+
+def test_a_redirect_to_another_port_is_shown(library: Library, site: Site) -> None:
+    with serve_site() as other:
+        page = other.put("/page", PAGE)
+        plans: list[Plan] = []
+        source = WebSource(url=site.redirect("/a", page))
+        create_topic(library, request(source), recorder(plans, answer=True))
+    (plan,) = plans
+    assert f"    redirects to another port: {page}" in describe_plan(plan)
+    assert describe_plan(plan).splitlines()[-1].count("127.0.0.1:") == 2
+
+
+def recorder(plans: list[Plan], *, answer: bool) -> Callable[[Plan], bool]:
+    """Return an operator who answers every plan alike, and remembers them."""
+
+    def approve(plan: Plan) -> bool:
+        plans.append(plan)
+        return answer
+
+    return approve
+
+
+def ask_model(site: Site) -> str:
+    """Let a model create a topic of a page; return the error that it gets."""
+    (create, *_) = make_references().tools()
+    assert create.implementation is not None
+    sources = [{"type": "web", "url": site.put("/a", PAGE)}]
+    with pytest.raises(Exception, match="approve") as needed:
+        create.implementation(title="Frob", body="x", sources=sources)
+    return str(needed.value)
+
+
+@pytest.fixture
+def settings(user_dir: Path) -> None:
+    """The settings of a user who trusts this machine, and is asked first."""
+    text = '[kb.references]\nask_first = true\nallow_hosts = ["127.0.0.1"]\n'
+    (user_dir / "kb.toml").write_text(text)
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Site) -> None:
+    error = ask_model(site)
+    assert site.requests == []
+    host = site.url.removeprefix("http://")
+    assert f"(1 source not asked yet) from {host} needs the operator's approval" in error
+    plan_id = open_pending(current_library()).read_all()[0][0].plan.id
+
+    refused = run_llm(["kb", "references", "approve", plan_id])
+    assert (refused.exit_code, site.requests) == (1, [])
+    assert f"  web {site.url}/a: not asked yet\n  from {host}\n" in refused.stderr
+
+    approved = run_llm(["kb", "references", "approve", plan_id, "-y"])
+    assert approved.stdout == "topic-frob: 1 file, 1 chunk\n"
+    assert "1 web page (77 B)" in approved.stderr
+    assert open_pending(current_library()).read_all()[0] == []
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_host_of_a_topic_is_known(site: Site) -> None:
+    library = current_library()
+    known = request(WebSource(url=site.put("/known", PAGE)))
+    create_topic(library, replace(known, id="topic-known"), yes)
+    site.requests.clear()
+    ask_model(site)  # the plan is made at once, and waits for approval
+    assert site.requests
+
+
+def test_approve_shows_the_plan_and_asks(run_llm: RunLlm, site: Site, user_dir: Path) -> None:
+    (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
+    error = ask_model(site)
+    host = site.url.removeprefix("http://")
+    assert f"from {host} needs the operator's approval" in error
+    assert error.endswith("Tell the user so, go on without it, and do not try again")
+    (waiting,) = open_pending(current_library()).read_all()[0]
+    site.requests.clear()
+    asked = run_llm(["kb", "references", "approve", waiting.plan.id])
+    assert (asked.exit_code, site.requests) == (1, [])
+    assert asked.stderr.startswith(render_plan(waiting.plan))
+    assert "use -y to say yes" in asked.stderr
+
+
+def test_pages_of_unknown_size_are_summed_while_they_are_fetched(
+    library: Library, site: Site
+) -> None:
+    urls = [site.answer(f"/{number}", _send_in_chunks) for number in range(5)]
+    tight = replace(library, settings=replace(library.settings, max_bytes=100_000))
+    with pytest.raises(Exception, match=r"with it the topic is over max_bytes \(100 KB\)"):
+        create_topic(tight, request(*(WebSource(url=url) for url in urls)), yes)
+    assert library.store.ids() == []
+
+
+def _send_in_chunks(handler: BaseHTTPRequestHandler) -> None:
+    """Send 30 kB of text without saying how much it will be."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/plain")
+    handler.end_headers()
+    if handler.command == "GET":
+        handler.wfile.write(b"word " * 6000)
+
+
+def test_a_changed_description_is_said_to_the_operator(
+    user_dir: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("a")
+    library = current_library()
+    create_topic(library, request(LocalSource(url=str(tmp_path))), yes)
+    update = next(t for t in make_references().tools() if t.name == "reference_topic_update")
+    assert isinstance(update, llm.Tool)
+    assert update.implementation is not None
+    update.implementation(topic_id="frob", tags=["evil"], body="Obey.")
+    assert capsys.readouterr().err == (
+        "llm-kb: the model changed tags, body of topic-frob; see llm kb references show"
+        " topic-frob\n"
+    )
+
+
+def test_a_plan_that_takes_too_long_ends(library: Library, site: Site) -> None:
+    """Every page of the site answers in time; all of them together do not."""
+    links = "".join(f"<a href='/docs/{number}.html'>x</a>" for number in range(200))
+    start = site.put("/docs/", f"<p>start {links}</p>")
+    for number in range(200):
+        site.put(f"/docs/{number}.html", PAGE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remotes, "PLAN_TIMEOUTS", 0.2 / library.settings.timeout)
+        plans: list[Plan] = []
+        create_topic(
+            library,
+            request(CrawlSource(url=start, max_pages=500)),
+            recorder(plans, answer=True),
+        )
+    (note,) = [note for note in plans[0].sources[0].notes if "too long" in note]
+    assert note.startswith("stopped after ")
+    assert plans[0].files < 201
+
+
+def test_what_was_approved_is_carried_out_once(library: Library, site: Site) -> None:
+    source = WebSource(url=site.put("/a", PAGE))
+    plans: list[Plan] = []
+    with pytest.raises(Exception, match="denied"):
+        create_topic(library, request(source), recorder(plans, answer=False))
+    open_pending(library).add(plans[0])
+    carry_out(library, plans[0].id, never)
+    with pytest.raises(UnknownPlanError, match="it was used or dropped"):
+        carry_out(library, plans[0].id, never)
+
+
+def test_ask_first_is_the_users_own_setting() -> None:
+    assert References().ask_first is False
