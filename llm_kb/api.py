@@ -7,9 +7,10 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llm
 
@@ -20,6 +21,15 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, limit_problems, quote
 from llm_kb.files.values import describe
 from llm_kb.knowledge_base import SHIPPED, open_catalogs
+
+if TYPE_CHECKING:
+    from llm_kb.rendering.passages import Passages
+    from llm_kb.search.index.index import Progress
+    from llm_kb.search.index.vectors import Embedder
+
+
+DEFAULT_LIMIT = 4
+"""How many passages a search returns."""
 
 
 class KnowledgeBase(knowledge_base.KnowledgeBase):
@@ -55,7 +65,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         config = load_config(
             directory, user_dir=user_dir, environ=os.environ, fragments=tuple(fragments)
         )
-        return cls(
+        kb = cls(
             config,
             open_catalogs(config, directory, user_dir, shipped=replace(SHIPPED, in_menu=builtin)),
             knowledge=[split_knowledge(value) for value in knowledge],
@@ -63,6 +73,34 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             only=only,
             references=references,
         )
+        kb.index_dir = user_dir / "kb" / "index"
+        return kb
+
+    index_dir: Path | None = None
+    """Where the indexes of directories are kept, to be made anew at any time; None keeps none."""
+
+    def find_passages(
+        self,
+        question: str,
+        topics: Sequence[str] = (),
+        limit: int = DEFAULT_LIMIT,
+        *,
+        progress: Progress | None = None,
+        max_age: float = 0.0,
+    ) -> Passages:
+        """Return the passages that answer a question, by words and the user's embedding model.
+
+        `topics` are ids or titles; without any, all in the menu are searched. Raises KbError.
+        """
+        from llm_kb.passages import SearchOptions  # noqa: PLC0415 - few requests search
+
+        options = SearchOptions(
+            index_dir=self.index_dir,
+            find_embedder=partial(find_embedder, self.config.references.embedding_model),
+            progress=progress,
+            max_age=max_age,
+        )
+        return self.search(question, topics, limit, options)
 
     def learn_tool(self) -> llm.Tool:
         """Return the `learn` tool over these topics, for `tools=[…]` of a prompt."""
@@ -102,6 +140,32 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         if problems:
             raise LearnArgumentsError(limit_problems(problems), self.menu_ids)
         return self.learn(str(topic), patterns)
+
+
+def find_embedder(name: str | None) -> Embedder | None:
+    """Return the embedding model of this name, else llm's default; None where there is none.
+
+    Raises EmbeddingError for a name that no model has.
+    """
+    from llm_kb.search.index.vectors import Embedder, EmbeddingError  # noqa: PLC0415 - as above
+
+    wanted = name or llm.get_default_embedding_model()
+    if not wanted:
+        return None
+    try:
+        model = llm.get_embedding_model(wanted)
+    except llm.UnknownModelError as error:
+        if name is None:
+            return None  # the plugin of the default model was uninstalled
+        raise EmbeddingError(name, "is unknown; see `llm embed-models`") from error
+
+    def embed(texts: Sequence[str]) -> list[Sequence[float]]:
+        try:
+            return list(model.embed_multi(texts))
+        except Exception as error:  # whatever a model's plugin may raise
+            raise EmbeddingError(model.model_id, f"failed: {error}") from error
+
+    return Embedder(model=model.model_id, embed=embed)
 
 
 class LearnArgumentsError(KbError):

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import find_size
 from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, render_listing
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
@@ -31,10 +32,18 @@ from llm_kb.subjects.selection import (
 )
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Read, Subject, Topic
 
+if TYPE_CHECKING:
+    from llm_kb.passages import SearchOptions
+    from llm_kb.rendering.passages import Passages
+
 T = TypeVar("T")
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""
+
+SEARCHED_FROM_SUBJECTS = 60
+SEARCHED_FROM_BYTES = 80_000
+"""With `search = "auto"` the search is offered for more subjects, or about 20,000 tokens."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
@@ -238,13 +247,47 @@ class KnowledgeBase:
         """Tell whether any topic has a subject left to learn."""
         return any(opened.has_left() for opened in self.active)
 
-    def section(self, *, learn: bool = True) -> str | None:
+    def offers_search(self) -> bool:
+        """Tell whether `search_knowledge` comes with `learn`: where there is much to learn.
+
+        Looks at no more subjects than it takes to tell.
+        """
+        if isinstance(self.config.search, bool):
+            return self.config.search and self.has_left()
+        subjects = size = 0
+        for opened in self.active:
+            for subject in opened.iter_left() if opened.topic.in_menu else ():
+                subjects += 1
+                size += find_size(opened.topic.root, subject)
+                if subjects > SEARCHED_FROM_SUBJECTS or size > SEARCHED_FROM_BYTES:
+                    return True
+        return False
+
+    def search(
+        self,
+        question: str,
+        topics: Sequence[str] = (),
+        limit: int = 4,
+        options: SearchOptions | None = None,
+    ) -> Passages:
+        """Return the passages that answer a question, of these topics or of all in the menu.
+
+        Raises UnknownTopicError, EmptyQuestionError and IndexUnusableError.
+        """
+        # Late: few requests search, and the database takes its time.
+        from llm_kb.passages import SearchOptions, find_passages  # noqa: PLC0415
+
+        found = {opened.topic.id: opened for opened in map(self.find_topic, topics)}
+        chosen = list(found.values()) or [each for each in self.active if each.topic.in_menu]
+        return find_passages(chosen, question, limit, options or SearchOptions())
+
+    def section(self, *, learn: bool = True, search: bool = False) -> str | None:
         """Return the `<knowledge>` section; None when there is nothing to say.
 
-        `learn` says whether the tool is offered in this request: without it the
-        section holds only what is pre-loaded.
+        `learn` and `search` say whether these tools are offered in this request: without
+        `learn` the section holds only what is pre-loaded.
         """
-        return render_section(self.preloaded(), self.menu() if learn else ())
+        return render_section(self.preloaded(), self.menu() if learn else (), search=search)
 
     def menu(self) -> FittedMenu:
         """Return the menu within its budget, and what had to be cut for it."""

@@ -109,14 +109,22 @@ def register_tools(register: Callable[..., None]) -> None:
 
 @hookimpl
 def register_fragment_loaders(register: Callable[..., None]) -> None:
-    """Load `kb:topic/pattern` as one fragment a subject."""
+    """Load `kb:topic/pattern` as one fragment a subject, `kb-search:topic:question` as one."""
     register("kb", load_fragments)
+    register("kb-search", load_passages)
 
 
 @hookimpl
 def register_template_loaders(register: Callable[..., None]) -> None:
     """Load `kb:topic` as a template with `learn` and that topic's section."""
     register("kb", load_template)
+
+
+def load_passages(reference: str) -> Any:
+    """Load kb-search:topic:question as the passages that answer; without topic, of all."""
+    from llm_kb.host.loaders import load_passages
+
+    return load_passages(reference)
 
 
 def load_fragments(reference: str) -> Any:

@@ -1,23 +1,18 @@
-"""`llm kb search`: find subjects by what they say."""
+"""`llm kb search`: find the passages that answer a question."""
 
 from __future__ import annotations
 
 import click
 
-from llm_kb.api import KnowledgeBase
+from llm_kb.api import DEFAULT_LIMIT, KnowledgeBase
 from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
-from llm_kb.commands._output import say, show_json
-from llm_kb.host.terminal import style
-from llm_kb.rendering.plain_text import one_line, shorten, visible_line
-from llm_kb.upkeep.content_search import (
-    LONGEST_LINE,
-    EmptyQueryError,
-    Hit,
-    Query,
-    search_subjects,
-)
+from llm_kb.commands._output import say, show, show_json
+from llm_kb.host.terminal import draw_progress, style
+from llm_kb.passages import EmptyQuestionError
+from llm_kb.rendering.passages import Passage, find_notes
+from llm_kb.rendering.plain_text import visible_line, visible_text
 
 
 @click.command()
@@ -32,7 +27,12 @@ from llm_kb.upkeep.content_search import (
     shell_complete=complete_topic,
 )
 @click.option(
-    "-n", "--count", default=10, show_default=True, type=click.IntRange(1), help="Most results"
+    "-n",
+    "--count",
+    default=DEFAULT_LIMIT,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most passages",
 )
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @kb_cfg_option
@@ -45,40 +45,55 @@ def search(
     kb_cfg: tuple[str, ...],
 ) -> None:
     """
-    Find the subjects that say something about QUERY
+    Find the passages that answer QUERY
 
-    Subjects with more of the words come first, then those that have them in a
-    heading or in their slug. Hidden and disabled subjects are never found.
+    Every topic in the menu is searched, whatever its kind, by words and, where
+    llm has a default embedding model, by meaning. Hidden and disabled subjects
+    are never found. Each passage is headed by what `learn` takes.
 
     \b
-        llm kb search code review
+        llm kb search how do we review code
         llm kb search -t project -n 3 deadline
     """
+    kb = KnowledgeBase.discover(fragments=kb_cfg)
+    question = " ".join(query)
     try:
-        words = Query.parse(" ".join(query))
-    except EmptyQueryError as error:
+        found = kb.find_passages(question, topics, count, progress=draw_progress("indexing"))
+    except EmptyQuestionError as error:
         raise click.UsageError("QUERY has no word to look for") from error
-    hits = search_subjects(KnowledgeBase.discover(fragments=kb_cfg), words, topics, count)
     if json_:
-        show_json([_as_dict(hit) for hit in hits])
-        return
-    for hit in hits:
-        click.echo(_render(hit))
-    if not hits:
-        say("llm-kb: no subject says anything about that")
+        show_json([_as_dict(passage) for passage in found.passages])
+    else:
+        show("\n".join(map(_render, found.passages)), nl=False)
+    if not found.passages:
+        say("llm-kb: nothing fits; try other words, or fewer")
+    for note in find_notes(found):
+        say(f"llm-kb: {note}")
 
 
-def _as_dict(hit: Hit) -> dict[str, object]:
-    return {
-        "topic": hit.topic,
-        "slug": hit.subject.name,
-        "path": hit.subject.path,
-        "words": hit.found.words,
-        "line": hit.found.line,
-        "text": one_line(hit.found.text),
+def _as_dict(passage: Passage) -> dict[str, object]:
+    entry: dict[str, object] = {
+        "topic": passage.topic,
+        "slug": passage.name,
+        "path": passage.path,
+        "address": passage.address,
+        "lines": f"{passage.first_line}-{passage.last_line}",
+        "title": passage.title,
+        "score": passage.score,
+        "text": passage.text,
     }
+    if passage.also_in:
+        entry["also_in"] = list(passage.also_in)
+    if passage.origin:
+        entry["origin"] = passage.origin
+    return entry | ({"preloaded": True} if passage.is_preloaded else {})
 
 
-def _render(hit: Hit) -> str:
-    place = style(f"{hit.topic}/{hit.subject.name}", fg="cyan")
-    return f"{place}:{hit.found.line}: {shorten(visible_line(hit.found.text), LONGEST_LINE)}"
+def _render(passage: Passage) -> str:
+    """Return a passage for people: its heading, where else it stands, its text."""
+    lines = [style(visible_line(passage.heading), fg="cyan")]
+    if passage.also_in:
+        lines.append(style(visible_line(f"also in {', '.join(passage.also_in)}"), dim=True))
+    if passage.origin:
+        lines.append(style(visible_line(passage.origin), dim=True))
+    return "\n".join([*lines, visible_text(passage.text), ""])

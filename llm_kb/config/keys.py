@@ -153,6 +153,12 @@ def _line(value: object, _source: LayerSource) -> str:
     return read_line(value)
 
 
+def _search(value: object, _source: LayerSource) -> bool | str:
+    if isinstance(value, bool) or value == "auto":
+        return value
+    raise BadValueError(describe(value), '"auto", true or false')
+
+
 def _references(value: object, _source: LayerSource) -> bool | tuple[str, ...]:
     if isinstance(value, bool):
         return value
@@ -173,6 +179,7 @@ KB_KEYS: Mapping[str, Key] = {
     "menu": Key(read=_choice({"topics", "subjects"}), is_text=True),
     "menu_budget": Key(read=_count),
     "max_result_chars": Key(read=_count),
+    "search": Key(read=_search),
     "config_load_paths": ListKey(read=read_load_path),
     "allow_links_to": ListKey(read=read_directory, user_only=True),
 }

@@ -93,6 +93,7 @@ def resolve(
         menu=_get(settings, "kb.menu", str, base.menu),
         menu_budget=_get(settings, "kb.menu_budget", int, base.menu_budget),
         max_result_chars=_get(settings, "kb.max_result_chars", int, base.max_result_chars),
+        search=_get_search(settings),
         config_load_paths=tuple(root / place for place in load_path_values(merged)),
         allow_links_to=links,
         topics=tuple(topic for id_, topic in resolved.items() if id_ not in adjusted),
@@ -108,6 +109,11 @@ def resolve(
         withheld=tuple(withheld),
         origins=MappingProxyType({key: setting.origins for key, setting in settings.items()}),
     )
+
+
+def _get_search(settings: Mapping[str, Setting]) -> bool | str:
+    value = settings["kb.search"].value if "kb.search" in settings else "auto"
+    return value if isinstance(value, bool | str) else "auto"
 
 
 def _get(settings: Mapping[str, Setting], key: str, kind: type[T], default: T) -> T:

@@ -49,6 +49,12 @@ class TopicDocuments:
                 continue  # gone since it was listed
             yield File(subject.path, status.st_size, status.st_mtime_ns)
 
+    def find_subject(self, path: str) -> Subject | None:
+        """Return the subject of a path; None where it is gone or disabled."""
+        known = self._subjects.get(path)
+        # Where the list is not of this search, the one subject is looked for.
+        return known or next((s for s in self._catalog.find(path) if s.path == path), None)
+
     @contextmanager
     def reading(self) -> Iterator[ReadDocument]:
         """Give what reads the subjects that were listed."""
@@ -80,7 +86,19 @@ class MemoryDocuments:
                 self._texts[subject.path] = data
                 yield File(subject.path, len(data), 0)
 
+    def find_subject(self, path: str) -> Subject | None:
+        """Return the subject of a path; None where there is none."""
+        return next((s for s in self._catalog.iter_listed() if s.path == path), None)
+
     @contextmanager
     def reading(self) -> Iterator[ReadDocument]:
         """Give what reads the subjects that were listed."""
         yield self._texts.__getitem__
+
+
+def find_size(root: Path, subject: Subject) -> int:
+    """Return the bytes of a subject in a topic's directory; 0 where that cannot be told."""
+    try:
+        return (root / subject.path).stat().st_size
+    except OSError:
+        return 0

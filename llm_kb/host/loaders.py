@@ -1,4 +1,4 @@
-"""The `kb:` fragments and templates."""
+"""The `kb:` and `kb-search:` fragments, and the `kb:` templates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import llm
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.host.request import SECTION, current_request
+from llm_kb.rendering.passages import render_passages
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:
@@ -23,6 +24,20 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         llm.Fragment(presented.text, f"kb:{topic}/{presented.name}")
         for presented in kb.present(kb.find_topic(topic), found)
     ]
+
+
+def load_passages(reference: str) -> llm.Fragment:
+    """Return the passages of `TOPIC:QUESTION`, or `:QUESTION` for all topics, as a fragment."""
+    request = current_request()
+    if request is not None and request.is_muted:
+        return llm.Fragment("", f"kb-search:{reference}")
+    topic, colon, question = reference.partition(":")
+    if not colon:
+        raise ValueError(
+            "a search is kb-search:TOPIC:QUESTION, or kb-search::QUESTION for all topics"
+        )
+    found = KnowledgeBase.discover().find_passages(question, [topic] if topic else [])
+    return llm.Fragment(render_passages(found), f"kb-search:{reference}")
 
 
 def load_template(reference: str) -> llm.Template:

@@ -24,21 +24,21 @@ from mcp.server.stdio import stdio_server
 from llm_kb import __version__
 from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.tool_text import ArgumentsError, ToolText, check_arguments, object_schema, string
-from llm_kb.rendering.plain_text import one_line, shorten
-from llm_kb.upkeep.content_search import LONGEST_LINE, EmptyQueryError, Query, search_subjects
+from llm_kb.host.search_tool import answer_search
+from llm_kb.host.tool_text import ToolText, check_arguments, integer, object_schema, string
 
 SEARCH = ToolText(
     "search",
-    "Find knowledge base subjects by what they say."
-    " Answers with one `topic/subject:line: text` a subject, the best first.",
+    "Search knowledge base topics for the passages that answer a question, by its words (and by"
+    " meaning, where there is an embedding model). Each comes with the address that `learn` takes.",
     object_schema(
         ["query"],
-        query=string("Words to look for, in any case."),
+        query=string("What the passages should answer, in the words they would use."),
         topic={
             "type": ["string", "null"],
             "description": "The topic ID or title to search. Omit to search all.",
         },
+        limit=integer("The most passages to return."),
     ),
 )
 
@@ -170,17 +170,7 @@ def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
 
 def _search(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
     given = check_arguments(SEARCH, arguments)
-    try:
-        query = Query.parse(given["query"])
-    except EmptyQueryError as error:
-        raise ArgumentsError(SEARCH.name, ["query has no word to look for"]) from error
-    topics = [given["topic"]] if "topic" in given else []
-    lines = [
-        f"{hit.topic}/{hit.subject.name}:{hit.found.line}: "
-        + shorten(one_line(hit.found.text), LONGEST_LINE)
-        for hit in search_subjects(kb, query, topics)
-    ]
-    return "\n".join(lines) or "No subject says anything about that."
+    return answer_search(kb, given["query"], given.get("topic"), given.get("limit"))
 
 
 TOOLS = {

@@ -140,7 +140,18 @@ def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> s
         tools -= {"learn"} - arguments.template_tools
     elif "learn" in arguments.template_tools:
         arguments.drop_tools({"learn"})  # the host would offer it twice
-    return tools
+    return _add_search(arguments, kb, tools)
+
+
+def _add_search(arguments: Arguments, kb: KnowledgeBase, tools: set[str]) -> set[str]:
+    """Offer `search_knowledge` where `learn` is offered and there is much to search."""
+    name = "search_knowledge"
+    if "learn" in tools and (name in tools or kb.offers_search()):
+        if name not in arguments.template_tools:
+            arguments.add_tool(name)
+        return tools | {name}
+    arguments.drop_tools({name})  # alone it would find what nothing can read
+    return tools - {name}
 
 
 def _require_repository() -> None:
@@ -165,7 +176,7 @@ def _iter_texts(
 ) -> Iterator[tuple[str, str]]:
     """Yield what is to be sent and was not yet, each with its source."""
     earlier = arguments.earlier_text()
-    section = kb.section(learn="learn" in tools)
+    section = kb.section(learn="learn" in tools, search="search_knowledge" in tools)
     if section and section not in earlier:
         yield section, name_source(kb.knowledge)
     if "References" in tools:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase
 
-OUR_TOOLS = frozenset({"learn", "References", "emit_knowledge"})
+OUR_TOOLS = frozenset({"learn", "search_knowledge", "References", "emit_knowledge"})
 
 _OF_REFERENCES = "reference_"
 """How the names of the tools of `References` begin: a conversation is logged with these."""

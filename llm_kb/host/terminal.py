@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
 
 if sys.platform == "win32":
     import msvcrt
@@ -50,6 +54,26 @@ def read_input() -> str:
     if sys.stdin is None or sys.stdin.closed:
         raise click.ClickException("standard input is closed, so '-' has nothing to read")
     return sys.stdin.read()
+
+
+def draw_progress(label: str) -> Callable[[int, int], None] | None:
+    """Return what draws a bar on standard error; None where nobody would see it.
+
+    It is called with what is done and with all there is.
+    """
+    if not is_terminal(sys.stderr):
+        return None
+    bars: list[ProgressBar[int]] = []
+
+    def show(done: int, total: int) -> None:
+        if not bars:
+            bars.append(click.progressbar(length=total, label=label, file=sys.stderr))
+        bar = bars[0]
+        bar.update(done - bar.pos)
+        if done >= total:
+            bars.pop().render_finish()
+
+    return show
 
 
 def style(text: str, *, fg: str | None = None, dim: bool | None = None) -> str:

@@ -1,4 +1,4 @@
-"""`learn`, `References` and `emit_knowledge` as the tools of this moment."""
+"""`learn`, `search_knowledge`, `References` and `emit_knowledge` as the tools of this moment."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         return
     if "learn" in request.tools and request.kb is not None:
         yield request.kb.learn_tool()
+    if "search_knowledge" in request.tools and request.kb is not None:
+        yield _search_knowledge(request.kb)
     if "References" in request.tools:
         yield _references()
         # A continued conversation asks for the tools of the toolbox one by one.
@@ -42,10 +44,18 @@ def _all_tools(kb: KnowledgeBase | None) -> Iterator[llm.Tool | type[llm.Toolbox
         kb = kb or KnowledgeBase.discover()
         if kb.has_left():
             yield kb.learn_tool()
+            if kb.offers_search():
+                yield _search_knowledge(kb)
     except KbError:
         pass  # a broken configuration must not break commands that do not use it
     yield _references()
     yield from _emit_knowledge()
+
+
+def _search_knowledge(kb: KnowledgeBase) -> llm.Tool:
+    from llm_kb.host.search_tool import make_search_tool  # noqa: PLC0415 - as above
+
+    return make_search_tool(kb)
 
 
 def _references() -> type[llm.Toolbox]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from llm_kb.errors import KbError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.topic.provenance import FILE_NAME, FileRecord, Provenance
 from llm_kb.references.topic.staleness import render_origin
@@ -89,8 +90,14 @@ class ReferenceCatalog:
         self._catalog: Catalog = DirectoryCatalog(topic)
         self._described = described
         self._directory = topic.root
+        self._store = library.store
         self._clock = library.clock
         self._provenance: Provenance | None = None
+
+    @property
+    def documents(self) -> TopicDocuments:
+        """What a search indexes of the topic: the same as `reference_search`."""
+        return self._store.documents(self._described.id)
 
     def list_subjects(self) -> Listing:
         """Return every subject, hidden ones included, sorted by slug."""

@@ -70,10 +70,20 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def render_menu(menu: FittedMenu) -> str:
-    """Return the menu between its heading and its notes; it has a topic at least."""
+SEARCH_LINE = """\
+Use the `search_knowledge` tool to find the passages of these topics that answer a question, by
+their words (and by meaning, where there is an embedding model).
+"""
+
+
+def render_menu(menu: FittedMenu, *, search: bool = False) -> str:
+    """Return the menu between its heading and its notes; it has a topic at least.
+
+    `search` says whether the tool `search_knowledge` is offered.
+    """
     lines = "".join(line for topic in menu.topics for line in _topic_lines(topic))
-    return f"{_HEADER}{lines}\n{_note(menu.cuts)}{_FOOTER}"
+    found_by = f"{SEARCH_LINE}\n" if search else ""
+    return f"{_HEADER}{lines}\n{_note(menu.cuts)}{found_by}{_FOOTER}"
 
 
 def plain_menu(topics: Sequence[MenuTopic]) -> FittedMenu:

@@ -13,7 +13,7 @@ import unicodedata
 # but a model reads `</ Subject >` as one all the same.
 _GAP = "[\\s\xad\u200b-\u200f\u2060-\u2064\ufeff]*"
 _CLOSING_TAG = re.compile(
-    rf"<(?={_GAP}/{_GAP}(?:subject|topic|knowledge)(?![\w.:-]))", re.IGNORECASE
+    rf"<(?={_GAP}/{_GAP}(?:subject|topic|knowledge|passage)(?![\w.:-]))", re.IGNORECASE
 )
 
 JOINERS = "\u200c\u200d"

@@ -20,12 +20,15 @@ class PreloadedTopic:
 
 
 def render_section(
-    preloaded: Sequence[PreloadedTopic], menu: FittedMenu | Sequence[MenuTopic] = ()
+    preloaded: Sequence[PreloadedTopic],
+    menu: FittedMenu | Sequence[MenuTopic] = (),
+    *,
+    search: bool = False,
 ) -> str | None:
     """Return the element, without a line feed at its end; None when nothing is to say.
 
-    A menu that was not fitted is rendered whole. A pre-loaded topic without
-    subjects says nothing.
+    `search` says whether the menu names the search. A menu that was not fitted is
+    rendered whole. A pre-loaded topic without subjects says nothing.
     """
     if not isinstance(menu, FittedMenu):
         menu = plain_menu(menu)
@@ -41,7 +44,7 @@ def render_section(
             parts.append("\n\n")
         parts[-1] = "\n\n" if menu.topics else "\n"
     if menu.topics:
-        parts += (render_menu(menu), "\n")
+        parts += (render_menu(menu, search=search), "\n")
     parts.append("</knowledge>")
     return "".join(parts)
 

@@ -48,10 +48,14 @@ class Features(NamedTuple):
     """The share of neighbouring words that stand in it near each other."""
     run: float
     """How much of the question stands in it word for word."""
+    path: float
+    """The share that its path names."""
     adjoining: float
     """The share that it and the chunks just before and after it hold."""
     file: float
     """The best score in its file."""
+    file_share: float
+    """The share that the chunks of its file hold together."""
     dense: float
     """Its reciprocal rank in the dense leg, of which the nearest chunk's is 1."""
     file_dense: float
@@ -122,7 +126,9 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     for numbers in by_file.values():
         offsets = {n: find_stems(hits[n].text, question.rarities) for n in numbers}
         held = {n: _find_held(hits[n], offsets[n], question) for n in numbers}
+        path = question.share(find_stems(hits[numbers[0]].path, question.rarities))
         file = max(hits[n].bm25 for n in numbers) / best
+        file_share = question.share(frozenset[str]().union(*held.values()))
         file_dense = max(_reciprocal(ranks.get(n)) for n in numbers)
         for n in numbers:
             adjoining = held[n].union(*(held[m] for m in numbers if _adjoin(hits[n], hits[m])))
@@ -137,8 +143,10 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
                     pair for pair in question.pairs if stand_near(*pair, offsets[n])
                 ),
                 run=question.share_of_run(hits[n].text),
+                path=path,
                 adjoining=question.share(adjoining),
                 file=file,
+                file_share=file_share,
                 dense=_reciprocal(ranks.get(n)),
                 file_dense=file_dense,
             )

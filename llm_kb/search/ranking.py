@@ -39,8 +39,10 @@ WEIGHTS = Features(
     beside=0.45,
     near=0.3,
     run=2.0,
-    adjoining=1.1,
+    path=0.75,
+    adjoining=0.8,
     file=0.9,
+    file_share=0.8,
     dense=0.35,
     file_dense=0.15,
 )

@@ -30,6 +30,8 @@ class SearchResult:
     """Indexes that could not be used; one was made in memory, for this search alone."""
     left_out: tuple[tuple[str, LeftOut], ...] = ()
     """What was not searched of each set, by its name."""
+    unknown: tuple[str, ...] = ()
+    """Telling words of the question that no set has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +85,9 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
         except IndexUnusableError as error:
             problems.append(error)
             found[documents.name] = with_index(InMemory(documents), search_one, progress=progress)
+    candidates = join_candidates([each.candidates for each in found.values()])
     return SearchResult(
-        hits=tuple(rank(join_candidates([each.candidates for each in found.values()]), limit)),
+        hits=tuple(rank(candidates, limit)),
         legs=_legs(
             sum(each.report.chunks for each in found.values()),
             sum(each.missing for each in found.values()),
@@ -92,6 +95,11 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
         problems=tuple(problems),
         left_out=tuple(
             (name, left) for name, each in found.items() for left in each.report.left_out
+        ),
+        unknown=tuple(
+            word
+            for word, frequency in zip(candidates.words, candidates.frequencies, strict=True)
+            if not frequency
         ),
     )
 

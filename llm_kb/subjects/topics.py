@@ -233,6 +233,8 @@ class Config:
     menu: str = "topics"
     menu_budget: int = 1200
     max_result_chars: int = 200_000
+    search: bool | str = "auto"
+    """Whether `search_knowledge` is offered beside `learn`; "auto": where that is much."""
     topics: tuple[Topic, ...] = ()
     adjustments: tuple[Topic, ...] = ()
     """Changes to topics whose subjects are not configured; `root` says nothing."""

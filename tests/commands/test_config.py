@@ -33,6 +33,7 @@ auto = false                              # default
 menu = "topics"                           # default
 menu_budget = 8                           # workspace
 max_result_chars = 200000                 # default
+search = "auto"                           # default
 config_load_paths = [".llm/config.d"]     # default
 allow_links_to = []                       # default
 
@@ -73,7 +74,7 @@ def test_json_has_every_value_with_all_its_origins(
         "place": None,
         "origins": [{"layer": "default", "place": None}],
     }
-    assert len(rows) == 6 + 8 + 9
+    assert len(rows) == 9 + 8 + 9
 
 
 def test_a_long_list_takes_several_lines(tmp_path: Path, run_llm: RunLlm) -> None:

@@ -142,8 +142,17 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         ]
 
     assert talk(conversation, workspace) == [
-        ("project/review:3: Two eyes.", False),
-        ("No subject says anything about that.", False),
+        (
+            '<passage "project/review#L1-L3 (lines 1-3)">\n# Review\n\nTwo eyes.\n</passage>\n\n'
+            "(note: an address after `TOPIC/` can be given to `learn` as a subject)\n",
+            False,
+        ),
+        (
+            "Nothing in project fits that question. Try the words such a text would use, fewer"
+            " words, another topic, or `learn` with a topic alone, which lists its subjects.\n\n"
+            "(note: no text has: nothing)\n",
+            False,
+        ),
     ]
 
 
@@ -173,13 +182,13 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
             "search",
             {"query": 3},
             "search: query: found the number 3; allowed: a string;"
-            " its arguments are query (required), topic",
+            " its arguments are query (required), topic, limit",
             id="wrong type",
         ),
         pytest.param(
             "search",
             {"query": " . "},
-            "search: query has no word to look for",
+            "the question has no word to look for",
             id="no word",
         ),
         pytest.param("write", {}, "unknown tool 'write'; tools: learn, search", id="unknown tool"),

@@ -40,34 +40,32 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_more_words_come_first_then_headings(run_llm: RunLlm) -> None:
+def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "review", "tests"])
-    assert result.output.splitlines() == [
-        "project/review:1: # Review",
-        "skills/testing:3: review the tests too.",
-        "project/style:1: Style is part of a review.",
-    ]
-
-
-def test_a_long_line_is_shortened_for_people_alone(run_llm: RunLlm, workspace: Path) -> None:
-    text = "Zebras " * 50
-    write_files(workspace, {"kb/skills/long.md": text})
-    expected = f"skills/long:1: {text[:159].rstrip()}…\n"
-    assert run_llm(["kb", "search", "zebra"]).output == expected
-    (hit,) = json.loads(run_llm(["kb", "search", "zebra", "--json"]).output)
-    assert hit["text"] == text.strip()
+    assert result.stdout == (
+        "skills/testing#L1-L3 (lines 1-3)\nWrite tests.\nTests are code;\nreview the tests too.\n"
+        "\nproject/review#L1-L3 (lines 1-3)\n# Review\n\nRead the tests first.\n"
+    )
+    assert result.stderr == ""
 
 
 def test_as_json(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "write tests", "--json"])
-    assert json.loads(result.output)[0] == {
+    assert json.loads(result.stdout)[0] == {
         "topic": "skills",
         "slug": "testing",
         "path": "testing.md",
-        "words": 2,
-        "line": 1,
-        "text": "Write tests.",
+        "address": "testing#L1-L3",
+        "lines": "1-3",
+        "title": "",
+        "score": 1.0,
+        "text": "Write tests.\nTests are code;\nreview the tests too.",
     }
+
+
+def test_what_is_preloaded_is_marked(run_llm: RunLlm) -> None:
+    (hit,) = json.loads(run_llm(["kb", "search", "read first", "--json"]).stdout)
+    assert (hit["slug"], hit["preloaded"]) == ("review", True)
 
 
 @pytest.mark.parametrize(
@@ -79,15 +77,44 @@ def test_as_json(run_llm: RunLlm) -> None:
     ],
 )
 def test_fewer(run_llm: RunLlm, arguments: list[str], places: list[str]) -> None:
-    result = run_llm(["kb", "search", "review", *arguments])
-    assert [line.split(":")[0] for line in result.output.splitlines()] == places
+    found = json.loads(run_llm(["kb", "search", "review", "--json", *arguments]).stdout)
+    assert [f"{hit['topic']}/{hit['slug']}" for hit in found] == places
+
+
+def test_the_files_are_followed_from_search_to_search(run_llm: RunLlm, workspace: Path) -> None:
+    assert run_llm(["kb", "search", "zebra", "--json"]).stdout == "[]\n"
+    write_files(workspace, {"kb/skills/zoo.md": "Zebras.\n"})
+    assert "skills/zoo#L1" in run_llm(["kb", "search", "zebra"]).stdout
+    write_files(workspace, {"llm-kb.toml": CONFIG + 'disabled = ["zoo"]\n'})
+    assert run_llm(["kb", "search", "zebra", "--json"]).stdout == "[]\n"
+
+
+def test_the_index_is_the_users_alone_and_disposable(
+    run_llm: RunLlm, workspace: Path, user_dir: Path
+) -> None:
+    before = run_llm(["kb", "search", "review"]).stdout
+    indexes = sorted((user_dir / "kb" / "index").glob("*.sqlite3"))
+    assert len(indexes) == 2
+    assert (user_dir / "kb" / "index").stat().st_mode & 0o777 == 0o700
+    for index in indexes:
+        index.write_bytes(b"damaged" * 1000)
+    assert run_llm(["kb", "search", "review"]).stdout == before
+    assert not list(workspace.rglob("*.sqlite3"))
+
+
+def test_without_a_place_for_an_index_the_search_says_so(run_llm: RunLlm, user_dir: Path) -> None:
+    (user_dir / "kb").write_text("in the way")
+    result = run_llm(["kb", "search", "write", "-t", "skills"])
+    assert "skills/testing#L1-L3" in result.stdout
+    assert result.stderr.startswith("llm-kb: searched without an index: cannot use the index ")
 
 
 def test_nothing_found(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "zebra"])
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "llm-kb: no subject says anything about that\n"
-    assert run_llm(["kb", "search", "zebra", "--json"]).output == "[]\n"
+    assert result.stderr == (
+        "llm-kb: nothing fits; try other words, or fewer\nllm-kb: no text has: zebra\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_an_empty_document_says_nothing() -> None:
 
 KB_KEYS = (
     "allow_links_to, auto, capture, check, config_load_paths, max_result_chars, menu, menu_budget, "
-    "references, topic"
+    "references, search, topic"
 )
 TOPIC_KEYS = "description, disabled, enable, ignore, introduction, layout, learned, subjects, title"
 ELSEWHERE = (
@@ -98,6 +98,11 @@ ELSEWHERE = (
             {"kb": {"menu": ["topics"]}},
             "kb.menu: found the list ['topics']; allowed: subjects, topics",
             id="choice of the wrong type",
+        ),
+        pytest.param(
+            {"kb": {"search": "on"}},
+            "kb.search: found 'on'; allowed: \"auto\", true or false",
+            id="search",
         ),
         pytest.param(
             {"kb": {"menu_budget": True}},
@@ -440,6 +445,7 @@ def test_the_defaults_resolve_to_the_records_defaults() -> None:
                 "kb.menu",
                 "kb.menu_budget",
                 "kb.max_result_chars",
+                "kb.search",
                 "kb.config_load_paths",
                 "kb.capture.offer",
                 "kb.capture.branch_only",
@@ -458,6 +464,7 @@ def test_every_key_reaches_the_result() -> None:
         "menu": "subjects",
         "menu_budget": 7,
         "max_result_chars": 0,
+        "search": False,
         "config_load_paths": ["conf", "~/conf"],
         "allow_links_to": ["~/shared"],
         "references": {
@@ -498,6 +505,7 @@ def test_every_key_reaches_the_result() -> None:
         menu="subjects",
         menu_budget=7,
         max_result_chars=0,
+        search=False,
         config_load_paths=(Path("/w/conf"), Path("/home/me/conf")),
         allow_links_to=(Path("/home/me/shared"),),
         topics=(

@@ -110,8 +110,25 @@ def test_short_sections_share_a_chunk() -> None:
 
     (chunk,) = chunk_document("a.md", text)
 
-    assert (chunk.title, chunk.heading) == ("Guide, A, B", "Guide A B")
+    assert (chunk.title, chunk.heading) == ("Guide > A, B", "Guide A B")
     assert (chunk.first_line, chunk.last_line) == (1, 9)
+
+
+def test_a_heading_without_a_text_goes_with_what_is_below_it() -> None:
+    body = "Some sentence about it.\n" * 60
+    text = f"{body}\n# Guide\n\n## Install\n\n{body}"
+
+    chunks = chunk_document("a.md", text)
+
+    assert [chunk.title for chunk in chunks] == ["", "", "Guide > Install", "Guide > Install"]
+    assert chunks[2].text.startswith("# Guide\n\n## Install\n\nSome sentence")
+
+
+def test_a_directive_of_rst_is_not_cut_from_its_body() -> None:
+    warning = ".. warning::\n\n" + "   Never do that, it hurts.\n" * 20
+    text = "Title\n=====\n\n" + "Prose before it.\n" * 40 + "\n" + warning + "\nAfter.\n" * 40
+
+    assert [warning in chunk.text for chunk in chunk_document("a.rst", text)].count(True) == 1
 
 
 def test_a_fence_that_fits_is_not_cut() -> None:

@@ -54,21 +54,26 @@ def describe(*hits: Hit) -> Features:
 NOTHING = Features(*[0.0] * len(Features._fields))
 
 
+HALF = {"adjoining": 0.5, "file_share": 0.5}
+WHOLE = {"adjoining": 1.0, "file_share": 1.0}
+
+
 @pytest.mark.parametrize(
     ("hits", "expected"),
     [
         ([make("a", "x")], {}),
         ([make("a", "x", "About")], {"opens": 1}),
-        ([make("a", "x", "Parsing and more")], {"opens": 1, "focus": 1 / 3, "adjoining": 0.5}),
-        ([make("a", "He parsed it")], {"lead": 0.5, "adjoining": 0.5}),
-        ([make("a", "." * 400 + " parse")], {"adjoining": 0.5}),
-        ([make("a", "." * 400 + " arguments to parse")], {"near": 1, "adjoining": 1}),
-        ([make("a", "." * 400 + " parse arguments")], {"near": 1, "beside": 1, "adjoining": 1}),
-        ([make("a", "how to, PARSE the: x")], {"lead": 0.5, "run": 0.8, "adjoining": 0.5}),
-        ([make("parser.py", "x")], {"adjoining": 0.5}),
+        ([make("a", "x", "Parsing and more")], {"opens": 1, "focus": 1 / 3, **HALF}),
+        ([make("a", "He parsed it")], {"lead": 0.5, **HALF}),
+        ([make("a", "." * 400 + " parse")], HALF),
+        ([make("a", "." * 400 + " arguments to parse")], {"near": 1, **WHOLE}),
+        ([make("a", "." * 400 + " parse arguments")], {"near": 1, "beside": 1, **WHOLE}),
+        ([make("a", "how to, PARSE the: x")], {"lead": 0.5, "run": 0.8, **HALF}),
+        ([make("parser.py", "x")], {"path": 0.5, **HALF}),
         ([make("a", "x"), make("a", "parse", title="T", score=0.5, line=12)], {
-            "adjoining": 0.5, "file": 1}),
-        ([make("a", "x", line=40), make("a", "parse", title="T", score=0.5)], {"file": 1}),
+            "file": 1, **HALF}),
+        ([make("a", "x", line=40), make("a", "parse", title="T", score=0.5)], {
+            "file": 1, "file_share": 0.5}),
         ([make("a", "x"), make("b", "parse", score=2.0)], {"file": 0.5}),
         ([make("a", "x", cosine=0.5)], {"dense": 1, "file_dense": 1}),
         ([make("a", "x"), make("a", "y", cosine=0.5, line=40), make("b", cosine=0.6)], {

@@ -215,7 +215,7 @@ def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) ->
     update_index(folder(topic))
     topic.rename(topic.with_name("gone"))
 
-    with pytest.raises(DocumentsGoneError, match="the files of 'topic-x' are not there any more"):
+    with pytest.raises(DocumentsGoneError, match="the files of 'topic-x' are not there"):
         update_index(folder(topic))
     topic.with_name("gone").rename(topic)
     assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2)

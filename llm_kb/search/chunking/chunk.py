@@ -21,6 +21,9 @@ CAP = 1200
 FLOOR = 300
 """A chunk shorter than this takes in the next section, where both fit the cap."""
 
+BARE = 120
+"""A section of no more characters, before a deeper one, is little more than its heading."""
+
 # What to cut after, the best first.
 _SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
 _PLAIN_SEPARATORS = ("\n\n", "\n", " ")
@@ -74,7 +77,9 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     start = 0
     heading = ""
     for offset, depth, label in chain(outline.marks, [Mark(len(text), 0, "")]):
-        if offset > start:
+        # A heading without a text of its own goes with the section that it is of.
+        is_bare = label and heading and depths and depth > depths[-1] and offset - start <= BARE
+        if offset > start and not is_bare:
             while offset - start > cap:
                 cut = _cut_point(text, start, start + cap, wholes, separators)
                 yield _Section(start, cut, labels, heading)

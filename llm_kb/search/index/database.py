@@ -89,7 +89,7 @@ class DocumentsGoneError(IndexUnusableError):
 
     def __init__(self, database: Path | None, name: str) -> None:
         self.name = name
-        super().__init__(database, f"the files of {name!r} are not there any more")
+        super().__init__(database, f"the files of {name!r} are not there")
 
 
 def connect(database: Path | None) -> sqlite3.Connection:

@@ -2,7 +2,7 @@
 
 Ours opens each file, sees that it is a regular one and lies in the topic, reads it,
 looks for a NUL and decodes it. Least processor time of several rounds in turn, since
-others share the machine. Prints ratio and budget; run with `python bench/reading.py`.
+others share the machine. Prints ratio and budget; run with `python bench/decoding.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.rendering.presentation import SNIFFED_BYTES, Presented, present
+from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.subjects.topics import Topic
-from llm_kb.upkeep.content_search import SEARCHED_BYTES
 
 FILES = 10_000
 ROUNDS = 7
@@ -66,7 +66,7 @@ def main() -> None:
         best = measure(
             {
                 "ours": decode,
-                "limited": lambda: decode(SEARCHED_BYTES),
+                "limited": lambda: decode(MAX_FILE_BYTES),
                 "pathlib": lambda: [path.read_text() for path in paths],
                 "presented": present_all,
                 "plain": read_plainly,

@@ -1,0 +1,82 @@
+"""`search_knowledge`: one search over the topics of a request, offered beside `learn`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import llm
+
+from llm_kb.api import DEFAULT_LIMIT, KnowledgeBase
+from llm_kb.host.terminal import draw_progress
+from llm_kb.host.tool_text import (
+    ToolText,
+    check_arguments,
+    integer,
+    make_signature,
+    object_schema,
+    string,
+)
+from llm_kb.rendering.passages import render_passages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_PASSAGES = 20
+"""How many passages a model may ask for; the bound on their length holds besides."""
+
+RECHECK_SECONDS = 2.0
+"""For how long a process does not compare files with their index again, from call to call."""
+
+SEARCH_KNOWLEDGE = ToolText(
+    "search_knowledge",
+    "Search knowledge base topics for the passages that answer a question, by its words (and by"
+    " meaning, where there is an embedding model). Each comes with the address that `learn` takes.",
+    object_schema(
+        ["question"],
+        question=string("What the passages should answer, in the words they would use."),
+        topic={
+            "type": ["string", "null"],
+            "description": "The topic ID or title to search. Omit to search all.",
+        },
+        limit=integer(f"The most passages to return, {DEFAULT_LIMIT} unless given."),
+    ),
+)
+
+
+def make_search_tool(kb: KnowledgeBase) -> llm.Tool:
+    """Return the tool over the topics of a request; a bar shows an index being made."""
+    progress = draw_progress("indexing")
+
+    def search_knowledge(**arguments: Any) -> str:
+        given = check_arguments(SEARCH_KNOWLEDGE, arguments)
+        return answer_search(
+            kb, given["question"], given.get("topic"), given.get("limit"), progress
+        )
+
+    # Shown by `llm tools`; a call with other arguments still gets an answer.
+    search_knowledge.__signature__ = make_signature(SEARCH_KNOWLEDGE.schema)  # type: ignore[attr-defined]
+    topics = ", ".join(kb.menu_ids)
+    return llm.Tool(
+        name=SEARCH_KNOWLEDGE.name,
+        description=f"{SEARCH_KNOWLEDGE.description} Available topics: {topics}.",
+        input_schema=SEARCH_KNOWLEDGE.schema,
+        implementation=search_knowledge,
+    )
+
+
+def answer_search(
+    kb: KnowledgeBase,
+    question: str,
+    topic: str | None = None,
+    limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Return the passages that answer a question, as a model reads them. Raises KbError."""
+    found = kb.find_passages(
+        question,
+        [topic] if topic else [],
+        min(limit or DEFAULT_LIMIT, MOST_PASSAGES),
+        progress=progress,
+        max_age=RECHECK_SECONDS,
+    )
+    return render_passages(found)

@@ -1,0 +1,217 @@
+"""One search over topics of every kind: what to index of each, and passages with addresses."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_kb.capture.catalog import KnowledgeCatalog
+from llm_kb.errors import KbError, UnreadableError
+from llm_kb.files.documents import MemoryDocuments, TopicDocuments
+from llm_kb.references.catalog import ReferenceCatalog
+from llm_kb.rendering.passages import Passage, Passages
+from llm_kb.search.index.database import DocumentsGoneError
+from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents
+from llm_kb.search.index.index import Progress
+from llm_kb.search.index.vectors import Embedder, EmbeddingError
+from llm_kb.search.question import parse_question
+from llm_kb.search.search import SearchResult, search
+from llm_kb.subjects.selection import is_listed
+
+if TYPE_CHECKING:
+    from llm_kb.knowledge_base import OpenTopic
+    from llm_kb.search.hits import Hit
+    from llm_kb.subjects.topics import Subject
+
+LEAST_SCORE = 0.25
+"""A hit with a smaller share of the question, and no nearer in meaning, does not answer it."""
+
+SPARE = 12
+"""How many more hits are looked at: for neighbours, and in place of what may not be shown."""
+
+MAX_PASSAGE = 2400
+"""Characters of neighbouring hits that are joined to one passage."""
+
+BETWEEN = 2
+"""Lines between two hits that adjoin: blank ones belong to none."""
+
+UNUSED_SECONDS = 30 * 86_400
+"""After how long an index that no search has used is deleted, to be made anew when needed."""
+
+
+class EmptyQuestionError(KbError):
+    """A question without a word in it."""
+
+    def __init__(self) -> None:
+        super().__init__("the question has no word to look for")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """How to search, beside what for."""
+
+    index_dir: Path | None = None
+    """Where the indexes of directories are kept; None keeps none."""
+    find_embedder: Callable[[], Embedder | None] = lambda: None
+    """Finds the embedding model. Raises EmbeddingError."""
+    progress: Progress | None = None
+    max_age: float = 0.0
+    """Seconds for which a comparison of index and files is not repeated in this process."""
+
+
+def find_passages(
+    topics: Sequence[OpenTopic], question: str, limit: int, options: SearchOptions
+) -> Passages:
+    """Return the passages of some topics that answer a question, best first.
+
+    Hidden and disabled subjects are never among them. Every subject is looked at again
+    before it is shown: the index is never believed. Raises EmptyQuestionError and
+    IndexUnusableError.
+    """
+    if not parse_question(question):
+        raise EmptyQuestionError
+    sets = {opened.topic.id: _open_documents(opened, options.index_dir) for opened in topics}
+    notices: list[str] = []
+    try:
+        result = _search(list(sets.values()), question, limit + SPARE, options, notices)
+    except DocumentsGoneError as error:
+        return Passages(passages=(), topics=tuple(sets), notices=(str(error),))
+    by_id = {opened.topic.id: opened for opened in topics}
+    fitting = [hit for hit in result.hits if hit.score >= LEAST_SCORE]
+    passages: list[Passage] = []
+    for group in _join_neighbours(fitting, limit + SPARE):
+        if len(passages) == limit:
+            break
+        passage = _make_passage(by_id[group[0].topic], sets[group[0].topic], group)
+        if passage:
+            passages.append(passage)
+    notices += [f"searched without an index: {problem}" for problem in result.problems]
+    notices += [f"not searched: {name}/{left}" for name, left in result.left_out]
+    return Passages(
+        passages=tuple(passages),
+        topics=tuple(by_id),
+        legs=result.legs,
+        unknown=result.unknown,
+        notices=tuple(notices),
+    )
+
+
+def _search(
+    sets: Sequence[Documents],
+    question: str,
+    limit: int,
+    options: SearchOptions,
+    notices: list[str],
+) -> SearchResult:
+    """Search by both legs; where meaning cannot be had, by words alone, and say so."""
+    run = partial(
+        search, sets, question, limit=limit, progress=options.progress, max_age=options.max_age
+    )
+    try:
+        return run(embedder=options.find_embedder())
+    except EmbeddingError as error:
+        notices.append(f"searched by words only: {error}")
+        return run()
+
+
+def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments | MemoryDocuments:
+    """Return what a search indexes of a topic, and where."""
+    topic, catalog = opened.topic, opened.catalog
+    if isinstance(catalog, ReferenceCatalog):
+        return catalog.documents
+    if isinstance(catalog, KnowledgeCatalog):
+        return MemoryDocuments(topic.id, catalog)
+    database = None
+    if index_dir:
+        database = index_path(index_dir, topic.root)
+        _remove_unused(index_dir, database)
+    return TopicDocuments(topic.id, topic.root, catalog, database)
+
+
+def index_path(index_dir: Path, root: Path) -> Path:
+    """Return where the index of a topic's directory is kept."""
+    digest = hashlib.blake2b(str(root.resolve()).encode(errors="surrogateescape"), digest_size=10)
+    return index_dir / f"{digest.hexdigest()}.sqlite3"
+
+
+def _remove_unused(index_dir: Path, database: Path) -> None:
+    """Delete the indexes no search has used for long, when one is about to be made."""
+    if database.exists() or not index_dir.is_dir():
+        return
+    from llm_kb.search.index.database import discard  # noqa: PLC0415 - only where one is made
+
+    oldest = time.time() - UNUSED_SECONDS
+    for path in index_dir.glob("*.sqlite3"):
+        try:
+            if path.stat().st_mtime < oldest:
+                discard(path)
+        except OSError:
+            continue  # another process has deleted it
+
+
+def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:
+    """Return hits in their order, each with those that adjoin it, in the order of the file."""
+    groups: list[list[Hit]] = []
+    for hit in hits[:most]:
+        for group in groups:
+            size = sum(len(other.text) for other in group)
+            if _adjoins(hit, group) and size + len(hit.text) <= MAX_PASSAGE:
+                group.append(hit)
+                group.sort(key=lambda other: other.first_line)
+                break
+        else:
+            groups.append([hit])
+    return groups
+
+
+def _adjoins(hit: Hit, group: Sequence[Hit]) -> bool:
+    """Return whether a hit ends right before a group of its file, or begins right after."""
+    first, last = group[0], group[-1]
+    if (hit.topic, hit.path) != (first.topic, first.path):
+        return False
+    before = first.first_line - hit.last_line
+    after = hit.first_line - last.last_line
+    return 1 <= before <= BETWEEN or 1 <= after <= BETWEEN
+
+
+def _make_passage(
+    opened: OpenTopic, documents: TopicDocuments | MemoryDocuments, group: Sequence[Hit]
+) -> Passage | None:
+    """Return what is shown of hits that adjoin; None where the subject may not be shown."""
+    best = max(group, key=lambda hit: hit.score)
+    subject = documents.find_subject(best.path)
+    if subject is None or not is_listed(subject):
+        return None
+    try:
+        content = opened.catalog.read(subject, MAX_FILE_BYTES + 1)
+    except UnreadableError:
+        return None
+    joined = "".join(hit.text for hit in group)
+    shown = joined.strip("\r\n")
+    first = group[0].first_line + joined[: joined.index(shown)].count("\n")
+    last = first + shown.count("\n")
+    return Passage(
+        topic=opened.topic.id,
+        name=subject.name,
+        path=subject.path,
+        address=_find_address(subject, first, last),
+        first_line=first,
+        last_line=last,
+        title=best.title,
+        text=shown,
+        score=best.score,
+        also_in=tuple(f"{copy.topic}/{copy.path}" for copy in best.copies),
+        origin=content.origin,
+        is_preloaded=subject.identity in opened.preloaded,
+    )
+
+
+def _find_address(subject: Subject, first_line: int, last_line: int) -> str:
+    """Return what `learn` takes for the part that holds some lines of a subject."""
+    lines = f"L{first_line}" if first_line == last_line else f"L{first_line}-L{last_line}"
+    return f"{subject.name}#{lines}"

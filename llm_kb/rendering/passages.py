@@ -1,0 +1,144 @@
+"""What a search says to a model: passages with addresses, and what it did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from llm_kb.rendering.plain_text import attribute, count, defuse, one_line, shorten
+
+MAX_CHARACTERS = 6000
+"""Characters of all passages together: about 1,500 tokens."""
+
+MAX_NAMED = 3
+"""Copies of a passage, and things that were not searched, that are named; the rest are counted."""
+
+LONGEST_NAME = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """Some lines of a subject that answer a question; lines count from 1, both inclusive."""
+
+    topic: str
+    name: str
+    """What listings call the subject."""
+    path: str
+    address: str
+    """What `learn` takes for the part it stands in: `slug#anchor`, or `slug#L10-L20`."""
+    first_line: int
+    last_line: int
+    title: str
+    text: str
+    score: float
+    also_in: tuple[str, ...] = ()
+    """Where the very same text stands: `topic/subject`."""
+    origin: str | None = None
+    """Where fetched content came from."""
+    is_preloaded: bool = False
+    """Whether the subject stands in the prompt already."""
+
+    @property
+    def heading(self) -> str:
+        """The address with its topic, and the lines."""
+        return f"{self.topic}/{self.address} ({self.lines})"
+
+    @property
+    def lines(self) -> str:
+        """The lines, for people and models."""
+        if self.first_line == self.last_line:
+            return f"line {self.first_line}"
+        return f"lines {self.first_line}-{self.last_line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passages:
+    """The passages that answer a question, best first, and what is to be said of the search."""
+
+    passages: tuple[Passage, ...]
+    topics: tuple[str, ...]
+    """The ids of the topics that were searched."""
+    legs: tuple[str, ...] = ("keyword",)
+    unknown: tuple[str, ...] = ()
+    """Telling words of the question that no text has."""
+    replaced: tuple[tuple[str, str], ...] = ()
+    """Of these, those for which the nearest word of the texts was searched, and that word."""
+    notices: tuple[str, ...] = ()
+    """What was not searched, and why."""
+
+
+def render_passages(found: Passages) -> str:
+    """Return the answer of a search, as a model reads it."""
+    parts: list[str] = []
+    room = MAX_CHARACTERS
+    more: list[str] = []
+    origin: str | None = None
+    for passage in found.passages:
+        if passage.is_preloaded:
+            parts.append(f"{_line(passage.heading)}: already in your system prompt\n")
+        elif parts and len(passage.text) > room:
+            more.append(_line(passage.heading))
+        else:
+            is_new = passage.origin != origin
+            origin = passage.origin
+            parts.append(_render(passage, room, with_origin=is_new))
+            room -= len(passage.text)
+    if more:
+        parts.append(f"Also: {', '.join(more)}\n")
+    if not found.passages:
+        parts.append(_nothing(found))
+    notes = list(find_notes(found))
+    if found.passages:
+        notes.insert(0, "an address after `TOPIC/` can be given to `learn` as a subject")
+    return "\n".join([*parts, *(f"(note: {note})\n" for note in notes)])
+
+
+def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
+    """Return one passage between its tags, at most so many characters of its text."""
+    text = passage.text
+    if len(text) > room:
+        cut = text.rfind("\n", 0, room) + 1 or room
+        text = f"{text[:cut]}\n(note: cut here)"
+    copies = f", also in {_name_some(passage.also_in)}" if passage.also_in else ""
+    opening = f'<passage "{attribute(passage.heading)}"{attribute(copies)}>'
+    source = (
+        f"source: {defuse(one_line(passage.origin))}\n" if passage.origin and with_origin else ""
+    )
+    return f"{opening}\n{source}{defuse(text)}\n</passage>\n"
+
+
+def _nothing(found: Passages) -> str:
+    """Return what to do where nothing answers."""
+    where = _name_some(found.topics) or "no topic"
+    return (
+        f"Nothing in {where} fits that question. Try the words such a text would use,"
+        " fewer words, another topic, or `learn` with a topic alone, which lists its subjects.\n"
+    )
+
+
+def find_notes(found: Passages) -> Iterator[str]:
+    """Yield what is to be said of a search, a line each."""
+    replaced = dict(found.replaced)
+    for word, nearest in replaced.items():
+        yield f"no text has {_line(word)!r}; searched {_line(nearest)!r} as well"
+    if unknown := [word for word in found.unknown if word not in replaced]:
+        yield f"no text has: {_name_some(unknown)}"
+    for leg in found.legs:
+        if leg.startswith("dense ("):
+            yield f"searched by words, and by meaning only in part: {leg}"
+    notices = found.notices
+    for notice in notices[:MAX_NAMED]:
+        yield _line(notice)
+    if len(notices) > MAX_NAMED:
+        yield f"{count(len(notices) - MAX_NAMED, 'more thing')} not searched: see `llm kb check`"
+
+
+def _name_some(names: Iterable[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    names = list(names)
+    shown = ", ".join(map(_line, names[:MAX_NAMED]))
+    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown
+
+
+def _line(text: str) -> str:
+    return defuse(shorten(one_line(text), LONGEST_NAME))

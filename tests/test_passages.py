@@ -1,0 +1,220 @@
+"""One search over topics of every kind: what it shows, joins, marks, and keeps to itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb import passages as passages_module
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.passages import EmptyQuestionError, SearchOptions
+from llm_kb.rendering.passages import Passage, Passages, render_passages
+from llm_kb.search.index import documents_table
+from llm_kb.subjects.topics import Config, Layout, Topic
+from tests.memory import make_catalogs
+
+SECTION = "Words about the {} that fill a paragraph and say little more than this.\n" * 12
+
+
+def open_kb(root: Path, files: dict[str, str], **topic: object) -> KnowledgeBase:
+    """Return a knowledge base of one topic with these files."""
+    for path, text in files.items():
+        (root / "kb" / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / "kb" / path).write_text(text)
+    made = Topic(id="zoo", root=root / "kb", **topic)  # type: ignore[arg-type]  # test data
+    return KnowledgeBase(Config(), make_catalogs((made, DirectoryCatalog(made))))
+
+
+def find(kb: KnowledgeBase, root: Path, question: str, limit: int = 4, **more: float) -> Passages:
+    return kb.search(question, (), limit, SearchOptions(index_dir=root / "index", **more))  # type: ignore[arg-type]
+
+
+def places(found: Passages) -> list[str]:
+    return [f"{each.name}:{each.first_line}-{each.last_line}" for each in found.passages]
+
+
+def test_neighbours_are_joined_and_named_by_their_lines(tmp_path: Path) -> None:
+    text = "".join(f"## Walrus {n}\n\n" + SECTION.replace("{}", f"walrus {n}") for n in range(3))
+    kb = open_kb(tmp_path, {"a.md": text, "b.md": "A walrus.\n"})
+
+    found = find(kb, tmp_path, "walrus", 3)
+
+    # All three sections together would be longer than a passage may be.
+    assert sorted(places(found)) == ["a:1-28", "a:29-42", "b:1-1"]
+    joined = next(each for each in found.passages if each.first_line == 1 and each.name == "a")
+    assert joined.text == "\n".join(text.split("\n")[:28])
+
+
+def test_a_copy_is_named_and_not_repeated(tmp_path: Path) -> None:
+    kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "zh/a.md": "The walrus.\n"})
+
+    (passage,) = find(kb, tmp_path, "walrus").passages
+
+    assert {f"zoo/{passage.path}", *passage.also_in} == {"zoo/a.md", "zoo/zh/a.md"}
+
+
+def test_hidden_and_disabled_subjects_are_not_found_nor_kept(tmp_path: Path) -> None:
+    files = {"a.md": "The walrus.\n", ".b.md": "Walrus two.\n", "c/d.md": "Walrus three.\n"}
+    assert places(find(open_kb(tmp_path, files), tmp_path, "walrus")) == ["a:1-1", "c/d:1-1"]
+
+    kb = open_kb(tmp_path, {}, disabled=("c/*",))
+
+    assert places(find(kb, tmp_path, "walrus", max_age=60.0)) == ["a:1-1"]
+    assert places(find(kb, tmp_path, "walrus")) == ["a:1-1"]
+    (index,) = (tmp_path / "index").glob("*.sqlite3")
+    assert b"Walrus two" not in index.read_bytes()
+
+
+def test_a_subject_that_is_gone_is_not_shown_from_the_index(tmp_path: Path) -> None:
+    kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "b.md": "A walrus.\n"})
+    find(kb, tmp_path, "walrus")
+    (tmp_path / "kb/a.md").unlink()
+
+    assert places(find(kb, tmp_path, "walrus", max_age=60.0)) == ["b:1-1"]
+
+
+def test_skills_and_ambiguous_names_are_called_as_in_listings(tmp_path: Path) -> None:
+    files = {"s/SKILL.md": "The walrus.\n", "s/more.md": "A walrus more.\n"}
+    kb = open_kb(tmp_path / "a", files, layout=Layout.SKILLS)
+    assert [each.name for each in find(kb, tmp_path / "a", "walrus").passages] == ["s"]
+
+    kb = open_kb(tmp_path / "b", {"c.md": "The walrus.\n", "c.txt": "A walrus.\n"})
+    assert {each.name for each in find(kb, tmp_path / "b", "walrus").passages} == {"c.md", "c.txt"}
+
+
+def test_what_does_not_fit_is_left_out_and_unknown_words_are_named(tmp_path: Path) -> None:
+    files = {f"{n}.md": f"Page {n} of the zoo.\n" for n in range(9)} | {"w.md": "Walrus page.\n"}
+    kb = open_kb(tmp_path, files)
+
+    found = find(kb, tmp_path, "page walrus zebra okapi")
+
+    assert (places(found), found.unknown) == (["w:1-1"], ("zebra", "okapi"))
+
+
+def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents_table, "MAX_FILE_BYTES", 1_000_000)
+    kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 200_000})
+
+    assert find(kb, tmp_path, "walrus").notices == ("not searched: zoo/big.md (larger than 1 MB)",)
+
+
+def test_a_topic_without_its_directory_answers_that(tmp_path: Path) -> None:
+    kb = open_kb(tmp_path, {"a.md": "Walrus.\n"})
+    (tmp_path / "kb").rename(tmp_path / "gone")
+
+    found = find(kb, tmp_path, "walrus")
+
+    assert found.passages == ()
+    assert "the files of 'zoo' are not there" in found.notices[0]
+
+
+def test_a_question_without_a_word_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EmptyQuestionError):
+        find(open_kb(tmp_path, {}), tmp_path, " ?! ")
+
+
+def test_an_index_nobody_used_for_long_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find(open_kb(tmp_path / "old", {"a.md": "Walrus.\n"}), tmp_path, "walrus")
+    (old,) = (tmp_path / "index").glob("*.sqlite3")
+    monkeypatch.setattr(passages_module, "UNUSED_SECONDS", -60)
+
+    find(open_kb(tmp_path / "new", {"a.md": "Walrus.\n"}), tmp_path, "walrus")
+
+    (new,) = (tmp_path / "index").glob("*.sqlite3")
+    assert new != old
+
+
+@pytest.mark.parametrize(
+    ("setting", "count", "size", "expected"),
+    [
+        ("auto", 60, 10, False),
+        ("auto", 61, 10, True),
+        ("auto", 1, 80_001, True),
+        (True, 1, 10, True),
+        (True, 0, 0, False),
+        (False, 61, 10, False),
+    ],
+)
+def test_the_search_is_offered_where_there_is_much_to_learn(
+    tmp_path: Path, setting: bool | str, count: int, size: int, *, expected: bool
+) -> None:
+    (tmp_path / "kb").mkdir()
+    kb = open_kb(tmp_path, {f"{n}.md": "x" * size for n in range(count)})
+    kb.config = Config(search=setting)
+
+    assert kb.offers_search() is expected
+
+
+# The text
+
+
+def make(
+    name: str,
+    text: str,
+    *,
+    origin: str | None = None,
+    also_in: tuple[str, ...] = (),
+    is_preloaded: bool = False,
+) -> Passage:
+    return Passage(
+        topic="zoo",
+        name=name,
+        path=f"{name}.md",
+        address=f"{name}#x",
+        first_line=1,
+        last_line=3,
+        title="",
+        text=text,
+        score=1.0,
+        also_in=also_in,
+        origin=origin,
+        is_preloaded=is_preloaded,
+    )
+
+
+def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
+    found = Passages(
+        passages=(
+            make("a", "One\n</passage>", origin="https://e.org @ 1", also_in=("zoo/b.md",)),
+            make("c", "Two", origin="https://e.org @ 1"),
+            make("d", "Three", is_preloaded=True),
+        ),
+        topics=("zoo",),
+        notices=("not searched: zoo/big",),
+    )
+
+    assert render_passages(found) == (
+        '<passage "zoo/a#x (lines 1-3)", also in zoo/b.md>\nsource: https://e.org @ 1\n'
+        "One\n<\\/passage>\n</passage>\n\n"
+        '<passage "zoo/c#x (lines 1-3)">\nTwo\n</passage>\n\n'
+        "zoo/d#x (lines 1-3): already in your system prompt\n\n"
+        "(note: an address after `TOPIC/` can be given to `learn` as a subject)\n\n"
+        "(note: not searched: zoo/big)\n"
+    )
+
+
+def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
+    found = Passages(
+        passages=(make("a", "x" * 9000), make("b", "y" * 100)),
+        topics=("zoo",),
+        notices=tuple(f"n{n}" for n in range(9)),
+        unknown=tuple("w" * 500 for _ in range(9)),
+    )
+
+    text = render_passages(found)
+
+    assert len(text) < 8500
+    assert "(note: cut here)" in text
+    assert "Also: zoo/b#x (lines 1-3)" in text
+    assert "6 more things not searched" in text
+
+
+def test_where_nothing_fits_the_answer_says_what_to_try() -> None:
+    text = render_passages(Passages(passages=(), topics=("zoo",), unknown=("zebra",)))
+
+    assert text.startswith("Nothing in zoo fits that question. Try ")
+    assert text.endswith("(note: no text has: zebra)\n")
