@@ -19,6 +19,18 @@ def show_place(place: object) -> str:
 MAX_SHOWN = 60
 """The most characters of a value or a key that an error shows."""
 
+MOST_NAMES = 50
+"""Topics that an error names at most."""
+
+
+def join_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Return names in a row, and how many there are beyond the first ones."""
+    longest = 4 * MAX_SHOWN
+    shown = [n if len(n) <= longest else f"{n[:longest]}…" for n in names[:most]]
+    more = [f"and {len(names) - most:,} more"] if len(names) > most else []
+    return ", ".join(shown + more)
+
+
 MAX_PROBLEMS = 50
 """The most problems that one error lists; the rest are counted."""
 
@@ -84,7 +96,7 @@ class UnknownTopicError(KbError):
         self.name = name
         self.topics = tuple(topics)
         self.has_workspace = has_workspace
-        known = ", ".join(self.topics) if self.topics else "none here ('llm kb add' makes one)"
+        known = join_names(self.topics) or "none here ('llm kb add' makes one)"
         message = f"unknown topic {quote(name)}; valid topics: {known}"
         if not has_workspace:
             message += (
@@ -102,8 +114,24 @@ class NoMatchError(KbError):
         self.near = tuple(near)
         message = f"no subject of topic {topic!r} matches {quote(pattern)}"
         if self.near:
-            message += "; did you mean: " + ", ".join(self.near)
+            message += f"; did you mean: {join_names(self.near)}"
         super().__init__(message)
+
+
+class NoPartError(NoMatchError):
+    """A reference to a part that its subject does not have, or to several at once."""
+
+    def __init__(
+        self, topic: str, slug: str, anchor: str, near: Sequence[str], *, is_ambiguous: bool
+    ) -> None:
+        super().__init__(topic, f"{slug}#{anchor}", [f"{slug}#{other}" for other in near])
+        self.slug = slug
+        self.anchor = anchor
+        what = "has several parts" if is_ambiguous else "has no part"
+        message = f"subject {quote(slug)} of topic {topic!r} {what} {quote(f'#{anchor}')}"
+        if self.near:
+            message += f"; did you mean: {join_names(self.near)}"
+        self.args = (f"{message}; {quote(f'{slug}#')} lists them",)
 
 
 class UnreadableError(KbError):

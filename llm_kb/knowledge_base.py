@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -10,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
-from llm_kb.errors import NoMatchError, UnknownTopicError, UnreadableError
+from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import find_size
 from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, render_listing
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
-from llm_kb.rendering.presentation import Presented, present, present_unreadable, truncate
+from llm_kb.rendering.part_text import LONGEST_OUTLINE, OPENING, WHOLE, present_asked, take_pieces
+from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.presentation import Presented, present_unreadable, truncate
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.rendering.summaries import summarize
 from llm_kb.subjects.selection import (
@@ -30,7 +33,7 @@ from llm_kb.subjects.selection import (
     select,
     select_each,
 )
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Read, Subject, Topic
+from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Content, Read, Subject, Topic
 
 if TYPE_CHECKING:
     from llm_kb.passages import SearchOptions
@@ -40,6 +43,12 @@ T = TypeVar("T")
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""
+
+OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
+"""Where there is less room than this, no outline is made."""
+
+MOST_READ = 20_000_000
+"""Bytes of a subject in which its parts are looked for."""
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -143,8 +152,19 @@ class OpenTopic:
 
     @property
     def preloaded(self) -> frozenset[str]:
-        """The identities of the pre-loaded subjects."""
-        return frozenset(subject.identity for subject in self.learned.subjects)
+        """The identities of the subjects that are pre-loaded whole."""
+        return frozenset(
+            subject.identity
+            for subject in self.learned.subjects
+            if not {None, WHOLE}.isdisjoint(self.learned.asked_of(subject))
+        )
+
+    @property
+    def preloaded_names(self) -> list[str]:
+        """What is pre-loaded, as listings call it: subjects, and parts of others."""
+        return [
+            name for subject in self.learned.subjects for name in _name_asked(subject, self.learned)
+        ]
 
     def iter_left(self) -> Iterator[Subject]:
         """Yield the listed subjects that are not pre-loaded, in no order."""
@@ -287,7 +307,7 @@ class KnowledgeBase:
         `learn` and `search` say whether these tools are offered in this request: without
         `learn` the section holds only what is pre-loaded.
         """
-        return render_section(self.preloaded(), self.menu() if learn else (), search=search)
+        return render_section(self.preloaded, self.menu() if learn else (), search=search)
 
     def menu(self) -> FittedMenu:
         """Return the menu within its budget, and what had to be cut for it."""
@@ -303,12 +323,13 @@ class KnowledgeBase:
         full = [self._with_summaries(opened, listed[opened.topic.id]) for opened in left]
         return fit_menu(full, budget)
 
+    @cached_property
     def preloaded(self) -> tuple[PreloadedTopic, ...]:
-        """Return the topics with pre-loaded subjects, each with their text."""
+        """The topics with pre-loaded subjects, each with their text."""
         return tuple(
             PreloadedTopic(
                 topic=opened.topic,
-                subjects=self.present(opened, opened.learned.subjects),
+                subjects=self.present(opened, opened.learned),
             )
             for opened in self.active
             if opened.learned.subjects
@@ -338,12 +359,25 @@ class KnowledgeBase:
         )
         return f"{LEARN_SENTENCE} Available topics: {names}." if names else LEARN_SENTENCE
 
-    def present(self, opened: OpenTopic, subjects: Sequence[Subject]) -> tuple[Presented, ...]:
-        """Read subjects into the form a model sees: cut, with a notice, like single loads."""
+    def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
+        """Read subjects whole, and parts of others, cut with a notice like single loads.
+
+        An anchor that a subject does not have is passed over.
+        """
         most = self.config.max_result_chars
         limit = most * BYTES_A_CHARACTER or None
         with opened.catalog.reading() as read:
-            presented = [_present(read, subject, limit) for subject in subjects]
+            presented = [
+                piece
+                for subject in selection.subjects
+                for piece in _present_asked(
+                    read,
+                    subject,
+                    selection.asked_of(subject),
+                    topic=opened.topic.id,
+                    limit=limit,
+                )[0]
+            ]
         return tuple(truncate(p, most) for p in presented) if most else tuple(presented)
 
     def select(self, topic: str, pattern: str) -> Selection:
@@ -365,8 +399,30 @@ class KnowledgeBase:
                 known = [id_ for id_ in self._catalogs.ids() if id_ != SHIPPED.id]
                 raise UnknownTopicError(name, known, has_workspace=has_workspace)
         for name, pattern in knowledge:
-            if not self._names_something(name, pattern):
-                raise NoMatchError(name, pattern, find_near(pattern, self._catalogs[name][1]))
+            self.require(name, pattern)
+
+    def require(self, topic: str, pattern: str) -> Selection:
+        """Return what a pattern names. Raises NoMatchError, also for a part that is not there."""
+        selection = self.select(topic, pattern)
+        catalog = self._catalogs[topic][1]
+        if selection.missing:
+            raise NoMatchError(topic, pattern, find_near(pattern, catalog))
+        unknown: list[tuple[Subject, AnchorError]] = []
+        with catalog.reading() as read:
+            for subject in selection.subjects:
+                if subject.identity in selection.anchors:
+                    asked = selection.asked_of(subject)
+                    errors = _present_asked(read, subject, asked, topic=topic)[1]
+                    unknown += [(subject, error) for error in errors]
+        for error in _no_parts(topic, selection, unknown):
+            raise error
+        return selection
+
+    def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
+        """Yield the bytes of subjects and of parts of them, as they are on disk."""
+        with opened.catalog.reading() as read:
+            for subject in selection.subjects:
+                yield from take_pieces(subject, read(subject).data, selection.asked_of(subject))
 
     def _names_something(self, topic: str, pattern: str) -> bool:
         return topic in self._catalogs and not self.select(topic, pattern).missing
@@ -376,24 +432,40 @@ class KnowledgeBase:
         preloaded = opened.preloaded
         left = (s for s in listing.subjects if is_listed(s) and s.identity not in preloaded)
         available = [subject.name for subject in left]
-        return render_listing(opened.topic, available, [s.name for s in opened.learned.subjects])
+        return render_listing(opened.topic, available, opened.preloaded_names)
 
     def _load(self, opened: OpenTopic, patterns: Sequence[str]) -> str:
         selection = select(opened.catalog, patterns)
         near = find_near_each(selection.missing, opened.catalog)
-        missing = [
+        missing: list[NoMatchError] = [
             NoMatchError(opened.topic.id, pattern, names)
             for pattern, names in zip(selection.missing, near, strict=True)
         ]
-        if not selection.subjects:
-            raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
         preloaded = opened.preloaded
         answer = Answer(wrap=not selection.is_single, max_chars=self.config.max_result_chars)
+        already: list[str] = []
+        unknown: list[tuple[Subject, AnchorError]] = []
         with opened.catalog.reading() as read:
             for subject in selection.subjects:
-                if subject.identity not in preloaded:
-                    answer.add(_present(read, subject, answer.read_limit))
-        already = [s.name for s in selection.subjects if s.identity in preloaded]
+                if subject.identity in preloaded:
+                    already += _name_asked(subject, selection)
+                    continue
+                limit = answer.read_limit
+                has_room = limit is None or limit >= OUTLINE_BYTES
+                pieces, errors = _present_asked(
+                    read,
+                    subject,
+                    selection.asked_of(subject),
+                    topic=opened.topic.id,
+                    limit=limit,
+                    outline_over=self.config.outline_over if has_room else 0,
+                )
+                for piece in pieces:
+                    answer.add(piece)
+                unknown += [(subject, error) for error in errors]
+        missing += _no_parts(opened.topic.id, selection, unknown)
+        if answer.is_empty and not already:
+            raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
         return answer.render(already=already, missing=missing)
 
     def _with_summaries(self, opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
@@ -415,11 +487,64 @@ def _slug(subject: Subject) -> str:
     return subject.slug
 
 
-def _present(read: Read, subject: Subject, limit: int | None) -> Presented:
+def _present_asked(  # noqa: PLR0913 - what to read, and how much of it
+    read: Read,
+    subject: Subject,
+    asked: Sequence[str | None],
+    *,
+    topic: str,
+    limit: int | None = None,
+    outline_over: int = 0,
+) -> tuple[list[Presented], list[AnchorError]]:
+    """Read a subject and return what is asked of it, and the anchors it does not have.
+
+    `limit` is how many bytes of a whole subject can be shown; None for all.
+    """
     try:
-        return present(subject, read(subject, limit))
+        content = _read_asked(read, subject, asked, limit, outline_over)
     except UnreadableError as error:
-        return present_unreadable(subject, error)
+        return [present_unreadable(subject, error)], []
+    return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
+
+
+def _read_asked(
+    read: Read,
+    subject: Subject,
+    asked: Sequence[str | None],
+    limit: int | None,
+    outline_over: int,
+) -> Content:
+    """Read as much of a subject as what is asked of it takes."""
+    if WHOLE in asked:
+        return read(subject, limit)
+    if None in asked and len(asked) == 1:
+        if limit is None or not outline_over:
+            return read(subject, limit)
+        content = read(subject, max(limit, outline_over * BYTES_A_CHARACTER))
+        if content.size <= len(content.data):
+            return content
+    return read(subject, MOST_READ)
+
+
+def _name_asked(subject: Subject, selection: Selection) -> list[str]:
+    """Return the names of what is asked of a subject: its own, or those of parts."""
+    asked = selection.asked_of(subject)
+    return [subject.name if anchor is None else f"{subject.name}#{anchor}" for anchor in asked]
+
+
+def _no_parts(
+    topic: str, selection: Selection, unknown: Sequence[tuple[Subject, AnchorError]]
+) -> list[NoPartError]:
+    """Return an error for each anchor that no subject of its slug has."""
+    slugs = Counter(subject.slug for subject in selection.subjects)
+    lacking = Counter((subject.slug, error.anchor) for subject, error in unknown)
+    errors = {
+        (subject.slug, error.anchor): NoPartError(
+            topic, subject.name, error.anchor, error.near, is_ambiguous=error.is_ambiguous
+        )
+        for subject, error in unknown
+    }
+    return [error for key, error in errors.items() if lacking[key] == slugs[key[0]]]
 
 
 def _summarize(read: Read, subject: Subject) -> str:

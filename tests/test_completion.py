@@ -16,13 +16,16 @@ import pytest
         pytest.param("llm kb references ref", "plain,refresh", id="of-a-group"),
         pytest.param("llm prompt --kb-cfg rev", "plain,review", id="config-fragment"),
         pytest.param("llm chat -k project/a", "plain,project/architecture", id="slug"),
+        pytest.param(
+            "llm chat -k project/architecture#r", "plain,project/architecture#rooms", id="part"
+        ),
     ],
 )
 def test_shell_completes(
     words: str, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "kb").mkdir()
-    (tmp_path / "kb/architecture.md").touch()
+    (tmp_path / "kb/architecture.md").write_text("# Architecture\n## Rooms\n")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
     (tmp_path / ".llm/config.d").mkdir(parents=True)
     (tmp_path / ".llm/config.d/review.toml").touch()

@@ -90,7 +90,7 @@ def test_only_keeps_topics_and_those_of_the_knowledge() -> None:
 
 def test_configured_pattern_that_matches_nothing_is_no_error() -> None:
     topic = make_topic("project", learned=("gone/*",))
-    assert make_kb((topic, MemoryCatalog({"a.md": "A"}))).preloaded() == ()
+    assert make_kb((topic, MemoryCatalog({"a.md": "A"}))).preloaded == ()
 
 
 def test_subjects_that_cannot_be_read_are_named_with_the_reason() -> None:
@@ -169,3 +169,101 @@ def test_topic_out_of_the_menu_is_read_by_whoever_names_it() -> None:
     assert (kb.section(), kb.has_left()) == (None, False)
     assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
     assert kb.learn("old", "a") == "A\n"
+
+
+GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
+
+
+def guide(over: int = 24_000, *, learned: tuple[str, ...] = ()) -> KnowledgeBase:
+    topic = make_topic("t", learned=learned)
+    catalog = MemoryCatalog({"guide.md": GUIDE, ".secret.md": GUIDE, "other.md": "Other\n"})
+    return make_kb((topic, catalog), config=Config(outline_over=over))
+
+
+def test_a_part_is_loaded_by_its_anchor() -> None:
+    kb = guide()
+    assert kb.learn("t", "guide#install") == (
+        "(note: lines 5-8 of 11)\n\n## Install\n\nRun it.\n\n"
+    )
+    assert kb.learn("t", "secret#use").endswith("## Use\n\nUse it.\n")
+    assert re.findall(r'<subject "(.*)">', kb.learn("t", ["guide#use", "guide#L1-L2"])) == [
+        "guide#use",
+        "guide#L1-L2",
+    ]
+
+
+def test_parts_of_one_subject_do_not_repeat_each_other() -> None:
+    loaded = guide().learn("t", ["guide#install", "other", "guide#guide"])
+    assert re.findall(r'<subject "(.*)">', loaded) == ["guide#guide", "other"]
+    whole = guide().learn("t", ["guide#install", "guide"])
+    assert re.findall(r'<subject "(.*)">', whole) == ["guide"]
+
+
+def test_a_subject_whose_name_holds_the_sign_wins() -> None:
+    catalog = MemoryCatalog({"a.md": "# B\n", "a#b.md": "its own\n"})
+    kb = make_kb((make_topic("t"), catalog))
+    assert kb.learn("t", "a#b") == "its own\n"
+    assert kb.learn("t", "a#b#L1").endswith("\n\nits own\n")
+
+
+def test_an_unknown_part_is_an_error_with_the_nearest() -> None:
+    with pytest.raises(NoMatchError, match=r"no part '#instal'; did you mean: guide#install; 'g"):
+        guide().learn("t", "guide#instal")
+    answer = guide().learn("t", ["guide#use", "guide#instal"])
+    assert answer.startswith('<subject "guide#use">')
+    assert "has no part '#instal'" in answer
+    with pytest.raises(NoMatchError, match="no subject of topic 't' matches 'nope#a'"):
+        guide().learn("t", "nope#a")
+
+
+def test_an_anchor_is_looked_for_in_every_file_of_a_slug() -> None:
+    catalog = MemoryCatalog({"a.md": "# One\n", "a.rst": "Two\n===\n"})
+    kb = make_kb((make_topic("t"), catalog))
+    assert "# One" in kb.learn("t", "a#one")
+    with pytest.raises(NoMatchError, match="has no part '#three'"):
+        kb.learn("t", "a#three")
+
+
+def test_a_large_subject_answers_with_its_outline() -> None:
+    kb = guide(over=40)
+    answer = kb.learn("t", "guide")
+    assert answer == GUIDE + (
+        "\n## Outline of guide (11 lines, ~16 tokens)\n\n"
+        "- #guide (~16 tokens)\n  - #install (~6 tokens)\n  - #use (~4 tokens)\n\n"
+        'Load parts or lines with learn("t", ["guide#install", "guide#L1-L11"]),'
+        ' or all of it with "guide#*".'
+    )
+    assert kb.learn("t", "guide#*") == GUIDE
+    assert guide(over=0).learn("t", "guide") == GUIDE
+    assert guide(over=len(GUIDE)).learn("t", "guide") == GUIDE
+    assert guide(over=0).learn("t", "guide#") == answer
+
+
+def test_what_is_preloaded_is_whole_and_may_be_a_part() -> None:
+    kb = guide(over=40, learned=("guide", "other#L1"))
+    section = kb.section() or ""
+    assert GUIDE in section
+    assert '<subject "other#L1">\n(note: lines 1-1 of 1)\n\nOther\n</subject>' in section
+    listing = kb.learn("t")
+    assert "- other\n" in listing
+    assert listing.endswith("## Already learned (in system prompt):\n\n- guide\n- other#L1")
+    assert kb.learn("t", "guide#use") == "## Already learned (in system prompt):\n\n- guide#use"
+
+
+def test_knowledge_may_name_parts_that_are_there() -> None:
+    topic, catalog = make_topic("t"), MemoryCatalog({"guide.md": GUIDE})
+    assert "Run it." in (
+        make_kb((topic, catalog), knowledge=[("t", "guide#install")]).section() or ""
+    )
+    with pytest.raises(NoMatchError, match="has no part '#nope'"):
+        make_kb((topic, catalog), knowledge=[("t", "guide#nope")])
+
+
+def test_raw_pieces_are_the_bytes_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbf# A\r\n\xff\r\n## B\r\n\xfe\x80\r\n")
+    topic = Topic(id="t", root=tmp_path)
+    kb = make_kb((topic, DirectoryCatalog(topic)))
+    opened = kb.find_topic("t")
+    assert list(kb.read_raw(opened, kb.require("t", "a#b"))) == [b"## B\r\n\xfe\x80\r\n"]
+    assert b"".join(kb.read_raw(opened, kb.require("t", "a"))).startswith(b"\xef\xbb\xbf# A")
+    assert "2 bytes not valid in UTF-8" in kb.learn("t", "a#b")

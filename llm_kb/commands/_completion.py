@@ -153,6 +153,23 @@ def _offer_slugs(
 
 
 def _find_slugs(catalog: Catalog, start: str) -> list[str]:
+    if "#" in start:
+        return _find_parts(catalog, start)
     looked_at = islice(catalog.iter_listed(), MOST_LOOKED_AT)
     matching = (subject.name for subject in looked_at if subject.name.startswith(start))
     return sorted(islice(matching, MOST_OFFERED))
+
+
+def _find_parts(catalog: Catalog, start: str) -> list[str]:
+    """Return the parts of the listed subject before the `#`, as they are loaded."""
+    from llm_kb.rendering.part_text import decode_exactly  # noqa: PLC0415
+    from llm_kb.rendering.parts import find_parts  # noqa: PLC0415
+    from llm_kb.subjects.selection import is_listed  # noqa: PLC0415
+
+    slug = start.partition("#")[0]
+    names = [
+        f"{slug}#{part.anchor}"
+        for subject in filter(is_listed, catalog.find(slug))
+        for part in find_parts(decode_exactly(catalog.read(subject).data), subject.path)
+    ]
+    return [name for name in names if name.startswith(start)][:MOST_OFFERED]

@@ -15,10 +15,11 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import show_content
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.layers import topic_key
-from llm_kb.errors import KbError, NoMatchError, show_place
+from llm_kb.errors import KbError, NoMatchError, NoPartError, show_place
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.subjects.selection import find_near, select
-from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
+from llm_kb.knowledge_base import OpenTopic
+from llm_kb.subjects.selection import Selection, select
+from llm_kb.subjects.topics import Config, Topic
 
 
 @click.command()
@@ -39,24 +40,23 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
 
     \b
         llm kb show project/code-quality
+        llm kb show 'project/code-quality#naming'
         llm kb show 'project/maintainers/*' | wc
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
     # All are found before one is printed: half an output is easily taken for the whole.
     with explain_disabled(kb):
-        found = [pair for name in names for pair in _find(kb, name)]
-    for catalog, subject in found:
-        show_content(catalog.read(subject).data, nl=False)
+        found = [_find(kb, name) for name in names]
+    for opened, selection in found:
+        for data in kb.read_raw(opened, selection):
+            show_content(data, nl=False)
 
 
-def _find(kb: KnowledgeBase, name: str) -> list[tuple[Catalog, Subject]]:
-    """Return the subjects that a name stands for, each with its catalog. Raises KbError."""
+def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
+    """Return the topic and the subjects that a name stands for. Raises KbError."""
     topic, pattern = split_knowledge(name)
-    catalog = kb.find_topic(topic).catalog
-    selection = select(catalog, [pattern])
-    if selection.missing:
-        raise NoMatchError(topic, pattern, find_near(pattern, catalog))
-    return [(catalog, subject) for subject in selection.subjects]
+    opened = kb.find_topic(topic)
+    return opened, kb.require(opened.topic.id, pattern)
 
 
 class DisabledError(KbError):
@@ -77,6 +77,8 @@ def explain_disabled(kb: KnowledgeBase) -> Iterator[None]:
     """Raise DisabledError in the place of a NoMatchError that `disabled` is the reason for."""
     try:
         yield
+    except NoPartError:
+        raise  # its subject was found
     except NoMatchError as error:
         setting = _find_setting(kb.config, error)
         if setting is None:

@@ -179,6 +179,7 @@ KB_KEYS: Mapping[str, Key] = {
     "menu": Key(read=_choice({"topics", "subjects"}), is_text=True),
     "menu_budget": Key(read=_count),
     "max_result_chars": Key(read=_count),
+    "outline_over": Key(read=_count),
     "search": Key(read=_search),
     "config_load_paths": ListKey(read=read_load_path),
     "allow_links_to": ListKey(read=read_directory, user_only=True),

@@ -183,6 +183,7 @@ def default_layer() -> LayerConfig:
         "kb.menu": config.menu,
         "kb.menu_budget": config.menu_budget,
         "kb.max_result_chars": config.max_result_chars,
+        "kb.outline_over": config.outline_over,
         "kb.search": config.search,
         "kb.config_load_paths": (".llm/config.d",),
         "kb.capture.offer": capture.offer,

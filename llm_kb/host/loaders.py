@@ -19,7 +19,7 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         return _load_section(reference)
     kb = KnowledgeBase.discover(knowledge=[reference])
     topic, pattern = split_knowledge(reference)
-    found = kb.select(topic, pattern).subjects
+    found = kb.select(topic, pattern)
     return [
         llm.Fragment(presented.text, f"kb:{topic}/{presented.name}")
         for presented in kb.present(kb.find_topic(topic), found)

@@ -175,9 +175,13 @@ def _iter_texts(
     arguments: Arguments, kb: KnowledgeBase, tools: set[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield what is to be sent and was not yet, each with its source."""
+    from llm_kb.rendering.section import describe_large  # the knowledge base has imported it
+
     earlier = arguments.earlier_text()
     section = kb.section(learn="learn" in tools, search="search_knowledge" in tools)
     if section and section not in earlier:
+        if large := describe_large(kb.preloaded):
+            _say(large)
         yield section, name_source(kb.knowledge)
     if "References" in tools:
         from llm_kb.references.catalog import recent_references  # few requests ask for it

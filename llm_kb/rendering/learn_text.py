@@ -71,11 +71,17 @@ class Answer:
         """How many bytes of the next subject could be shown; None for any number."""
         return self._room * BYTES_A_CHARACTER if self._max_chars else None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no subject was added."""
+        return self._first is None
+
     def add(self, item: Presented) -> None:
         """Take in the next subject, or what of it `read_limit` left to be read."""
         self._first = self._first or item
         text = self._render(item)
-        if self._max_chars and (item.is_cut or len(text) > self._room):
+        is_short = item.is_cut and not item.is_opening
+        if self._max_chars and (is_short or len(text) > self._room):
             self._left_out.append((item.name, item.size))
         else:
             self._texts.append(text)

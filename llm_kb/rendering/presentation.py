@@ -52,6 +52,10 @@ class Presented(NamedTuple):
     binary: bool = False
     is_bare: bool = False
     """Whether it is a body alone, the whole of it, which closes none of our tags."""
+    below: str = ""
+    """What stands under the text: an outline, or the files that belong to it."""
+    is_opening: bool = False
+    """Whether it is meant to show the start of the file alone."""
 
     @property
     def size(self) -> int:
@@ -66,7 +70,7 @@ class Presented(NamedTuple):
     @property
     def is_cut(self) -> bool:
         """Whether only the start of the text is shown."""
-        return self.shown < self.content.size and not self.binary
+        return self.shown < self.size and not self.binary
 
     @property
     def text(self) -> str:
@@ -74,8 +78,11 @@ class Presented(NamedTuple):
         return self.head + self.body + closing(self)
 
 
-def present(subject: Subject, content: Content) -> Presented:
-    """Return a subject as a model reads it, with a notice of all that was changed."""
+def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
+    """Return a subject as a model reads it, with a notice of all that was changed.
+
+    `note` is one more notice, on which piece of the subject this is.
+    """
     data = content.data
     if not content.size:
         return _without_body(subject, content, "this file is empty")
@@ -84,6 +91,7 @@ def present(subject: Subject, content: Content) -> Presented:
         return _without_body(subject, content, notice, binary=True)
     body, shown, notices = _decode(data, whole=len(data) >= content.size)
     head, tail = _frame(subject, body)
+    notices = (note, *notices) if note else notices
     if notices or content.origin:
         head = _preamble(content.origin, notices) + head
     # Here, where the text was just made, a look at it costs least.
@@ -132,27 +140,32 @@ def closing(presented: Presented) -> str:
         gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
         missing = f"{presented.left_out:,} of {presented.size:,} bytes"
         end += f"{gap}(note: cut here; {missing} are not shown)"
+    if presented.below:
+        above = end or presented.body or presented.head
+        gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
+        end += f"{gap}{presented.below}"
     return end
 
 
 def truncate(presented: Presented, limit: int) -> Presented:
     """Return a subject with at most `limit` characters of its body, cut after a line.
 
-    A first line that is longer is cut within. `shown` is exact, whatever was
-    replaced or removed on the way.
+    A line that is longer than half of the limit is cut within. `shown` is exact,
+    whatever was replaced or removed on the way.
     """
     if len(presented.body) <= limit:
         return presented
+    data = presented.content.data
     end = presented.body.rfind("\n", 0, limit) + 1
-    if end:
-        # A line feed is a byte of its own in UTF-8, so the lines of the text are
-        # those of the data, even where bytes in them were replaced or removed.
-        lines = presented.body.count("\n", 0, end)
-        rest = presented.content.data.split(b"\n", lines)[-1]
-        shown = len(presented.content.data) - len(rest)
-        return presented._replace(body=presented.body[:end], shown=shown, is_bare=False)
-    # Every character takes a byte at least, so `limit` bytes are no more characters.
-    body, shown, _ = _decode(presented.content.data[:limit], whole=False)
+    # A line feed is a byte of its own in UTF-8, so the lines of the text are
+    # those of the data, even where bytes in them were replaced or removed.
+    lines = presented.body.count("\n", 0, end)
+    shown = len(data) - len(data.split(b"\n", lines)[-1])
+    body = presented.body[:end]
+    if end < limit / 2:
+        # Every character takes a byte at least, so so many bytes are no more characters.
+        more, used, _ = _decode(data[shown : shown + limit - end], whole=False)
+        body, shown = body + more, shown + used
     return presented._replace(body=body, shown=shown, is_bare=False)
 
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llm_kb.rendering.menu import FittedMenu, MenuTopic, plain_menu, render_menu
+from llm_kb.rendering.menu import (
+    FittedMenu,
+    MenuTopic,
+    estimate_tokens,
+    plain_menu,
+    render_menu,
+)
 from llm_kb.rendering.plain_text import attribute, defuse
 from llm_kb.rendering.presentation import Presented, append_wrapped
 from llm_kb.subjects.topics import Topic
+
+MUCH = 20_000
+"""Tokens of pre-loaded text that the user is told about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +56,23 @@ def render_section(
         parts += (render_menu(menu, search=search), "\n")
     parts.append("</knowledge>")
     return "".join(parts)
+
+
+def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
+    """Return what is pre-loaded costs, and what would be less, where that is much."""
+    tokens = {
+        f"{topic.topic.id}/{subject.name}": estimate_tokens(subject.text)
+        for topic in preloaded
+        for subject in topic.subjects
+    }
+    total = sum(tokens.values())
+    if total <= MUCH:
+        return None
+    name = max(tokens, key=lambda name: tokens[name])
+    return (
+        f"~{total:,} tokens are pre-loaded, ~{tokens[name]:,} of them from {name}; a part of a"
+        f" subject is pre-loaded with {name.partition('#')[0]}#ANCHOR"
+    )
 
 
 def _append_topic(parts: list[str], preloaded: PreloadedTopic) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from heapq import nlargest
 from itertools import islice
@@ -20,6 +20,9 @@ NEAR_SLUGS = 5
 
 NEAR_RATIO = 0.6
 """How alike a slug must be to be named, from 0 to 1 (difflib's own default)."""
+
+MOST_HASHES = 8
+"""How many of the `#` in a reference are tried as the end of its slug."""
 
 NEAR_CANDIDATES = 5000
 """Above this many listed subjects none is compared: a suggestion must not cost seconds."""
@@ -58,18 +61,27 @@ class Selection:
     exact: frozenset[str] = frozenset()
     """The identities of the subjects that an exact reference named."""
     missing: tuple[str, ...] = ()
+    anchors: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    """What follows the `#` in the references to a subject, by its identity; None for one
+    without. A subject that no reference has a `#` for is not in it."""
 
     @property
     def is_single(self) -> bool:
-        """Whether one exact reference named exactly one subject."""
-        return len(self.subjects) == 1 and len(self.exact) == 1 and not self.missing
+        """Whether one exact reference named exactly one subject, or one part of it."""
+        is_one = len(self.subjects) == 1 and len(self.exact) == 1 and not self.missing
+        return is_one and all(len(asked) == 1 for asked in self.anchors.values())
+
+    def asked_of(self, subject: Subject) -> tuple[str | None, ...]:
+        """Return what is asked of a subject: anchors, and None for the subject itself."""
+        return self.anchors.get(subject.identity, (None,))
 
 
 def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
     """Resolve patterns against a topic; PatternError when one is malformed.
 
     A pattern that equals a subject's slug is an exact reference, also where it
-    could be read as a glob, and the only way to a hidden subject.
+    could be read as a glob, and the only way to a hidden subject. `slug#anchor` is an
+    exact reference to a part of it, where no subject is called that.
     """
     return join_selections(select_each(catalog, dict.fromkeys(patterns)))
 
@@ -80,36 +92,67 @@ def select_each(catalog: Catalog, patterns: Iterable[str]) -> list[Selection]:
     Raises PatternError when one is malformed, before anything is looked up.
     """
     parsed = {text: parse_pattern(text) for text in patterns}
-    exact = {text: tuple(catalog.find(text)) for text in parsed}
-    globs = [p for text, p in parsed.items() if not exact[text] and p.literal is None]
+    exact = {text: _find_exact(catalog, text) for text in parsed}
+    globs = [p for text, p in parsed.items() if exact[text] is None and p.literal is None]
     matched = dict(zip(globs, catalog.match_each(globs) if globs else (), strict=True))
     return [
-        _make_selection(text, exact[text], exact[text] or matched.get(pattern, ()))
+        exact[text] or _select_glob(text, matched.get(pattern, ()))
         for text, pattern in parsed.items()
     ]
 
 
-def _make_selection(text: str, exact: Sequence[Subject], found: Sequence[Subject]) -> Selection:
-    return Selection(
-        subjects=tuple(found),
-        exact=frozenset(subject.identity for subject in exact),
-        missing=() if found else (text,),
-    )
+def _select_glob(text: str, found: Sequence[Subject]) -> Selection:
+    return Selection(subjects=tuple(found), missing=() if found else (text,))
+
+
+def _find_exact(catalog: Catalog, text: str) -> Selection | None:
+    """Return what a reference names; None where it is not one."""
+    found, anchor = catalog.find(text), None
+    if not found and "#" in text:
+        found, anchor = _find_with_anchor(catalog, text)
+    if not found:
+        return None
+    identities = frozenset(subject.identity for subject in found)
+    asked = {} if anchor is None else dict.fromkeys(identities, (anchor,))
+    return Selection(subjects=tuple(found), exact=identities, anchors=asked)
 
 
 def join_selections(selections: Iterable[Selection]) -> Selection:
     """Return one selection of what several hold, in their order."""
+    selections = list(selections)
     chosen: dict[str, Subject] = {}
-    exact: set[str] = set()
-    missing: list[str] = []
     for selection in selections:
-        exact |= selection.exact
-        missing += selection.missing
         for subject in selection.subjects:
             chosen.setdefault(subject.identity, subject)
     return Selection(
-        subjects=tuple(chosen.values()), exact=frozenset(exact), missing=tuple(missing)
+        subjects=tuple(chosen.values()),
+        exact=frozenset().union(*(selection.exact for selection in selections)),
+        missing=tuple(text for selection in selections for text in selection.missing),
+        anchors=_join_anchors(selections),
     )
+
+
+def _join_anchors(selections: Sequence[Selection]) -> Mapping[str, tuple[str | None, ...]]:
+    """Return what is asked of each subject that any reference has a `#` for, each thing once."""
+    with_anchor = {identity for selection in selections for identity in selection.anchors}
+    asked: dict[str, dict[str | None, None]] = {identity: {} for identity in with_anchor}
+    for selection in selections if with_anchor else ():
+        for subject in selection.subjects:
+            if subject.identity in asked:
+                asked[subject.identity] |= dict.fromkeys(selection.asked_of(subject))
+    return {identity: tuple(each) for identity, each in asked.items()}
+
+
+def _find_with_anchor(catalog: Catalog, text: str) -> tuple[Sequence[Subject], str | None]:
+    """Return the subjects that a reference with a `#` names, and what follows the `#`.
+
+    A slug may hold a `#` itself, so the last that ends a slug counts.
+    """
+    places = [place for place, character in enumerate(text) if character == "#"]
+    for place in reversed(places[-MOST_HASHES:]):
+        if place and (found := catalog.find(text[:place])):
+            return found, text[place + 1 :]
+    return (), None
 
 
 def find_near(pattern: str, catalog: Catalog) -> tuple[str, ...]:

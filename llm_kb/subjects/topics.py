@@ -232,7 +232,8 @@ class Config:
     auto: bool = False
     menu: str = "topics"
     menu_budget: int = 1200
-    max_result_chars: int = 200_000
+    max_result_chars: int = 100_000
+    outline_over: int = 24_000
     search: bool | str = "auto"
     """Whether `search_knowledge` is offered beside `learn`; "auto": where that is much."""
     topics: tuple[Topic, ...] = ()

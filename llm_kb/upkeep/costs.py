@@ -76,7 +76,7 @@ class Costs:
 def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
     """Estimate what a request carries; of subjects that are not sent only the start is read."""
     menu = kb.menu() if learn else FittedMenu(topics=())
-    preloaded = kb.preloaded()
+    preloaded = kb.preloaded
     sent = {topic.topic.id: topic.subjects for topic in preloaded}
     return Costs(
         section=estimate_tokens(render_section(preloaded, menu) or ""),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.config.keys import CHECK_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
 from tests.conftest import RunLlm
 
 
@@ -32,7 +33,8 @@ def test_each_value_is_shown_with_its_layer(
 auto = false                              # default
 menu = "topics"                           # default
 menu_budget = 8                           # workspace
-max_result_chars = 200000                 # default
+max_result_chars = 100000                 # default
+outline_over = 24000                      # default
 search = "auto"                           # default
 config_load_paths = [".llm/config.d"]     # default
 allow_links_to = []                       # default
@@ -74,7 +76,8 @@ def test_json_has_every_value_with_all_its_origins(
         "place": None,
         "origins": [{"layer": "default", "place": None}],
     }
-    assert len(rows) == 9 + 8 + 9
+    tables = (KB_KEYS, REFERENCE_KEYS, CHECK_KEYS, TOPIC_KEYS)
+    assert len(rows) == sum(map(len, tables))
 
 
 def test_a_long_list_takes_several_lines(tmp_path: Path, run_llm: RunLlm) -> None:

@@ -11,6 +11,8 @@ from tests.conftest import RunLlm
 
 BYTES = b"\xff\0 not text, no line feed"
 
+PARTS = b"# Top\r\n## Sub\r\n\xff\r\n"
+
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path) -> Path:
@@ -24,6 +26,7 @@ def workspace(tmp_path: Path) -> Path:
             "kb/image.png": BYTES,
             "kb/.hidden.md": "Hidden.\n",
             "kb/off.md": "Off.\n",
+            "kb/parts.md": PARTS,
         },
     )
     return tmp_path
@@ -35,8 +38,9 @@ def workspace(tmp_path: Path) -> Path:
         pytest.param(["a/one"], b"One </subject>\r\n", id="exact"),
         pytest.param(["a/image"], BYTES, id="bytes"),
         pytest.param(["a/hidden"], b"Hidden.\n", id="hidden"),
+        pytest.param(["a/parts#sub", "a/parts#L1"], b"## Sub\r\n\xff\r\n# Top\r\n", id="parts"),
         pytest.param(["a/deep/*", "a/one.md"], b"a = 2\nOne </subject>\r\n", id="several"),
-        pytest.param(["a"], b"a = 2\n" + BYTES + b"One </subject>\r\n", id="a whole topic"),
+        pytest.param(["a"], b"a = 2\n" + BYTES + b"One </subject>\r\n" + PARTS, id="a whole topic"),
     ],
 )
 def test_files_are_shown_byte_for_byte(run_llm: RunLlm, names: list[str], output: bytes) -> None:

@@ -394,8 +394,8 @@ def test_a_fragment_is_cut_like_a_single_load(
 ) -> None:
     (workspace / "kb/project/big.md").write_text("line\n" * 100_000)
     run_llm(["-m", "scripted", "-f", "kb:project/big", "hi"])
-    notice = "\n(note: cut here; 300,000 of 500,000 bytes are not shown)"
-    assert script.last.prompt == "line\n" * 40_000 + f"{notice}\nhi"
+    notice = "\n(note: cut here; 400,000 of 500,000 bytes are not shown)"
+    assert script.last.prompt == "line\n" * 20_000 + f"{notice}\nhi"
     with (workspace / "llm-kb.toml").open("a") as file:
         file.write("[kb]\nmax_result_chars = 0\n")
     run_llm(["-m", "scripted", "-f", "kb:project/big", "hi"])
@@ -607,3 +607,35 @@ def test_help_of_the_host_is_kept() -> None:
         text = command.get_help(click.Context(command))
         for option in ("-k, --knowledge", "--kb-cfg", "--no-kb", "-s, --system"):
             assert option in text
+
+
+def test_a_part_is_preloaded_learned_and_attached_alike(
+    workspace: Path, run_llm: RunLlm, script: Script
+) -> None:
+    write(workspace / "kb/project/guide.md", "# Guide\n\n## Use\n\nUse it.\n\n## Rest\n\nRest.\n")
+    part = "(note: lines 3-6 of 9)\n\n## Use\n\nUse it.\n\n"
+    script.call("learn", topic="project", subjects="guide#use")
+    script.say("done")
+    run_llm(["-m", "scripted", "-T", "learn", "hi"])
+    assert script.last.outputs == (part,)
+    run_llm(["-m", "scripted", "-k", "project/guide#use", "hi"])
+    assert f'<subject "guide#use">\n{part}</subject>' in script.last.system
+    assert run_llm(["kb", "learn", "project", "guide#use"]).stdout.rstrip() == part.rstrip()
+    run_llm(["-m", "scripted", "-f", "kb:project/guide#use", "hi"])
+    assert part.strip() in script.last.prompt
+    refused = run_llm(["-m", "scripted", "-k", "project/guide#us", "hi"])
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "Error: subject 'guide' of topic 'project' has no part '#us'; did you mean: guide#use;"
+        " 'guide#' lists them\n",
+    )
+
+
+def test_much_preloaded_text_is_announced(workspace: Path, run_llm: RunLlm, script: Script) -> None:
+    write(workspace / "kb/project/big.md", "word word word word\n" * 4_500)
+    result = run_llm(["-m", "scripted", "-k", "project/*", "hi"])
+    assert result.stderr == (
+        "llm-kb: ~22,506 tokens are pre-loaded, ~22,500 of them from project/big; a part of a"
+        " subject is pre-loaded with project/big#ANCHOR\n"
+    )
+    assert "word word word word\n" * 4_500 in script.last.system

@@ -1,0 +1,153 @@
+"""What a request for a subject returns: all of it, its outline, or parts of it. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from llm_kb.opener import is_binary
+from llm_kb.rendering.menu import estimate_tokens
+from llm_kb.rendering.parts import AnchorError, Part, Span, find_parts, find_spans
+from llm_kb.rendering.plain_text import count, defuse
+from llm_kb.rendering.presentation import Presented, present, truncate
+from llm_kb.subjects.topics import Content, Subject
+
+WHOLE = "*"
+"""The anchor of a whole subject, however large."""
+
+OUTLINE = ""
+"""The anchor of a subject's outline, however small it is."""
+
+OPENING = 1_500
+"""Characters of its text that stand above an outline."""
+
+LONGEST_OUTLINE = 6_000
+"""Characters of an outline; what does not fit is counted."""
+
+
+def present_asked(
+    subject: Subject,
+    content: Content,
+    asked: Sequence[str | None],
+    *,
+    topic: str,
+    outline_over: int = 0,
+) -> tuple[list[Presented], list[AnchorError]]:
+    """Return what was asked of a subject, each piece once, and the anchors it does not have.
+
+    `asked` holds anchors, and None for the subject itself: that is its outline if the
+    text is longer than `outline_over` characters (0: never). Parts of it come after.
+    """
+    if WHOLE in asked or is_binary(content.data) or not content.data:
+        return [present(subject, content)], []
+    text = decode_exactly(content.data)
+    is_large = 0 < outline_over < len(text)
+    if None in asked and not is_large:
+        return [present(subject, content)], []
+    pieces = []
+    if OUTLINE in asked or None in asked:
+        pieces.append(_present_outline(subject, content, text, topic))
+    spans = find_spans(text, subject.path, [anchor for anchor in asked if anchor])
+    lines = count_lines(text)
+    pieces += [
+        _present_span(subject, content, text, span, lines)
+        for span in spans
+        if isinstance(span, Span)
+    ]
+    return pieces, [span for span in spans if isinstance(span, AnchorError)]
+
+
+def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> list[bytes]:
+    """Return the bytes of what was asked of a file: all of it, or its parts."""
+    if not {None, WHOLE, OUTLINE}.isdisjoint(asked):
+        return [data]
+    text = decode_exactly(data)
+    spans = find_spans(text, subject.path, filter(None, asked))
+    return [encode_exactly(text[s.start : s.end]) for s in spans if isinstance(s, Span)]
+
+
+def decode_exactly(data: bytes) -> str:
+    """Decode a file so that any piece of its text can be turned into its very bytes again."""
+    return data.decode("utf-8-sig", "surrogateescape")
+
+
+def encode_exactly(text: str) -> bytes:
+    """Return the bytes of a piece of a text that `decode_exactly` made."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def count_lines(text: str) -> int:
+    """Return the number of lines of a text."""
+    return text.count("\n") + (not text.endswith("\n"))
+
+
+def describe_size(size: int, parts: int) -> str:
+    """Return what listings say of a large subject: `(~29,900 tokens, 182 parts)`."""
+    inside = f", {count(parts, 'part')}" if parts else ""
+    return f"(~{-(-size // 4):,} tokens{inside})"
+
+
+def _present_span(
+    subject: Subject, content: Content, text: str, span: Span, lines: int
+) -> Presented:
+    data = encode_exactly(text[span.start : span.end])
+    return present(
+        subject._replace(name=f"{subject.name}#{span.anchor}"),
+        Content(data=data, size=len(data), origin=content.origin),
+        note=f"lines {span.first_line:,}-{span.last_line:,} of {lines:,}",
+    )
+
+
+def _present_outline(subject: Subject, content: Content, text: str, topic: str) -> Presented:
+    opening = truncate(present(subject, content), OPENING)
+    outline = render_outline(subject.name, topic, text, find_parts(text, subject.path))
+    return opening._replace(below=outline, is_opening=True, is_bare=False)
+
+
+def render_outline(name: str, topic: str, text: str, parts: Sequence[Part]) -> str:
+    """Return the parts of a subject with their sizes, nested, and how to load them."""
+    sizes = f"{count(count_lines(text), 'line')}, ~{estimate_tokens(text):,} tokens"
+    heading = f"## Outline of {name} ({sizes})"
+    if parts:
+        example = parts[min(1, len(parts) - 1)].anchor
+        shown = "\n".join(_render_parts(parts))
+    else:
+        example = ""
+        shown = "It has no headings."
+    calls = [f"{name}#{example}"] if example else []
+    calls.append(f"{name}#L1-L{min(count_lines(text), 200)}")
+    kinds = "parts or lines" if example else "lines"
+    call = f"learn({json.dumps(topic)}, {json.dumps(calls, ensure_ascii=False)})"
+    how = f"Load {kinds} with {call}, or all of it with {json.dumps(f'{name}#*')}."
+    return defuse(f"{heading}\n\n{shown}\n\n{how}")
+
+
+def _render_parts(parts: Sequence[Part]) -> list[str]:
+    """Return a line for each part, as deep as they fit; of deeper ones the number."""
+    deepest = max(part.level for part in parts)
+    for level in range(deepest, 0, -1):
+        lines = _render_levels(parts, level)
+        if sum(map(len, lines)) + len(lines) <= LONGEST_OUTLINE:
+            return lines
+    kept, room = [], LONGEST_OUTLINE
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return [*kept, f"- and {len(lines) - len(kept):,} more beside these"]
+
+
+def _render_levels(parts: Sequence[Part], deepest: int) -> list[str]:
+    """Return a line for each part of these levels, with the number of those below them."""
+    lines: list[str] = []
+    below = 0
+    for part in reversed(parts):
+        if part.level > deepest:
+            below += 1
+            continue
+        tokens = -(-(part.end - part.start) // 4)
+        inner = f", {count(below, 'part')}" if below else ""
+        below = 0
+        lines.append(f"{'  ' * (part.level - 1)}- #{part.anchor} (~{tokens:,} tokens{inner})")
+    return lines[::-1]

@@ -1,0 +1,103 @@
+"""Outlines, and what of a subject is shown when parts of it are asked for."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from llm_kb.rendering.part_text import LONGEST_OUTLINE, describe_size, present_asked, take_pieces
+from llm_kb.rendering.presentation import wrap_subject
+from llm_kb.subjects.topics import Content
+from tests.presented import make_subject
+
+
+def ask(data: str | bytes, *asked: str | None, path: str = "a.md", over: int = 0) -> list[str]:
+    data = data.encode() if isinstance(data, str) else data
+    content = Content(data=data, size=len(data))
+    pieces, _ = present_asked(make_subject(path), content, asked, topic="t", outline_over=over)
+    return [piece.text for piece in pieces]
+
+
+def test_a_part_of_code_is_fenced_and_names_its_lines() -> None:
+    code = "import os\n\n\ndef top():\n    return 1\n"
+    assert ask(code, "top", path="a.py") == [
+        "(note: lines 4-5 of 5)\n\n```python\ndef top():\n    return 1\n```"
+    ]
+
+
+def test_an_outline_stands_below_the_opening_even_of_code() -> None:
+    code = "def one():\n    return 1\n\n\n" * 200
+    [text] = ask(code, None, path="a.py", over=100)
+    opening, _, outline = text.partition("\n\n## Outline of a (")
+    assert opening.startswith("```python\ndef one")
+    assert re.search(r"\n```\n\n\(note: cut here; [\d,]+ of 5,200 bytes are not shown\)$", opening)
+    assert outline.startswith("800 lines, ~1,300 tokens)\n\n- #one (~6 tokens)\n- #one-1 (")
+
+
+def test_a_text_without_headings_is_read_by_lines() -> None:
+    [text] = ask("one\n" * 400, None, path="a.json", over=100)
+    assert text.endswith(
+        "## Outline of a (400 lines, ~400 tokens)\n\nIt has no headings.\n\n"
+        'Load lines with learn("t", ["a#L1-L200"]), or all of it with "a#*".'
+    )
+
+
+def test_a_text_of_one_line_is_cut_within_it() -> None:
+    [text] = ask("# Title\n" + "x" * 50_000, None, over=100)
+    assert text.startswith("# Title\n" + "x" * 1_400)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        pytest.param("".join(f"## Part {i}\nx\n" for i in range(5_000)), 200, id="wide"),
+        pytest.param("".join(f"{'#' * (i % 6 + 1)} h{i}\n" for i in range(9_999)), 190, id="deep"),
+        pytest.param("".join(f"# {'long ' * 40} {i}\n" for i in range(999)), 20, id="long"),
+    ],
+)
+def test_an_outline_is_bounded_and_counts_what_it_leaves_out(text: str, kept: int) -> None:
+    [shown] = ask(text, "")
+    outline = shown.partition("## Outline of a")[2]
+    assert len(outline) < LONGEST_OUTLINE + 500
+    assert len(re.findall(r"^ *- #", outline, re.MULTILINE)) >= kept
+    assert re.search(r"^- and [\d,]+ more beside these$", outline, re.MULTILINE)
+
+
+def test_deeper_parts_are_counted_where_they_do_not_fit() -> None:
+    text = "".join(f"# Chapter {i}\n" + "## Section\ntext\n" * 30 for i in range(40))
+    [shown] = ask(text, "")
+    assert "- #chapter-0 (~123 tokens, 30 parts)\n- #chapter-1 (" in shown
+    assert "beside these" not in shown
+
+
+def test_nothing_in_an_outline_closes_a_tag() -> None:
+    content = Content(data=b"# </subject>\n", size=13)
+    [piece], _ = present_asked(make_subject("</topic>.md"), content, [""], topic="t")
+    assert wrap_subject(piece).count("</") == 1
+
+
+def test_binary_and_empty_files_say_so() -> None:
+    assert ask(b"\0\0", "a") == ["(note: binary file, 2 bytes, skipped)"]
+    assert ask("", "") == ["(note: this file is empty)"]
+
+
+def test_pieces_keep_their_bytes() -> None:
+    data = b"\xef\xbb\xbf# A\r\n\xff\xfe\r\n# B\r\nb"
+    subject = make_subject("a.md")
+    assert take_pieces(subject, data, ["a"]) == [b"# A\r\n\xff\xfe\r\n"]
+    assert take_pieces(subject, data, ["b", "a"]) == [b"# B\r\nb", b"# A\r\n\xff\xfe\r\n"]
+    assert take_pieces(subject, data, [None, "a"]) == [data]
+
+
+def test_sizes() -> None:
+    assert describe_size(119_600, 182) == "(~29,900 tokens, 182 parts)"
+    assert describe_size(119_600, 0) == "(~29,900 tokens)"
+
+
+def test_a_hostile_file_costs_little() -> None:
+    data = "".join(f"{'#' * (i % 6 + 1)} same\n" for i in range(100_000))
+    before = time.process_time()
+    assert len(ask(data, None, over=10)) == 1
+    assert time.process_time() - before < 3

@@ -1,0 +1,211 @@
+"""Parts of texts and their addresses."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.rendering.parts import (
+    AnchorError,
+    Span,
+    anchor_of_lines,
+    find_parts,
+    find_spans,
+    name_heading,
+)
+
+SETTINGS = """\
+# Settings
+
+## Caching
+a
+### Timeout
+b
+## Database `X_Y`
+### Timeout
+c
+#### CONN_MAX_AGE
+d
+## [Links](http://x) {#custom-id}
+e
+"""
+
+
+def anchors(text: str, path: str = "a.md") -> list[str]:
+    return [part.anchor for part in find_parts(text, path)]
+
+
+def find(text: str, *wanted: str, path: str = "a.md") -> list[str]:
+    """Return the pieces of a text that anchors name."""
+    spans = find_spans(text, path, wanted)
+    return [text[s.start : s.end] if isinstance(s, Span) else f"no {s.anchor}" for s in spans]
+
+
+@pytest.mark.parametrize(
+    ("title", "anchor"),
+    [
+        pytest.param("Getting Started", "getting-started", id="words"),
+        pytest.param("What's new?", "whats-new", id="punctuation"),
+        pytest.param("a - b", "a---b", id="as GitHub does it"),
+        pytest.param("`foo()` and **bar**", "foo-and-bar", id="markup"),
+        pytest.param("[A link](http://x/y) to ![it](i.png)", "a-link-to-it", id="links"),
+        pytest.param(":ref:`Caching <c>`", "caching", id="roles"),
+        pytest.param("Größe Ä", "größe-ä", id="letters of other alphabets"),
+        pytest.param("SOME_NAME", "some_name", id="underscores"),
+        pytest.param("Title {#own .class}", "own", id="an id of its own"),
+        pytest.param("!!!", "part", id="nothing"),
+    ],
+)
+def test_name_heading(title: str, anchor: str) -> None:
+    assert name_heading(title) == anchor
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        pytest.param(
+            "a.md",
+            SETTINGS,
+            [
+                "settings",
+                "caching",
+                "caching/timeout",
+                "database-x_y",
+                "database-x_y/timeout",
+                "conn_max_age",
+                "custom-id",
+            ],
+            id="markdown",
+        ),
+        pytest.param(
+            "a.rst", "Title\n=====\n\nSub\n---\n\ntext\n", ["title", "sub"], id="reStructuredText"
+        ),
+        pytest.param("a.html", "<h1>Top</h1>\n<p>x\n<h2>Sub</h2>\n", ["top", "sub"], id="html"),
+        pytest.param(
+            "a.py",
+            "class Foo:\n    def bar(self):\n        ...\n\n\n"
+            "class Baz:\n    def bar(self):\n        ...\n",
+            ["Foo", "Foo/bar", "Baz", "Baz/bar"],
+            id="python",
+        ),
+        pytest.param(
+            "a.md", "# A\n# A\n# A\n# A-1\n", ["a", "a-1", "a-2", "a-1-1"], id="all alike"
+        ),
+        pytest.param("a.md", "# A\n## B\n# B\n", ["a", "a/b", "b"], id="one without parents"),
+        pytest.param("a.json", '{"a": 1}\n', [], id="of no known structure"),
+    ],
+)
+def test_anchors_are_unique_by_their_parents(path: str, text: str, expected: list[str]) -> None:
+    assert anchors(text, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "piece"),
+    [
+        ("caching", "## Caching\na\n### Timeout\nb\n"),
+        ("Caching/TIMEOUT", "### Timeout\nb\n"),
+        ("settings/caching/timeout", "### Timeout\nb\n"),
+        ("settings/database-x_y/timeout", "### Timeout\nc\n#### CONN_MAX_AGE\nd\n"),
+        ("conn-max-age", "#### CONN_MAX_AGE\nd\n"),
+        ("CONN_MAX_AGE", "#### CONN_MAX_AGE\nd\n"),
+        ("Conn Max Age", "#### CONN_MAX_AGE\nd\n"),
+        ("custom-id", "## [Links](http://x) {#custom-id}\ne\n"),
+        ("L4-L6", "a\n### Timeout\nb\n"),
+        ("L4-6", "a\n### Timeout\nb\n"),
+        ("l4", "a\n"),
+        ("L13-L999", "e\n"),
+        ("L0", "no L0"),
+        ("L14", "no L14"),
+        ("L6-L4", "no L6-L4"),
+        ("timeout", "no timeout"),
+        ("nope", "no nope"),
+    ],
+)
+def test_an_anchor_names_a_piece(wanted: str, piece: str) -> None:
+    assert find(SETTINGS, wanted) == [piece]
+
+
+def test_a_wrong_anchor_has_near_ones() -> None:
+    [error] = find_spans(SETTINGS, "a.md", ["cachng"])
+    assert isinstance(error, AnchorError)
+    assert (error.near, error.is_ambiguous) == (("caching",), False)
+    [error] = find_spans(SETTINGS, "a.md", ["timeout"])
+    assert isinstance(error, AnchorError)
+    assert error.is_ambiguous
+    assert error.near == ("caching/timeout", "database-x_y/timeout")
+    [error] = find_spans(SETTINGS, "a.md", ["L99"])
+    assert isinstance(error, AnchorError)
+    assert error.near == ("L1-L13",)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (["caching/timeout", "caching"], ["caching"]),
+        (["caching", "caching/timeout"], ["caching"]),
+        (["caching", "custom-id", "caching"], ["caching", "custom-id"]),
+        (["L1-L4", "custom-id", "L3-L6"], ["L1-L6", "custom-id"]),
+        (["L1", "L3", "L1-L3"], ["L1-L3"]),
+        (["nope", "custom-id"], ["nope", "custom-id"]),
+    ],
+)
+def test_overlapping_pieces_are_given_once(wanted: list[str], found: list[str]) -> None:
+    assert [span.anchor for span in find_spans(SETTINGS, "a.md", wanted)] == found
+
+
+@pytest.mark.parametrize(
+    ("lines", "anchor"),
+    [
+        ((4, 4), "caching"),
+        ((5, 6), "caching/timeout"),
+        ((4, 6), "caching"),
+        ((6, 8), "settings"),
+        ((10, 11), "conn_max_age"),
+    ],
+)
+def test_passages_are_named_by_the_smallest_part_around_them(
+    lines: tuple[int, int], anchor: str
+) -> None:
+    assert anchor_of_lines(find_parts(SETTINGS, "a.md"), *lines) == anchor
+
+
+def test_passages_outside_of_every_part_are_named_by_their_lines() -> None:
+    parts = find_parts("text\n\n# A\n", "a.md")
+    assert anchor_of_lines(parts, 1, 2) == "L1-L2"
+    assert anchor_of_lines((), 7, 7) == "L7"
+
+
+headings = st.lists(
+    st.tuples(st.integers(1, 6), st.sampled_from(["a", "A", "b", "a-1", "a/b", "L3", "*", ""]))
+).map(lambda found: "".join(f"{'#' * level} {title}\ntext\n" for level, title in found))
+
+
+@given(headings)
+def test_every_anchor_is_unique_and_names_its_part(text: str) -> None:
+    parts = find_parts(text, "a.md")
+    assert len({part.anchor.casefold() for part in parts}) == len(parts)
+    for part in parts:
+        [span] = find_spans(text, "a.md", [part.anchor.upper()])
+        assert isinstance(span, Span)
+        assert (span.start, span.end) == (part.start, part.end)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("# same\n" * 100_000, id="alike"),
+        pytest.param("".join(f"{'#' * (i % 6 + 1)} h{i}\n" for i in range(100_000)), id="headings"),
+        pytest.param("# " + "x" * 1_000_000 + "\n", id="long"),
+        pytest.param("# " + "[" * 500_000 + "\n", id="brackets"),
+        pytest.param("# " + "<" * 500_000 + "\n", id="tags"),
+    ],
+)
+def test_hostile_headings_cost_little(text: str) -> None:
+    before = time.process_time()
+    found = find_spans(text, "a.md", ["h5", "nope" * 100_000, "a/" * 100_000, "L1-L999999999"])
+    assert len(found) in {3, 4}
+    assert all(len(part.anchor) <= 2_000 for part in find_parts(text, "a.md"))
+    assert time.process_time() - before < 4
