@@ -23,13 +23,12 @@ from llm_kb.rendering.presentation import Presented, present_unreadable, truncat
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.rendering.summaries import summarize
 from llm_kb.subjects.selection import (
-    MAX_PATTERNS,
     Selection,
-    TooManyPatternsError,
     find_near,
     find_near_each,
     is_listed,
     join_selections,
+    require_few,
     select,
     select_each,
 )
@@ -344,8 +343,7 @@ class KnowledgeBase:
         opened = self.find_topic(topic)
         given = [subjects] if isinstance(subjects, str) else subjects or ()
         patterns = list(dict.fromkeys(given))
-        if len(patterns) > MAX_PATTERNS:
-            raise TooManyPatternsError(len(patterns))
+        require_few(patterns)
         return self._load(opened, patterns) if patterns else self._list(opened)
 
     def describe_learn(self) -> str:

@@ -20,6 +20,9 @@ from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored, m
 from llm_kb.subjects.names import UNUSABLE, find_flaw, printable
 from llm_kb.subjects.topics import Skipped
 
+MAX_LEVELS = 100
+"""Directories below one another that are entered: hostile trees are thousands deep."""
+
 _CONTROL = bytes((*range(0x20), 0x7F))
 _OUTSIDE = "the link leads outside the topic"
 _NEITHER = "it is neither a file nor a directory"
@@ -91,6 +94,9 @@ class Walk:
                     yield found
                 for child in places:
                     if enters is not None and not enters(child.slug[:-1]):
+                        continue
+                    if child.path.count("/") > MAX_LEVELS:
+                        self._skip(child.path, f"it lies more than {MAX_LEVELS} directories deep")
                         continue
                     if child.is_hidden or child.is_linked:
                         heappush(pending, child)

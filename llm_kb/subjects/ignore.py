@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.subjects.topics import Skipped
 
@@ -21,6 +21,9 @@ _ALWAYS = frozenset(
 
 _MOST_RULES = 500
 """Rules of one place that are kept; every file is held against each of them."""
+
+_MOST_WITH_NEGATED = 100
+"""The same where a rule with `!` makes their order matter: that takes longer."""
 
 _MOST_STARS = 2
 """Wildcards of a kind in a rule; pathspec's time is a power of their number."""
@@ -53,21 +56,28 @@ class IgnoreRules:
         """Take the rules of each place, `(where they stand, lines)`, the last one to win."""
         self.problems: list[Skipped] = []
         lines = [line for where, rules in groups for line in self._usable(where, rules)]
-        self._spec = _compile(tuple(lines)) if lines else None
+        self._rules = _compile(tuple(lines)) if lines else None
 
     def __bool__(self) -> bool:
-        return self._spec is not None
+        return self._rules is not None
 
     def ignores(self, path: str) -> bool:
         """Tell whether a path is ignored; one that ends in `/` is a directory."""
-        return self._spec is not None and self._spec.match_file(path)
+        rules = self._rules
+        # One search for all rules decides nearly every path; only a rule that takes another one
+        # back needs them one by one.
+        if rules is None or not rules.ignored.match(path):
+            return False
+        return rules.kept is None or not rules.kept.match(path) or rules.spec.match_file(path)
 
     def _usable(self, where: str, rules: Sequence[str]) -> list[str]:
         usable: list[str] = []
-        if len(rules) > _MOST_RULES:
-            surplus = f"the rules after the first {_MOST_RULES} lines are left out"
+        has_negated = any(rule.startswith("!") for rule in rules[:_MOST_RULES])
+        most = _MOST_WITH_NEGATED if has_negated else _MOST_RULES
+        if len(rules) > most:
+            surplus = f"the rules after the first {most} lines are left out"
             self.problems.append(Skipped(path=where, reason=surplus))
-        for number, rule in enumerate(rules[:_MOST_RULES], 1):
+        for number, rule in enumerate(rules[:most], 1):
             reason = _find_problem(rule)
             if reason:
                 self.problems.append(
@@ -76,6 +86,15 @@ class IgnoreRules:
             elif rule.strip() and not rule.startswith("#"):
                 usable.append(rule)
         return usable
+
+
+class _Rules(NamedTuple):
+    """Compiled rules: all of them, and one regex for each of the two kinds."""
+
+    spec: GitIgnoreSpec
+    ignored: re.Pattern[str]
+    kept: re.Pattern[str] | None
+    """What rules with a `!` match; None without any."""
 
 
 @lru_cache(maxsize=4 * _MOST_RULES)
@@ -93,8 +112,15 @@ def _find_problem(rule: str) -> str | None:
 
 
 @lru_cache(maxsize=32)
-def _compile(lines: tuple[str, ...]) -> GitIgnoreSpec:
+def _compile(lines: tuple[str, ...]) -> _Rules:
     # Imported only where there are rules: it costs more than the rest of the start.
     from pathspec import GitIgnoreSpec  # noqa: PLC0415
 
-    return GitIgnoreSpec.from_lines(lines)
+    spec = GitIgnoreSpec.from_lines(lines)
+    sources: dict[bool, list[str]] = {True: [], False: []}
+    for pattern in spec.patterns:
+        if pattern.include is not None and pattern.regex is not None:
+            # The name of a group may stand in a regex once.
+            sources[pattern.include].append(re.sub(r"\(\?P<\w+>", "(?:", pattern.regex.pattern))
+    kept = re.compile("|".join(sources[False])) if sources[False] else None
+    return _Rules(spec, re.compile("|".join(sources[True]) or "(?!)"), kept)

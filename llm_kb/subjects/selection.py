@@ -12,8 +12,11 @@ from llm_kb.errors import KbError
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility
 
-MAX_PATTERNS = 100
+MAX_PATTERNS = 50
 """The most patterns of one call of `learn`; a glob names any number of subjects."""
+
+MAX_CHARACTERS = 10_000
+"""The most characters of all patterns of one call together."""
 
 NEAR_SLUGS = 5
 """How many near slugs an error names at most."""
@@ -39,14 +42,23 @@ _COMPARED = 20
 
 
 class TooManyPatternsError(KbError):
-    """More patterns than one call may have."""
+    """More patterns, or longer ones, than one call may have."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, characters: int) -> None:
         self.count = count
+        self.characters = characters
         super().__init__(
-            f"{count:,} subjects in one call; at most {MAX_PATTERNS} are allowed, "
-            "and a pattern such as 'name/**' names any number of them"
+            f"{count:,} subjects of {characters:,} characters in one call; at most "
+            f"{MAX_PATTERNS} of {MAX_CHARACTERS:,} are allowed, and a pattern such as "
+            "'name/**' names any number of them"
         )
+
+
+def require_few(patterns: Sequence[str]) -> None:
+    """Raise TooManyPatternsError for more patterns than one call may have."""
+    characters = sum(map(len, patterns))
+    if len(patterns) > MAX_PATTERNS or characters > MAX_CHARACTERS:
+        raise TooManyPatternsError(len(patterns), characters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

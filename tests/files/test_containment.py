@@ -62,12 +62,12 @@ def test_what_cannot_be_listed_raises_what_its_path_raises(tree: Path) -> None:
 
 
 def test_few_directories_are_kept_open_and_none_at_the_end(root: Path) -> None:
-    deep = "d/" * 150
+    deep = "d/" * 99
     write(root, f"{deep}x.md", "a.md")
     before = count_open()
     with closing(DirectoryLister(Containment(root))) as opened:
         most = 0
-        for level in range(151):
+        for level in range(100):
             opened.list(deep[: 2 * level])
             most = max(most, count_open() - before)
     assert most == descent.MAX_OPEN

@@ -1,0 +1,111 @@
+"""The worst calls of `learn` that were found, on 3,000 files: each has two seconds.
+
+The caller is a model, which may send anything.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_kb.errors import KbError
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.subjects.topics import Topic
+from tests.test_knowledge_base import make_kb
+
+SECONDS = 2.0
+MAX_ERROR = 20_000
+
+CALLS: dict[str, list[str]] = {
+    "a slug of 200,000 characters": ["q/" * 100_000 + "x"],
+    "a literal of 5 MB": ["a" * 5_000_000],
+    "repeated globs": ["s1*", "s2*"] * 5_000,
+    "repeated slugs": ["d1/some-subject-0001"] * 3_000,
+    "200,000 names": [f"n{number}" for number in range(200_000)],
+    "missing names": [f"some-subjct-{number}" for number in range(50)],
+    "missing globs": [f"**/*{number}*nope*" for number in range(50)],
+    "globs of many stars": [f"**/*a*b*c*{number}*/**/*d*" for number in range(50)],
+    "a long name like many": ["some-subject-" * 7],
+    "one letter, 90 times": ["s" * 90],
+    "a deep slug": ["z/" * 1_500 + "x"],
+    "deep slugs": ["z/" * (1_500 - number) + "y" for number in range(3)],
+    "deep and not ASCII": ["é/" * 2_000 + "y"],
+    "wildcards": ["*?" * 500],
+    "classes": ["[a-z]" * 200],
+    "open brackets": ["[" * 1_000],
+    "dots": ["./" * 2_000 + "x"],
+    "everything": ["**"],
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """3,000 files, one below 1,500 directories, and 500 rules that each look at all of a path."""
+    root = tmp_path_factory.mktemp("hostile")
+    for number in range(3_000):
+        path = root / f"d{number % 30}" / f"some-subject-{number:04}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x\n" * 20)
+    (root / ".kbignore").write_text("".join(f"a{number}*b*c\n" for number in range(500)))
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("z", dir_fd=here)
+        below = os.open("z", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("x.md", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    return root
+
+
+def open_kb(root: Path) -> KnowledgeBase:
+    topic = Topic(id="p", root=root)
+    return make_kb((topic, DirectoryCatalog(topic)))
+
+
+def call(root: Path, topic: str, subjects: list[str] | None) -> tuple[float, str]:
+    """Return the processor time and the answer of one call."""
+    kb = open_kb(root)
+    start = time.process_time()
+    try:
+        answer = kb.learn(topic, subjects)
+    except KbError as error:
+        answer = str(error)
+        assert len(answer) <= MAX_ERROR
+    return time.process_time() - start, answer
+
+
+@pytest.mark.parametrize("subjects", CALLS.values(), ids=CALLS)
+def test_a_call_takes_at_most_two_seconds(root: Path, subjects: list[str]) -> None:
+    seconds, answer = call(root, "p", subjects)
+    assert seconds < SECONDS
+    assert len(answer) < 250_000
+
+
+def test_listing_and_unknown_topics_take_no_longer(root: Path) -> None:
+    assert call(root, "p", None)[0] < SECONDS
+    seconds, answer = call(root, "x" * 1_000_000, None)
+    assert (seconds < SECONDS, len(answer) < 500) == (True, True)
+
+
+def test_too_many_subjects_are_refused_with_a_way_out(root: Path) -> None:
+    _, answer = call(root, "p", [f"n{number}" for number in range(51)])
+    assert answer == (
+        "51 subjects of 143 characters in one call; at most 50 of 10,000 are allowed, "
+        "and a pattern such as 'name/**' names any number of them"
+    )
+
+
+PIECES = st.sampled_from(["*", "**", "?", "[", "]", "/", "z", "é", "some-subject-", ".", "a" * 300])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.lists(PIECES, max_size=400).map("".join), max_size=60), st.integers(1, 100))
+def test_any_call_takes_at_most_two_seconds(root: Path, subjects: list[str], times: int) -> None:
+    assert call(root, "p", subjects * times)[0] < SECONDS

@@ -1,0 +1,184 @@
+"""Swapped roots, foreign directories and hard links: what lies outside stays outside."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from llm_kb import KnowledgeBase
+from llm_kb.config.load import load_config
+from llm_kb.errors import ConfigError, KbError
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.subjects.topics import Topic
+
+NOBODY = 65534
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with one topic, beside a directory with a secret."""
+    workspace = tmp_path / "ws"
+    (workspace / "kb").mkdir(parents=True)
+    (workspace / "kb" / "f.md").write_text("fine\n")
+    (workspace / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "f.md").write_text("TOPSECRET\n")
+    monkeypatch.chdir(workspace)
+    return workspace
+
+
+def swap_in_link(workspace: Path) -> None:
+    (workspace / "kb").rename(workspace / "moved")
+    (workspace / "kb").symlink_to("../secret")
+
+
+def swap_in_parent(workspace: Path) -> None:
+    """Swap the directory that holds the workspace for one whose `kb` leads elsewhere."""
+    other = workspace.parent / "other"
+    other.mkdir()
+    (other / "kb").symlink_to("../secret")
+    workspace.rename(workspace.parent / "moved")
+    workspace.symlink_to("other")
+
+
+CALLS: dict[str, Callable[[KnowledgeBase], str]] = {
+    "learn": lambda kb: kb.answer_call("p", "f"),
+    "learn a glob": lambda kb: kb.answer_call("p", "**"),
+    "list": lambda kb: kb.answer_call("p"),
+}
+
+
+@pytest.mark.parametrize("swap", [swap_in_link, swap_in_parent])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_root_swapped_after_the_configuration_was_read_shows_nothing(
+    workspace: Path, swap: Callable[[Path], None], call: Callable[[KnowledgeBase], str]
+) -> None:
+    kb = KnowledgeBase.discover()
+    swap(workspace)
+    try:
+        answer = call(kb)
+    except KbError as error:
+        answer = str(error)
+    assert "TOPSECRET" not in answer
+    assert "- f" not in answer
+
+
+def test_a_root_swapped_all_the_time_never_leaks(workspace: Path) -> None:
+    """Another process exchanges directory and link while one call after the other is made."""
+    kb, link, done = workspace / "kb", workspace / "link", threading.Event()
+    link.symlink_to("../secret")
+
+    def swap() -> None:
+        while not done.is_set():
+            kb.rename(workspace / "aside")
+            link.rename(kb)
+            (workspace / "aside").rename(link)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    answers: set[str] = set()
+    try:
+        for _ in range(300):
+            try:
+                answers.add(KnowledgeBase.discover().answer_call("p", "f"))
+            except KbError:
+                continue  # it was not there, or led outside; nothing else may be raised
+    finally:
+        done.set()
+        thread.join()
+    assert [answer for answer in answers if "TOPSECRET" in answer] == []
+
+
+def test_a_root_that_cannot_be_resolved_is_an_error_of_the_configuration(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link that becomes a directory while it is read makes the system say EINVAL."""
+
+    def refuse(path: object, **_: object) -> str:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os.path, "realpath", refuse)
+    with pytest.raises(ConfigError, match="its links cannot be resolved: Invalid argument"):
+        load_config(workspace, user_dir=workspace.parent / "user", environ={})
+
+
+def give(*paths: Path) -> None:
+    for path in paths:
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+
+def foreign_link(shared: Path, mine: Path) -> None:
+    """Another user's `.llm` is a link to the directory of my configuration."""
+    (shared / ".llm").symlink_to(mine / ".llm")
+    give(shared / ".llm")
+
+
+def foreign_directory(shared: Path, mine: Path) -> None:
+    """Another user's `.llm` holds a hard link to my configuration."""
+    (shared / ".llm").mkdir()
+    (shared / ".llm" / "kb.toml").hardlink_to(mine / ".llm" / "kb.toml")
+    give(shared / ".llm")
+
+
+def foreign_link_on_the_way(shared: Path, mine: Path) -> None:
+    """My `.llm` is a link to a link of another user."""
+    (shared / "way").symlink_to(mine / ".llm")
+    (shared / ".llm").symlink_to("way")
+    give(shared / "way")
+
+
+def foreign_topic(shared: Path, mine: Path) -> None:
+    """My configuration names a directory that another user made."""
+    (shared / ".llm").mkdir()
+    (shared / ".llm" / "kb.toml").write_bytes((mine / ".llm" / "kb.toml").read_bytes())
+
+
+@as_root
+@pytest.mark.parametrize(
+    "attack", [foreign_link, foreign_directory, foreign_link_on_the_way, foreign_topic]
+)
+def test_what_another_user_can_change_reaches_no_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: Callable[[Path, Path], None]
+) -> None:
+    shared, mine = tmp_path / "shared", tmp_path / "mine"
+    for directory in (shared / "kb", mine / ".llm", mine / "kb"):
+        directory.mkdir(parents=True)
+    (shared / "kb" / "evil.md").write_text("EVIL")
+    (mine / ".llm" / "kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\nlearned = ["**"]\n')
+    give(shared / "kb")
+    attack(shared, mine)
+    monkeypatch.chdir(shared)
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        load_config(shared, user_dir=tmp_path / "user", environ={})
+
+
+def test_links_and_directories_of_ones_own_are_followed(tmp_path: Path) -> None:
+    ws, real = tmp_path / "ws", tmp_path / "real"
+    (ws / "kb").mkdir(parents=True)
+    real.mkdir()
+    (real / "kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
+    (ws / "way").symlink_to(real)
+    (ws / ".llm").symlink_to("way")
+    config = load_config(ws, user_dir=tmp_path / "user", environ={})
+    assert [topic.id for topic in config.topics] == ["p"]
+
+
+def test_a_hard_link_to_a_disabled_file_stays_disabled(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "private.md").write_text("PRIVATE")
+    (tmp_path / "a.md").write_text("a")
+    (tmp_path / "b.md").hardlink_to(tmp_path / "a.md")
+    (tmp_path / "d" / "link.md").hardlink_to(tmp_path / "private.md")
+    (tmp_path / ".hidden.md").hardlink_to(tmp_path / "private.md")
+    catalog = DirectoryCatalog(Topic(id="p", root=tmp_path, disabled=("private",)))
+    assert [s.name for s in catalog.list_subjects().subjects] == ["a", "b"]
+    assert sorted(s.name for s in catalog.iter_listed()) == ["a", "b"]
+    assert [list(catalog.find(name)) for name in ("d/link", "hidden", ".hidden")] == [[], [], []]
+    assert [s.name for s in catalog.find("b")] == ["b"]
