@@ -107,8 +107,15 @@ def open_catalogs(
     }
     captured = find_knowledge(cwd) if cwd else None
     if captured:
-        is_narrow = config.capture.branch_only
-        openers.setdefault(TOPIC_ID, partial(open_knowledge, captured, branch_only=is_narrow))
+        openers.setdefault(
+            TOPIC_ID,
+            partial(
+                open_knowledge,
+                captured,
+                branch_only=config.capture.branch_only,
+                roots=[topic.root for topic in config.topics if topic.enable],
+            ),
+        )
     for id_, opener in reference_topics(config, user_dir).items():
         openers.setdefault(id_, opener)
     if shipped:

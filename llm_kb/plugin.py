@@ -23,11 +23,14 @@ _KNOWLEDGE = {
     "add": "llm_kb.commands.knowledge.group:add",
     "annotate": "llm_kb.commands.knowledge.annotate:annotate",
     "capture": "llm_kb.commands.knowledge.capture:capture",
+    "edit": "llm_kb.commands.knowledge.review:edit",
+    "export": "llm_kb.commands.knowledge.export:export",
     "import": "llm_kb.commands.knowledge.sync:import_",
     "list": "llm_kb.commands.knowledge.group:list_",
     "pull": "llm_kb.commands.knowledge.sync:pull",
     "push": "llm_kb.commands.knowledge.sync:push",
     "remove": "llm_kb.commands.knowledge.group:remove",
+    "review": "llm_kb.commands.knowledge.review:review",
     "schema": "llm_kb.commands.knowledge.group:schema",
 }
 _REFERENCES = {

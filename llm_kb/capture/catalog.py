@@ -5,27 +5,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 
 from llm_kb.capture import wisdom
-from llm_kb.capture.entries import KINDS
+from llm_kb.capture.entries import KINDS, KnowledgeStore
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
 from llm_kb.capture.git.repository import Repository, find_repository, has_ref
 from llm_kb.capture.git.status_cache import load_statuses
 from llm_kb.capture.likeness import find_place_problem, normalize_place
 from llm_kb.capture.rendering import View, make_section
+from llm_kb.capture.sharing.export import exports_of, find_exported, is_exported
 from llm_kb.capture.store import parse_note, read_store_note
 from llm_kb.capture.subjects import Section, describe_places, make_texts, render_place
 from llm_kb.capture.wisdom import read_lessons
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.git import ObjectReader
+from llm_kb.opener import read_regular
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import Catalog, Content, Listing, Read, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
 _EXTENSION = ".md"
+_MAX_EXPORT = 10_000_000
 
 
 def find_knowledge(directory: Path) -> Repository | None:
@@ -38,12 +41,15 @@ def find_knowledge(directory: Path) -> Repository | None:
     return repository if repository and any(has_ref(repository, r) for r in refs) else None
 
 
-def open_knowledge(repository: Repository, *, branch_only: bool = False) -> tuple[Topic, Catalog]:
+def open_knowledge(
+    repository: Repository, *, branch_only: bool = False, roots: Sequence[Path] = ()
+) -> tuple[Topic, Catalog]:
     """Return the topic of what was captured in a repository, and its subjects.
 
-    With `branch_only`, without the entries of commits that are not on its branch.
+    With `branch_only`, without the entries of commits that are not on its branch. `roots`
+    are the directories of other topics: what was exported into these is read there.
     """
-    catalog = KnowledgeCatalog(repository, branch_only=branch_only)
+    catalog = KnowledgeCatalog(repository, branch_only=branch_only, roots=roots)
     places = catalog.describe_places()
     topic = Topic(
         id=TOPIC_ID,
@@ -70,9 +76,12 @@ class KnowledgeCatalog:
     be read makes a catalog without subjects, which reports why.
     """
 
-    def __init__(self, repository: Repository, *, branch_only: bool = False) -> None:
+    def __init__(
+        self, repository: Repository, *, branch_only: bool = False, roots: Sequence[Path] = ()
+    ) -> None:
         self._repository = repository
         self._branch_only = branch_only
+        self._roots = roots
 
     def describe_places(self) -> str:
         """Return the places that entries are about, with their numbers."""
@@ -151,9 +160,28 @@ class KnowledgeCatalog:
         anchors = {entry.anchor for entry in store.entries}
         statuses = load_statuses(self._repository, head, anchors) if anchors else {}
         view = View(statuses=statuses, now=int(time.time()))
-        entries = [e for e in store.entries if not (self._branch_only and view.is_elsewhere(e))]
+        exported = self._read_exported(store)
+        entries = [
+            entry
+            for entry in store.entries
+            if not (self._branch_only and view.is_elsewhere(entry))
+            and not is_exported(entry, exported)
+        ]
         kinds = [make_section(kind, [e for e in entries if e.kind is kind], view) for kind in KINDS]
         return (*kinds, wisdom.make_section(lessons))
+
+    def _read_exported(self, store: KnowledgeStore) -> frozenset[str]:
+        """Return the ids of the entries that are in a file which another topic has."""
+        ids: frozenset[str] = frozenset()
+        for place in exports_of(store):
+            path = self._repository.root / place
+            if find_place_problem(place, exists=True) or not any(
+                path.is_relative_to(root) for root in self._roots
+            ):
+                continue
+            with suppress(OSError):  # a file that is gone holds none of them
+                ids |= find_exported(read_regular(path, most=_MAX_EXPORT).decode(errors="replace"))
+        return ids
 
 
 def _make_subject(slug: str) -> Subject:

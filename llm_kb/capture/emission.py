@@ -9,6 +9,8 @@ from llm_kb.capture.entries import (
     CONVENTION,
     KINDS,
     LAST_IDS,
+    OTHER_VERSIONS,
+    REVIEWED_IN,
     STABILITIES,
     Entry,
     Kind,
@@ -17,7 +19,12 @@ from llm_kb.capture.entries import (
     describe,
     id_number,
 )
-from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
+from llm_kb.capture.errors import (
+    DuplicateEntryError,
+    InvalidEntryError,
+    TakenIdError,
+    UnknownEntryError,
+)
 from llm_kb.capture.likeness import (
     find_duplicate,
     find_nearest,
@@ -181,6 +188,57 @@ def add_entry(store: KnowledgeStore, entry: Entry, id_: str | None = None) -> Ad
     entry = entry._replace(fields={"id": id_ or store.next_id(entry.kind), **entry.fields})
     store = replace(store, entries=arrange((*store.entries, entry)))
     return Addition(store=store, entry=entry, is_new=True, near=near)
+
+
+def edit_entry(
+    store: KnowledgeStore, id_: str, changes: Mapping[str, object]
+) -> tuple[KnowledgeStore, Entry]:
+    """Return the store with some fields of an entry changed, and that entry.
+
+    It keeps its id, its provenance and what else it holds; other versions of it are settled.
+    Raises UnknownEntryError, InvalidEntryError, or DuplicateEntryError when another entry
+    says the same.
+    """
+    found = next((entry for entry in store.entries if entry.id == id_), None)
+    if found is None:
+        raise UnknownEntryError(id_, _near_ids(store, id_))
+    kept = {name: found.text(name) for name in found.kind.settable}
+    checked = parse_emission({"entry_type": found.kind.name, **kept, **changes})
+    entry = found.with_fields(**{**checked.fields, OTHER_VERSIONS: None})
+    others = [other for other in store.entries if other is not found]
+    duplicate = find_duplicate(entry, others)
+    if duplicate:
+        raise DuplicateEntryError(id_, duplicate.id)
+    entries = tuple(entry if other is found else other for other in store.entries)
+    return replace(store, entries=entries), entry
+
+
+def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeStore, Entry]:
+    """Return the store with an entry marked as reviewed at a commit, and that entry.
+
+    A convention becomes permanent. Raises UnknownEntryError.
+    """
+    found = next((entry for entry in store.entries if entry.id == id_), None)
+    if found is None:
+        raise UnknownEntryError(id_, _near_ids(store, id_))
+    stable = {"stability": "permanent"} if "stability" in found.kind.settable else {}
+    entry = found.with_fields(**{**stable, REVIEWED_IN: commit, OTHER_VERSIONS: None})
+    entries = tuple(entry if other is found else other for other in store.entries)
+    return replace(store, entries=entries), entry
+
+
+def merge_entries(store: KnowledgeStore, id_: str, into: str) -> tuple[KnowledgeStore, Entry]:
+    """Return the store without an entry that another one covers, and that other one.
+
+    Raises UnknownEntryError, or InvalidEntryError for entries of two kinds.
+    """
+    left, removed = remove_entry(store, id_)
+    found = next((entry for entry in left.entries if entry.id == into), None)
+    if found is None:
+        raise UnknownEntryError(into, _near_ids(left, into))
+    if found.kind is not removed[0].kind:
+        raise InvalidEntryError([f"{id_} is a {removed[0].kind.name}, {into} a {found.kind.name}"])
+    return left, found
 
 
 def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple[Entry, ...]]:

@@ -7,7 +7,7 @@ where they are, so that nothing is lost when the store is written back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias, cast
 
 SCHEMA = "chronicle/knowledge-v1"
@@ -15,6 +15,9 @@ STABILITIES = ("permanent", "provisional", "experimental")
 
 Anchor: TypeAlias = "tuple[str | None, str | None]"
 """What ties an entry to its repository: the place it holds in, the commit it comes from."""
+
+REVIEWED_IN = "reviewed_in"
+"""A key of our own: the commit at which a person has last kept an entry."""
 
 OTHER_VERSIONS = "other_versions"
 """A key of our own: what an entry says in versions that could not be merged with it."""
@@ -122,6 +125,12 @@ class Entry(NamedTuple):
         return self.text(self.kind.provenance) or None
 
     @property
+    def reviewed_in(self) -> str | None:
+        """The commit at which a person has last kept it."""
+        found = self.fields.get(REVIEWED_IN)
+        return found if isinstance(found, str) else None
+
+    @property
     def other_versions(self) -> tuple[Mapping[str, str], ...]:
         """The differing fields of each version that could not be merged with this one."""
         found = self.fields.get(OTHER_VERSIONS)
@@ -162,6 +171,10 @@ class KnowledgeStore:
         if not isinstance(found, dict):
             return {}
         return {key: number for key, number in found.items() if type(number) is int}
+
+    def with_extra(self, key: str, value: object) -> KnowledgeStore:
+        """Return the store with another value of a top-level key."""
+        return replace(self, extra={**self.extra, key: value})
 
     def next_id(self, kind: Kind) -> str:
         """Return the next id of a kind: one that no entry has or, by our record, ever had."""

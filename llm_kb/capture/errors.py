@@ -137,6 +137,17 @@ class TakenIdError(KbError):
         )
 
 
+class DuplicateEntryError(KbError):
+    """An entry that would come to say what another one says."""
+
+    def __init__(self, id_: str, other: str) -> None:
+        self.id = id_
+        self.other = other
+        super().__init__(
+            f"{other!r} says the same already; `llm kb knowledge remove {id_}` drops this one"
+        )
+
+
 class TooManyEntriesError(KbError):
     """A model that has recorded all that one commit may add."""
 

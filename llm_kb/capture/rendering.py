@@ -72,6 +72,11 @@ def make_section(kind: Kind, entries: Iterable[Entry], view: View) -> Section:
     )
 
 
+def render_plain(entry: Entry) -> str:
+    """Return what an entry says, on one line, as Markdown."""
+    return _ITEMS[entry.kind](entry)
+
+
 def render_item(entry: Entry, view: View) -> str:
     """Return an entry as an item of a Markdown list, with what is true of it now."""
     origin = _render_origin(entry, view)
@@ -79,7 +84,7 @@ def render_item(entry: Entry, view: View) -> str:
         f" (another version: {'; '.join(f'{one_line(k)}: {one_line(v)}' for k, v in v_.items())})"
         for v_ in entry.other_versions
     )
-    return f"- {_ITEMS[entry.kind](entry)}{origin}{versions}"
+    return f"- {render_plain(entry)}{origin}{versions}"
 
 
 def _render_convention(entry: Entry) -> str:
@@ -170,16 +175,21 @@ def _render_group(
     # Thousands of entries share a few hundred anchors.
     anchors = {entry.anchor for entry in entries}
     remarks = {a: "; ".join(render_remarks(kind, a, statuses[a], now)) for a in anchors}
-    lines = [f"{kind.title}:"]
-    for entry in entries:
-        fields = {name: one_line(entry.text(name)) for name in ("id", *kind.settable)}
-        lines.append(_LAYOUTS[kind] % fields)
-        for version in entry.other_versions:
-            said = "; ".join(f"{one_line(k)}: {one_line(v)}" for k, v in version.items())
-            lines.append(f"    another version: {said}")
-        if remark := remarks[entry.anchor]:
-            lines.append(f"    {remark}")
-    return "\n".join(lines)
+    return "\n".join([f"{kind.title}:", *(_lay_out(e, remarks[e.anchor]) for e in entries)])
+
+
+def render_entry(entry: Entry, status: Status, now: int) -> str:
+    """Return an entry for people, with its status at `now`."""
+    return _lay_out(entry, "; ".join(render_remarks(entry.kind, entry.anchor, status, now)))
+
+
+def _lay_out(entry: Entry, remark: str) -> str:
+    fields = {name: one_line(entry.text(name)) for name in ("id", *entry.kind.settable)}
+    lines = [_LAYOUTS[entry.kind] % fields]
+    for version in entry.other_versions:
+        said = "; ".join(f"{one_line(k)}: {one_line(v)}" for k, v in version.items())
+        lines.append(f"    another version: {said}")
+    return "\n".join([*lines, f"    {remark}"] if remark else lines)
 
 
 _LAYOUTS = {

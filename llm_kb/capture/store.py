@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from llm_kb.capture.emission import Addition, add_entry, remove_entry, with_provenance
+from llm_kb.capture.emission import (
+    Addition,
+    add_entry,
+    edit_entry,
+    keep_entry,
+    merge_entries,
+    remove_entry,
+    with_provenance,
+)
 from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.errors import (
     BusyStoreError,
@@ -213,6 +221,36 @@ def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:
     return has_path(directory, commit, place) or (
         head and os.path.lexists(require_repository(directory).root / normalize_place(place))
     )
+
+
+def edit_in_store(directory: Path, id_: str, changes: Mapping[str, object]) -> Entry:
+    """Change fields of an entry and return it; see `edit_entry` for what is raised."""
+
+    def decide(snapshot: Snapshot) -> Change[Entry]:
+        store, entry = edit_entry(snapshot.store, id_, changes)
+        return Change(result=entry, store=store, message=f"Edit {id_}")
+
+    return change_store(directory, decide)
+
+
+def keep_in_store(directory: Path, id_: str) -> Entry:
+    """Record that a person keeps an entry, a convention as permanent, and return it."""
+
+    def decide(snapshot: Snapshot) -> Change[Entry]:
+        store, entry = keep_entry(snapshot.store, id_, snapshot.commit)
+        return Change(result=entry, store=store, message=f"Keep {id_}")
+
+    return change_store(directory, decide)
+
+
+def merge_in_store(directory: Path, id_: str, into: str) -> Entry:
+    """Remove an entry that another one covers and return that one."""
+
+    def decide(snapshot: Snapshot) -> Change[Entry]:
+        store, entry = merge_entries(snapshot.store, id_, into)
+        return Change(result=entry, store=store, message=f"Merge {id_} into {into}")
+
+    return change_store(directory, decide)
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:

@@ -12,9 +12,9 @@ from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.rendering import render_store
-from llm_kb.capture.schemas import SCHEMAS
 from llm_kb.capture.store import (
     add_to_store,
+    edit_in_store,
     parse_note,
     read_store_note,
     remove_from_store,
@@ -23,6 +23,7 @@ from llm_kb.capture.store import (
 from llm_kb.capture.store_format import dump_json, dump_store
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import show_json_document
+from llm_kb.commands.knowledge._schemas import SCHEMAS
 from llm_kb.commands.knowledge._shared import (
     complete_id,
     find_here,
@@ -112,8 +113,9 @@ def add(
     """
     Add an entry
 
-    Nothing is added when an entry already says the same of the same place. A PATH
-    is relative to the current directory.
+    Nothing is added when an entry already says the same of the same place; with
+    --stability, that entry is given another one. A PATH is relative to the current
+    directory.
 
     \b
         llm kb knowledge add --type convention --scope src/ \\
@@ -142,6 +144,10 @@ def add(
     addition = add_to_store(find_here(), entry, id_=id_, commit=None)
     if addition.is_new:
         click.echo(f"Added {type_}: {addition.entry.id}")
+    elif fields["stability"] and addition.entry.text("stability") != fields["stability"]:
+        # It keeps its id and where it comes from.
+        edit_in_store(find_here(), addition.entry.id, {"stability": fields["stability"]})
+        click.echo(f"Changed {type_}: {addition.entry.id} is now {fields['stability']}")
     else:
         click.echo(f"Already exists: {render_short(addition.entry)}", err=True)
     for near in addition.near:

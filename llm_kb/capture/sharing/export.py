@@ -1,0 +1,88 @@
+"""Entries in a Markdown file, between marks, so that they pass through ordinary reviews. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from llm_kb.capture.entries import KINDS, Entry, KnowledgeStore
+from llm_kb.capture.rendering import render_plain
+from llm_kb.errors import KbError
+from llm_kb.rendering.plain_text import one_line
+
+EXPORTS = "exports"
+"""A key of our own in the store: the files that entries were exported to."""
+
+BEGIN = "<!-- llm-kb knowledge: begin, written by `llm kb knowledge export` -->"
+END = "<!-- llm-kb knowledge: end -->"
+
+_TITLE = "# Repository conventions\n\n"
+_ID = re.compile(r"^- .* <!-- (\S+) -->$", re.MULTILINE)
+
+
+class ExportMarksError(KbError):
+    """A file whose marks do not enclose one block."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        super().__init__(
+            f"{place!r} must have one line {BEGIN!r} and below it one line {END!r}, or neither"
+        )
+
+
+def render_block(entries: Iterable[Entry]) -> str:
+    """Return the entries as Markdown between marks, each with its id; the same every time."""
+    ordered = tuple(entries)
+    parts = [BEGIN]
+    for kind in KINDS:
+        items = [
+            f"- {_escape(render_plain(entry))} <!-- {_escape_id(entry.id)} -->"
+            for entry in ordered
+            if entry.kind is kind
+        ]
+        if items:
+            parts.append(f"## {kind.title}\n\n" + "\n".join(items))
+    return "\n\n".join([*parts, END]) + "\n"
+
+
+def _escape(text: str) -> str:
+    # No entry can begin or end a comment, so none can pose as a mark or an id.
+    return text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+
+
+def _escape_id(id_: str) -> str:
+    return re.sub(r"-(?=[->])", "_", "_".join(one_line(id_).split()))
+
+
+def place_block(text: str | None, block: str, place: str) -> str:
+    """Return a file's text with the block in it; None stands for a file that is not there.
+
+    What stands around the block stays. Raises ExportMarksError.
+    """
+    if text is None:
+        return _TITLE + block
+    lines = text.splitlines()
+    begins, ends = lines.count(BEGIN), lines.count(END)
+    if begins == ends == 0:
+        return f"{text.rstrip()}\n\n{block}" if text.strip() else block
+    start, stop = text.find(BEGIN), text.find(END)
+    if begins != 1 or ends != 1 or start > stop:
+        raise ExportMarksError(place)
+    return text[:start] + block + text[stop + len(END) :].removeprefix("\n")
+
+
+def find_exported(text: str) -> frozenset[str]:
+    """Return the ids of the entries in a file's block."""
+    start, stop = text.find(BEGIN), text.find(END)
+    return frozenset(_ID.findall(text[start:stop])) if 0 <= start < stop else frozenset()
+
+
+def is_exported(entry: Entry, ids: frozenset[str]) -> bool:
+    """Tell whether an entry is one of these of a block."""
+    return _escape_id(entry.id) in ids
+
+
+def exports_of(store: KnowledgeStore) -> tuple[str, ...]:
+    """Return the files, below the root, that entries of a store were exported to."""
+    found = store.extra.get(EXPORTS)
+    return tuple(f for f in found if isinstance(f, str)) if isinstance(found, list) else ()

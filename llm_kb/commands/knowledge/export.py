@@ -1,0 +1,89 @@
+"""`llm kb knowledge export`: entries in a Markdown file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from llm_kb.capture.likeness import filter_by_file
+from llm_kb.capture.sharing.export import EXPORTS, exports_of, place_block, render_block
+from llm_kb.capture.store import Change, Snapshot, change_store, load_store, require_repository
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import say, show_content
+from llm_kb.commands.knowledge._shared import find_here, find_place
+from llm_kb.files.atomic import replace_file
+from llm_kb.opener import read_regular
+from llm_kb.rendering.plain_text import count
+
+
+@click.command()
+@click.option("--to", "file", metavar="FILE", help="Write them into this Markdown file")
+@click.option("--scope", metavar="FILE", help="Only what holds for this file or directory")
+@click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
+@kb_errors
+def export(file: str | None, scope: str | None, check: bool) -> None:
+    """
+    Write entries into a Markdown file, so that a pull request can review them
+
+    FILE can be a subject of a topic, or a file such as AGENTS.md or CLAUDE.md: the
+    entries go into a block between two marks, and the rest of the file stays. Run it
+    again to bring the block up to date. Without --to, the block is printed.
+
+    \b
+        llm kb knowledge export --to kb/conventions.md
+        llm kb knowledge export --to AGENTS.md
+        llm kb knowledge export --to AGENTS.md --check
+    """
+    here = find_here()
+    store = load_store(here)
+    if scope is not None:
+        store = filter_by_file(store, find_place(scope))
+    block = render_block(store.entries)
+    if file is None:
+        if check:
+            raise click.UsageError("--check needs --to FILE")
+        show_content(block, nl=False)
+        return
+    path = here / file
+    before = _read(path)
+    after = place_block(before, block, file)
+    number = count(len(store.entries), "entry", "entries")
+    if before == after:
+        say(f"{file}: up to date, {number}.")
+    elif check:
+        raise click.ClickException(
+            f"{file!r} is not up to date with {number}; run `llm kb knowledge export --to {file}`"
+        )
+    else:
+        replace_file(path, after.encode())
+        say(f"{file}: written, {number}.")
+    if not check:
+        _remember(here, path)
+
+
+def _read(path: Path) -> str | None:
+    """Return the text of a file; None for one that is not there."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read_regular(path, follow_link=True).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{str(path)!r} is not UTF-8 text") from error
+
+
+def _remember(here: Path, path: Path) -> None:
+    """Record in the store which file has the entries, so that they are not read twice."""
+    root = require_repository(here).root
+    place = os.path.relpath(path, root).replace(os.sep, "/")
+
+    def decide(snapshot: Snapshot) -> Change[None]:
+        known = exports_of(snapshot.store)
+        if place in known:
+            return Change(result=None)
+        store = snapshot.store.with_extra(EXPORTS, [*known, place])
+        return Change(result=None, store=store, message=f"Export to {place}")
+
+    if not place.startswith("../"):
+        change_store(here, decide)

@@ -1,0 +1,218 @@
+"""`llm kb knowledge review` and `edit`: people decide about entries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+import llm
+
+from llm_kb.capture.emission import render_short
+from llm_kb.capture.entries import STABILITIES, Anchor, Entry, KnowledgeStore, Status
+from llm_kb.capture.errors import InvalidEntryError
+from llm_kb.capture.git.history import read_statuses
+from llm_kb.capture.likeness import filter_by_file, find_nearest
+from llm_kb.capture.rendering import render_entry
+from llm_kb.capture.review import find_near_meaning, order_for_review, review_anchor
+from llm_kb.capture.store import (
+    edit_in_store,
+    keep_in_store,
+    load_store,
+    merge_in_store,
+    remove_from_store,
+)
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._output import say, show, show_content
+from llm_kb.commands.knowledge._shared import complete_id, find_here, find_place
+from llm_kb.errors import KbError
+from llm_kb.git import GitError, read_git
+from llm_kb.host import terminal
+from llm_kb.rendering.plain_text import one_line, visible_line
+
+_MAX_DIFF = 40_000
+
+_KEYS = {
+    "k": "keep",
+    "e": "edit",
+    "m": "merge",
+    "r": "reject",
+    "d": "diff",
+    "s": "skip",
+    "q": "quit",
+}
+
+
+@click.command()
+@click.option("--scope", "file", metavar="FILE", help="Only what holds for this file or directory")
+@click.option("all_", "--all", is_flag=True, help="Every entry, also those without a reason")
+@kb_errors
+def review(file: str | None, all_: bool) -> None:
+    """
+    Look at entries one at a time, the most doubtful first
+
+    Shown are entries with other versions, whose place or commit is gone, whose place
+    has changed often since, and those nobody has looked at yet. Keep makes a convention
+    permanent; reject removes an entry; merge removes one that another entry covers. The
+    commit's diff is shown on request. Without a terminal they are listed.
+
+    \b
+        llm kb knowledge review
+        llm kb knowledge review --scope src/git/
+    """
+    here = find_here()
+    store = load_store(here)
+    if file is not None:
+        store = filter_by_file(store, find_place(file))
+    statuses = read_statuses(here, {review_anchor(entry) for entry in store.entries})
+    waiting = order_for_review(store.entries, statuses, everything=all_)
+    near = find_near_entries(store, waiting)
+    if not waiting:
+        say("Nothing to review.")
+    elif terminal.has_terminal():
+        _review(here, waiting, statuses, near)
+    else:
+        show("\n".join(_describe(entry, statuses, near) for entry in waiting))
+
+
+def find_near_entries(
+    store: KnowledgeStore, waiting: Sequence[Entry]
+) -> Mapping[str, Sequence[Entry]]:
+    """Return the entries that come near to each one waiting, by its id.
+
+    By their words and, where llm has a default embedding model, by their meaning.
+    """
+    entries = store.entries
+    vectors = _embed(entries) if waiting else None
+    found: dict[str, Sequence[Entry]] = {}
+    for entry in waiting:
+        near = list(find_nearest(entry, [other for other in entries if other is not entry]))
+        if vectors:
+            near += find_near_meaning(entries.index(entry), entries, vectors)
+        found[entry.id] = list({other.id: other for other in near}.values())
+    return found
+
+
+def _embed(entries: Sequence[Entry]) -> list[list[float]] | None:
+    name = llm.get_default_embedding_model()
+    if name is None:
+        return None
+    try:
+        return list(llm.get_embedding_model(name).embed_multi([e.rule for e in entries]))
+    except Exception as error:  # noqa: BLE001 - a plugin's model may raise anything
+        say(f"Near entries are found by their words alone: {name} failed: {error}")
+        return None
+
+
+def _describe(
+    entry: Entry, statuses: Mapping[Anchor, Status], near: Mapping[str, Sequence[Entry]]
+) -> str:
+    lines = [render_entry(entry, statuses[review_anchor(entry)], int(time.time()))]
+    lines += [f"    near: {render_short(other)}" for other in near[entry.id]]
+    return "\n".join(lines)
+
+
+def _review(
+    here: Path,
+    waiting: Sequence[Entry],
+    statuses: Mapping[Anchor, Status],
+    near: Mapping[str, Sequence[Entry]],
+) -> None:
+    menu = ", ".join(f"[{key}]{word[1:]}" for key, word in _KEYS.items())
+    for number, entry in enumerate(waiting, 1):
+        show(f"\n{number}/{len(waiting)}\n{_describe(entry, statuses, near)}")
+        is_done = False
+        while not is_done:
+            key = click.prompt(menu, type=click.Choice(list(_KEYS)), show_choices=False, err=True)
+            if key == "q":
+                return
+            try:
+                is_done = _decide(here, entry, key, near[entry.id])
+            except KbError as error:
+                say(f"Error: {error}")
+
+
+def _decide(here: Path, entry: Entry, key: str, near: Sequence[Entry]) -> bool:
+    """Carry out what was chosen; return whether that settles the entry."""
+    if key == "k":
+        say(f"Kept: {render_short(keep_in_store(here, entry.id))}")
+    elif key == "e":
+        say(f"Changed: {render_short(_edit_fields(here, entry))}")
+    elif key == "m":
+        into = click.prompt("Into which entry?", default=near[0].id if near else None, err=True)
+        say(f"Merged into: {render_short(merge_in_store(here, entry.id, into))}")
+    elif key == "r":
+        for removed in remove_from_store(here, entry.id):
+            say(f"Removed: {render_short(removed)}")
+    elif key == "d":
+        _show_commit(here, entry)
+    return key != "d"
+
+
+def _show_commit(here: Path, entry: Entry) -> None:
+    safe = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-show-signature")
+    name = entry.provenance or ""
+    command = ("show", "--stat", "--patch", *safe, "--end-of-options", name, "--")
+    try:
+        text, is_cut = read_git(*command, cwd=here, limit=_MAX_DIFF)
+    except GitError:
+        say(f"No commit is called {name!r} here.")
+        return
+    show_content(text)
+    if is_cut:
+        say(f"Cut at {_MAX_DIFF:,} bytes; `git show {name[:12]}` shows all of it.")
+
+
+def _edit_fields(here: Path, entry: Entry) -> Entry:
+    """Ask for each field, with what it holds as the default, and return the changed entry."""
+    changes = {}
+    for version in entry.other_versions:
+        say("Another version: " + "; ".join(f"{k}: {one_line(v)}" for k, v in version.items()))
+    for name in entry.kind.settable:
+        kind = click.Choice(STABILITIES) if name == "stability" else None
+        default = visible_line(entry.text(name))
+        typed = click.prompt(name, default=default, type=kind, err=True)
+        if typed != default:
+            changes[name] = find_place(typed) if name == entry.kind.place else typed
+    return edit_in_store(here, entry.id, changes)
+
+
+@click.command()
+@click.argument("id_", metavar="ID", shell_complete=complete_id)
+@click.option("--scope", metavar="PATH", help="Convention: the directory or file it holds for")
+@click.option("--rule", metavar="TEXT", help="Convention: the rule")
+@click.option("--stability", type=click.Choice(STABILITIES), help="Convention: how firm it is")
+@click.option("--module", metavar="PATH", help="Boundary: the module's directory")
+@click.option("--owns", metavar="TEXT", help="Boundary: what the module is responsible for")
+@click.option("--boundary", metavar="TEXT", help="Boundary: what the module must not do")
+@click.option("--pattern", metavar="TEXT", help="Anti-pattern: what to avoid")
+@click.option("--instead", metavar="TEXT", help="Anti-pattern: what to do instead")
+@kb_errors
+def edit(id_: str, **fields: str | None) -> None:
+    """
+    Change the entry of an ID
+
+    It keeps its id and the commit it comes from. Other versions of it, which a pull
+    has kept, are settled with that. Without options, each field is asked for.
+
+    \b
+        llm kb knowledge edit conv-3 --stability permanent
+        llm kb knowledge edit ap-1 --instead 'a list of arguments'
+    """
+    here = find_here()
+    changes = {name: text for name, text in fields.items() if text is not None}
+    for name in {"scope", "module"} & changes.keys():
+        changes[name] = find_place(changes[name])
+    if changes:
+        try:
+            entry = edit_in_store(here, id_, changes)
+        except InvalidEntryError as error:
+            raise click.UsageError(str(error)) from error
+    elif terminal.has_terminal():
+        found = [entry for entry in load_store(here).entries if entry.id == id_]
+        # Without one, the store says which ids are near.
+        entry = _edit_fields(here, found[0]) if found else edit_in_store(here, id_, {})
+    else:
+        raise click.UsageError("nothing to change: give an option such as --rule")
+    show(f"Changed: {render_short(entry)}")

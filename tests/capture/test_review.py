@@ -1,0 +1,49 @@
+"""Which entries people should look at."""
+
+from __future__ import annotations
+
+from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Anchor, Entry, Status
+from llm_kb.capture.review import (
+    STALE,
+    find_near_meaning,
+    order_for_review,
+    review_anchor,
+)
+
+
+def conv(name: str, **fields: object) -> Entry:
+    known = {"id": name, "scope": f"{name}/", "rule": name, "stability": "permanent"}
+    return Entry(CONVENTION, {**known, "decided_in": "a" * 40, **fields})
+
+
+def test_the_most_doubtful_come_first_and_the_settled_not_at_all() -> None:
+    known: dict[str, Status] = {
+        "gone": Status(place_exists=False),
+        "branch": Status(is_on_branch=False),
+        "stale": Status(changes=STALE),
+        "settled": Status(changes=STALE - 1, is_on_branch=True, place_exists=True),
+        "new": Status(),
+        "two": Status(),
+    }
+    entries = [conv(name) for name in known]
+    entries[4] = conv("new", stability="provisional")
+    entries[5] = conv("two", other_versions=[{"rule": "x"}])
+    anti = Entry(ANTI_PATTERN, {"id": "ap-1", "pattern": "p", "instead": "i"})
+    kept = Entry(ANTI_PATTERN, {**anti.fields, "id": "ap-2", "reviewed_in": "b" * 40})
+    statuses: dict[Anchor, Status] = {review_anchor(e): known[e.id] for e in entries}
+    statuses |= {review_anchor(e): Status() for e in (anti, kept)}
+    found = [entry.id for entry in order_for_review([*entries, anti, kept], statuses)]
+    assert found == ["two", "gone", "branch", "stale", "new", "ap-1"]
+    everything = order_for_review([*entries, anti, kept], statuses, everything=True)
+    assert [entry.id for entry in everything][6:] == ["settled", "ap-2"]
+
+
+def test_a_review_counts_from_the_commit_it_was_made_at() -> None:
+    assert review_anchor(conv("x")) == ("x/", "a" * 40)
+    assert review_anchor(conv("x", reviewed_in="b" * 40)) == ("x/", "b" * 40)
+
+
+def test_near_by_meaning() -> None:
+    entries = [conv(name) for name in "abcd"]
+    vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.0, 0.0]]
+    assert find_near_meaning(0, entries, vectors) == [entries[1]]

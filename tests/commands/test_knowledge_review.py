@@ -1,0 +1,176 @@
+"""`llm kb knowledge review`, `edit` and `export`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.capture.repositories import Repo, make_repo
+from tests.conftest import RunLlm
+
+KNOWLEDGE = ["kb", "knowledge"]
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository with two conventions, which come near, and an anti-pattern."""
+    made = make_repo(tmp_path / "repo")
+    monkeypatch.chdir(made.path)
+    commit = made.commit("Add src", src__a_py="x = 1\n")
+    stable = {"decided_in": commit, "stability": "provisional"}
+    store = {
+        "schema": "chronicle/knowledge-v1",
+        "conventions": [
+            {"id": "conv-1", "scope": "src/", "rule": "Use x always", **stable, "by": "me"},
+            {"id": "conv-2", "scope": "gone/", "rule": "use x always here", **stable},
+        ],
+        "anti_patterns": [
+            {"id": "ap-1", "pattern": "p", "instead": "i", "other_versions": [{"instead": "j"}]}
+        ],
+    }
+    made.write_note(json.dumps(store))
+    return made
+
+
+def test_without_a_terminal_entries_are_listed(repo: Repo, run_llm: RunLlm) -> None:
+    result = run_llm([*KNOWLEDGE, "review"])
+    commit = repo.head[:12]
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.replace("just now", "AGE") == (
+        "  ap-1\n    avoid: p\n    instead: i\n    another version: instead: j\n"
+        "  conv-2  gone/ (provisional)\n    use x always here\n"
+        f"    decided in {commit}, AGE; place gone; touched by 0 commits since\n"
+        "    near: conv-1 (src/): Use x always\n"
+        "  conv-1  src/ (provisional)\n    Use x always\n"
+        f"    decided in {commit}, AGE; touched by 0 commits since\n"
+        "    near: conv-2 (gone/): use x always here\n"
+    )
+    result = run_llm([*KNOWLEDGE, "review", "--scope", "docs"])
+    assert [line for line in result.stdout.splitlines() if line[2:3] != " "] == ["  ap-1"]
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Callable[..., str]:
+    """Run a command with typed answers, as if on a terminal."""
+    monkeypatch.setattr("llm_kb.host.terminal.has_terminal", lambda: True)
+
+    def run(*args: str, typed: str) -> str:
+        result = run_llm([*KNOWLEDGE, *args], input=typed)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return run
+
+
+def test_one_entry_at_a_time_is_kept_edited_merged_or_rejected(
+    repo: Repo, answer: Callable[..., str]
+) -> None:
+    # ap-1: edit its `instead`; conv-2: look at the diff, merge it; conv-1: keep it.
+    output = answer("review", typed="e\n\nneither\nd\nm\n\nk\n")
+    assert "Another version: instead: j" in output
+    assert "+x = 1" not in output.split("2/3")[0]
+    assert "+x = 1" in output.split("2/3")[1]
+    assert "Merged into: conv-1 (src/): Use x always" in output
+    assert "Kept: conv-1 (src/): Use x always" in output
+    store = repo.note_json()
+    assert store["anti_patterns"] == [{"id": "ap-1", "pattern": "p", "instead": "neither"}]
+    assert store["conventions"] == [
+        {
+            "id": "conv-1",
+            "scope": "src/",
+            "rule": "Use x always",
+            "decided_in": repo.head,
+            "stability": "permanent",
+            "by": "me",
+            "reviewed_in": repo.head,
+        }
+    ]
+    output = answer("review", typed="r\n")
+    assert "1/1" in output
+    assert "Removed: ap-1: p" in output
+    assert answer("review", typed="") == "Nothing to review.\n"
+
+
+def test_a_review_can_be_left_and_skips(repo: Repo, answer: Callable[..., str]) -> None:
+    before = repo.note_json()
+    output = answer("review", typed="s\nx\nm\nno-such-id\nq\n")
+    assert "Error: no entry is called 'no-such-id'" in output
+    assert "3/3" not in output
+    assert repo.note_json() == before
+
+
+def test_editing_keeps_id_and_provenance(repo: Repo, run_llm: RunLlm) -> None:
+    args = ["--stability", "permanent", "--scope", "src/a.py"]
+    result = run_llm([*KNOWLEDGE, "edit", "conv-1", *args])
+    assert result.stdout == "Changed: conv-1 (src/a.py): Use x always\n"
+    assert repo.note_json()["conventions"][0] == {
+        "id": "conv-1",
+        "scope": "src/a.py",
+        "rule": "Use x always",
+        "decided_in": repo.head,
+        "stability": "permanent",
+        "by": "me",
+    }
+    add = ["add", "--type", "convention", "--scope", "gone/", "--rule", "Use x always here"]
+    result = run_llm([*KNOWLEDGE, *add, "--stability", "experimental"])
+    assert result.stdout == "Changed convention: conv-2 is now experimental\n"
+    assert repo.note_json()["conventions"][1]["decided_in"] == repo.head
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["conv-1"], 2, "nothing to change: give an option such as --rule"),
+        (["conv-7", "--rule", "x"], 1, "no entry is called 'conv-7'"),
+        (["conv-1", "--pattern", "x"], 2, "pattern: belongs to anti_pattern, not to convention"),
+        (["conv-1", "--rule", " "], 2, "rule: required for convention"),
+        (
+            ["conv-1", "--rule", "use x always here.", "--scope", "gone"],
+            1,
+            "'conv-2' says the same already",
+        ),
+    ],
+)
+def test_edits_that_are_refused(
+    repo: Repo, run_llm: RunLlm, args: list[str], code: int, message: str
+) -> None:
+    before = repo.note_json()
+    result = run_llm([*KNOWLEDGE, "edit", *args])
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert message in result.stderr
+    assert repo.note_json() == before
+
+
+def test_entries_are_exported_into_a_file_and_kept_up_to_date(repo: Repo, run_llm: RunLlm) -> None:
+    agents = repo.path / "AGENTS.md"
+    agents.write_text("# Agents\n\nBe kind.\n")
+    export = [*KNOWLEDGE, "export", "--to", "AGENTS.md"]
+    failed = run_llm([*export, "--check"])
+    assert (failed.exit_code, agents.read_text()) == (1, "# Agents\n\nBe kind.\n")
+    assert "'AGENTS.md' is not up to date with 3 entries; run `llm kb knowledge" in failed.stderr
+    assert run_llm(export).stderr == "AGENTS.md: written, 3 entries.\n"
+    text = agents.read_text()
+    assert text.startswith("# Agents\n\nBe kind.\n\n<!-- llm-kb knowledge: begin")
+    assert "- Use x always — `src/`, provisional <!-- conv-1 -->\n" in text
+    commits = repo.git("rev-list", "--count", "refs/notes/chronicle-knowledge")
+    assert run_llm(export).stderr == "AGENTS.md: up to date, 3 entries.\n"
+    assert run_llm([*export, "--check"]).exit_code == 0
+    assert agents.read_text() == text
+    assert repo.git("rev-list", "--count", "refs/notes/chronicle-knowledge") == commits
+    assert run_llm([*KNOWLEDGE, "export"]).stdout == text.partition("Be kind.\n\n")[2]
+
+
+def test_what_is_exported_into_a_topic_is_not_read_twice(repo: Repo, run_llm: RunLlm) -> None:
+    (repo.path / "kb").mkdir()
+    (repo.path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
+    learn = ["kb", "learn", "repo-knowledge", "**"]
+    assert "Use x always" in run_llm(learn).stdout
+    run_llm([*KNOWLEDGE, "export", "--scope", "src/a.py", "--to", "kb/conventions.md"])
+    assert "Use x always — " not in run_llm(learn).stdout
+    assert "use x always here" in run_llm(learn).stdout
+    assert "Use x always" in run_llm(["kb", "learn", "project", "conventions"]).stdout
+    (repo.path / "kb" / "conventions.md").unlink()
+    assert "Use x always — " in run_llm(learn).stdout
