@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -87,11 +86,3 @@ def test_ids_that_are_names_too_are_read_however_many(repo: Repo) -> None:
     with ObjectReader(repo.path) as reader:
         found = [commit and commit.id for commit in reader.read_ids([name] * 3000)]
     assert found == [repo.head] * 3000
-
-
-def test_without_a_temporary_file_the_error_says_so(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(repo.path / "gone"))
-    with pytest.raises(GitError, match="no temporary file can be made: No such file"):
-        ObjectReader(repo.path)

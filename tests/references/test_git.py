@@ -154,9 +154,9 @@ def test_git_itself_refuses_what_got_past_the_check(trap: Path, url: str) -> Non
     assert not trap.exists()
 
 
-def test_a_ref_cannot_be_an_option(remote: Remote, trap: Path) -> None:
+def test_a_ref_cannot_be_an_option(library: Library, remote: Remote, trap: Path) -> None:
     source = GitSource(url=remote.url, ref=f"--upload-pack=touch {trap}")
-    with pytest.raises(FetchError), Repositories(LOCAL) as repositories:
+    with pytest.raises(FetchError), Repositories(LOCAL, library.store.scratch) as repositories:
         repositories.open(source)
     assert not trap.exists()
 
@@ -185,14 +185,12 @@ def test_tags_branches_and_commits_are_found(remote: Remote) -> None:
             find_commit(GitSource(url=remote.url, ref=ref), LOCAL)
 
 
-def test_no_room_for_a_repository_is_said(
-    library: Library, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+def test_no_room_for_a_repository_is_said(library: Library, remote: Remote) -> None:
+    library.root.write_text("not a directory")
     with pytest.raises(NothingFetchedError) as caught:
         plan_topic(library, request(GitSource(url=remote.url, ref=remote.commit)))
     [reason] = caught.value.reasons
-    assert reason.startswith(f"{remote.url}: cannot write '{tmp_path}/nowhere/")
+    assert reason.startswith(f"{remote.url}: cannot write '{library.root}/.staging")
 
 
 def test_files_that_the_server_did_not_send_are_an_error(

@@ -205,7 +205,7 @@ def test_denial_fetches_nothing_and_suggests_paths(library: Library, remote: Rem
     with pytest.raises(DeniedError, match="`paths` filter"):
         create_topic(library, request(GitSource(url=remote.url)), lambda plan: False)
     assert library.store.ids() == []
-    assert not (library.root / ".staging").exists()
+    assert list((library.root / ".staging").iterdir()) == []
 
 
 def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
@@ -248,7 +248,7 @@ def test_a_plan_has_exact_figures_and_keeps_nothing(library: Library, remote: Re
     plan = plan_topic(library, request(GitSource(url=remote.url)))
     assert (plan.files, plan.size) == (3, 123)
     assert summarize_plan(plan) == f"{remote.url} (3 files, 123 B)"
-    assert not library.root.exists()
+    assert [path.name for path in library.root.rglob("*")] == [".staging"]
 
 
 def test_a_pending_plan_is_carried_out_once(library: Library, remote: Remote) -> None:

@@ -98,7 +98,7 @@ def _fetch(directory: Path, remote: str) -> str | None:
     refspec = f"+{KNOWLEDGE_REF}:{tracking}"
     command = ("fetch", *options, "--end-of-options", remote, refspec)
     try:
-        run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT)
+        run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT, network=True)
     except GitError as error:
         if "couldn't find remote ref" in error.stderr:
             return None
@@ -118,7 +118,7 @@ def _push_once(directory: Path, remote: str) -> None:
     options = ("--quiet", "--no-follow-tags", "--recurse-submodules=no")
     refspec = f"{KNOWLEDGE_REF}:{KNOWLEDGE_REF}"
     command = ("push", *options, "--end-of-options", remote, refspec)
-    run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT)
+    run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT, network=True)
 
 
 def _plan_pull(directory: Path, snapshot: Snapshot, fetched: str, remote: str) -> Pull:

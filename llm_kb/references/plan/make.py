@@ -41,7 +41,9 @@ HOSTILE = (
 def open_remotes(library: Library) -> Iterator[Remotes]:
     """Give access to the outside for one run, under the settings of a library's user."""
     resolver = library.resolver or system_resolver
-    with Repositories(git_policy(library.settings, resolver)) as repositories:
+    with Repositories(
+        git_policy(library.settings, resolver), library.store.scratch
+    ) as repositories:
         yield Remotes(settings=library.settings, repositories=repositories, resolver=resolver)
 
 

@@ -97,6 +97,7 @@ def git_policy(settings: References, resolver: Resolver) -> GitPolicy:
         allow_protocols=settings.allow_protocols,
         timeout=settings.timeout,
         max_bytes=settings.max_bytes,
+        max_files=settings.max_files,
         resolver=resolver,
     )
 

@@ -15,7 +15,10 @@ from llm_kb.references.errors import BlockedAddressError, FetchError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
 
+DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
+
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_TRANSLATED = ipaddress.ip_network("::ffff:0:0:0/96")  # RFC 2765
 _SIX_TO_FOUR = ipaddress.ip_network("2002::/16")
 # Reserved, but `is_global` says otherwise in some of the Pythons we run on.
 _REFUSED = tuple(
@@ -47,7 +50,7 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
 def is_public(text: str) -> bool:
     """Tell whether an address is anybody's to connect to.
 
-    An IPv4 address inside an IPv6 one (mapped, NAT64, 6to4) is judged itself.
+    An IPv4 address inside an IPv6 one (mapped, translated, NAT64, 6to4) is judged itself.
     """
     try:
         address = _unwrap(ipaddress.ip_address(text.partition("%")[0]))
@@ -88,7 +91,7 @@ def _unwrap(address: Address) -> Address:
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped:
             return address.ipv4_mapped
-        if address in _NAT64:
+        if address in _NAT64 or address in _TRANSLATED:
             return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if address in _SIX_TO_FOUR:
             return ipaddress.IPv4Address((int(address) >> 80) & 0xFFFFFFFF)

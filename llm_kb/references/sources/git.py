@@ -8,15 +8,14 @@ line-ending rule of the repository has anything to act on.
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_kb.files.atomic import WriteError
-from llm_kb.references.errors import FetchError
+from llm_kb.git import MAX_OUTPUT
+from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.file_names import is_safe_path
 from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
 from llm_kb.references.sources.records import GitSource, LocalSource
@@ -24,6 +23,9 @@ from llm_kb.rendering.plain_text import count
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing itself from Python 3.11 on
+
+ENTRY_BYTES = 400
+"""Bytes that the name of a file, its mode and its id take in git's list: 110 on the average."""
 
 BATCH_BYTES = 16_000_000
 """How much is read from git at once."""
@@ -54,10 +56,16 @@ def find_commit(source: GitSource, policy: GitPolicy) -> str:
 
 
 class Repositories:
-    """The repositories open during one run: what a plan fetched is not fetched again."""
+    """The repositories open during one run: what a plan fetched is not fetched again.
 
-    def __init__(self, policy: GitPolicy) -> None:
+    Each is in a directory that `make_directory` gives.
+    """
+
+    def __init__(
+        self, policy: GitPolicy, make_directory: Callable[[], AbstractContextManager[Path]]
+    ) -> None:
         self._policy = policy
+        self._make_directory = make_directory
         self._stack = ExitStack()
         self._open: dict[tuple[str, str | None], Repository] = {}
 
@@ -71,9 +79,9 @@ class Repositories:
         """Return the repository of a source with the trees of its commit."""
         key = (source.url, source.commit)
         if key not in self._open:
-            directory = _make_directory()
+            directory = self._stack.enter_context(self._make_directory())
             policy = replace(self._policy, config=(*self._policy.config, *config))
-            repository = Repository(source, policy, Path(self._stack.enter_context(directory)))
+            repository = Repository(source, policy, directory)
             repository.fetch_trees()
             self._open[key] = repository
         return self._open[key]
@@ -90,15 +98,27 @@ class Repository:
 
     def fetch_trees(self) -> None:
         """Fetch the commit and its trees, no blob: enough to know the names."""
-        self._run("init", "--quiet", "--bare", "--template=", ".")
         wanted = self._source.commit or self._source.ref or "HEAD"
+        kind = "sha256" if len(self._source.commit or "") == 64 else "sha1"
+        self._run("init", "--quiet", "--bare", "--template=", f"--object-format={kind}")
         self._fetch("--depth=1", "--", self._source.url, wanted)
         self.commit = self._run("rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
 
     def tree(self, source: GitSource) -> Tree:
-        """Return the files that a source's `paths` cover, without their sizes."""
+        """Return the files that a source's `paths` cover, without their sizes.
+
+        A few kilobytes can unfold to any number of files, so git is stopped when its list is
+        far longer than that of `max_files` files. Raises TooLargeError.
+        """
+        most = self._policy.max_files
+        command = ("ls-tree", "-r", "-z", "--", self.commit, *source.paths)
+        try:
+            printed = self._run(*command, max_output=(most + 100) * ENTRY_BYTES)
+        except TooLargeError as error:
+            reason = f"it has far more files than max_files ({most:,}); narrow it by paths"
+            raise TooLargeError(source.url, reason) from error
         entries = []
-        for record in self._run("ls-tree", "-r", "-z", self.commit).split(b"\0")[:-1]:
+        for record in printed.split(b"\0")[:-1]:
             # "<mode> <type> <id>\t<path>"
             meta, _, path = record.partition(b"\t")
             mode, _, blob = meta.decode("ascii").split(" ")
@@ -135,16 +155,15 @@ class Repository:
         command = [*config, *common, *args]
         ask_server(self._source, self._policy, command, cwd=self._directory, stdin=stdin)
 
-    def _run(self, *args: str, stdin: bytes = b"") -> bytes:
-        return run_offline(self._source, self._policy, args, cwd=self._directory, stdin=stdin)
-
-
-def _make_directory() -> tempfile.TemporaryDirectory[str]:
-    try:
-        return tempfile.TemporaryDirectory(prefix="llm-kb-git-", ignore_cleanup_errors=True)
-    except OSError as error:
-        where = Path(error.filename or tempfile.gettempdir())
-        raise WriteError(where, error.strerror or str(error)) from error
+    def _run(self, *args: str, stdin: bytes = b"", max_output: int = MAX_OUTPUT) -> bytes:
+        return run_offline(
+            self._source,
+            self._policy,
+            args,
+            cwd=self._directory,
+            stdin=stdin,
+            max_output=max_output,
+        )
 
 
 def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:

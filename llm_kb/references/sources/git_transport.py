@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from llm_kb.git import GitError, git_environment, run_remote
+from llm_kb.git import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_remote
 from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
+from llm_kb.references.sources.addresses import (
+    DEFAULT_PORTS,
+    Resolver,
+    resolve_host,
+    system_resolver,
+)
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS
 
@@ -21,10 +26,11 @@ SLACK_BYTES = 16_000_000
 TRANSFER_PATIENCE = 30
 """How many times the timeout of a request a whole transfer may take."""
 
+MAX_SHOWN = 1000
+"""Characters of git's messages in an error."""
+
 _SAFE = {
     "core.askPass": "",
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
     "core.symlinks": "false",
     "credential.interactive": "false",
     "fetch.recurseSubmodules": "false",
@@ -46,6 +52,7 @@ class GitPolicy:
     allow_protocols: tuple[str, ...] = ()
     timeout: float = 60
     max_bytes: int = 500_000_000
+    max_files: int = 50_000
     resolver: Resolver = field(default=system_resolver)
     config: tuple[tuple[str, str], ...] = ()
     """More settings for git, such as gh as its credential helper."""
@@ -64,52 +71,66 @@ def ask_server(
     With a `cwd` it may be a whole transfer, which has more time; what is in the directory
     is held to `max_bytes`. Raises FetchError, BlockedAddressError and TooLargeError among them.
     """
+    most = 2 * policy.max_bytes + SLACK_BYTES
+
+    too_large = f"it is over max_bytes ({policy.max_bytes:,})"
 
     def watch() -> None:
-        if cwd and _size(cwd) > 2 * policy.max_bytes + SLACK_BYTES:
-            raise TooLargeError(source.url, f"it is over max_bytes ({policy.max_bytes:,})")
+        if cwd and _size(cwd) > most:
+            raise TooLargeError(source.url, too_large)
 
     # A transfer that goes on may take long; one that stands still is ended.
     stalled = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": f"{policy.timeout:.0f}"}
-    settings = _SAFE | stalled | dict(policy.config) | _pin(source, policy)
-    patience = policy.timeout * (TRANSFER_PATIENCE if cwd else 1)
+    pinned, ssh_options = _pin(source, policy)
     try:
         return run_remote(
             "git",
-            *_options(settings),
             *args,
-            cwd=cwd or Path(tempfile.gettempdir()),
+            cwd=cwd,
             stdin=stdin,
-            env=_server_environment(policy),
-            timeout=patience,
+            env=_server_environment(policy, ssh_options) | {"GIT_DIR": "." if cwd else os.devnull},
+            settings=_SAFE | stalled | dict(policy.config) | pinned,
+            timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
             watch=watch,
+            max_file=most if cwd else None,
         )
     except GitError as error:
+        watch()
+        if _died_of_size(error):
+            raise TooLargeError(source.url, too_large) from error
         raise FetchError(source.url, _explain(error, policy)) from error
 
 
-def run_offline(
-    source: GitSource, policy: GitPolicy, args: Sequence[str], *, cwd: Path, stdin: bytes = b""
+def run_offline(  # noqa: PLR0913 - what a process takes
+    source: GitSource,
+    policy: GitPolicy,
+    args: Sequence[str],
+    *,
+    cwd: Path,
+    stdin: bytes = b"",
+    max_output: int = MAX_OUTPUT,
 ) -> bytes:
     """Run git inside a fetched repository, where nothing may be fetched behind our back.
 
-    Returns what it prints; raises FetchError.
+    Returns what it prints; raises FetchError, of which TooLargeError over `max_output` bytes.
     """
     try:
         return run_remote(
             "git",
-            *_options(_SAFE),
             *args,
             cwd=cwd,
             stdin=stdin,
-            env={"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
+            env={"GIT_DIR": ".", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
+            settings=_SAFE,
             timeout=policy.timeout,
+            max_output=max_output,
         )
     except GitError as error:
-        raise FetchError(source.url, f"git: {_said(error)}") from error
+        kind = TooLargeError if error.code == OUTPUT_TOO_LARGE else FetchError
+        raise kind(source.url, f"git: {_message(error)}") from error
 
 
-def _server_environment(policy: GitPolicy) -> dict[str, str]:
+def _server_environment(policy: GitPolicy, ssh_options: str) -> dict[str, str]:
     """Return what git's environment needs before it may talk to a server."""
     protocols = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(policy.allow_protocols))
     environment = {
@@ -119,15 +140,23 @@ def _server_environment(policy: GitPolicy) -> dict[str, str]:
         "GIT_LFS_SKIP_SMUDGE": "1",
     }
     ssh = git_environment().get("GIT_SSH_COMMAND", "ssh")
-    return environment | {"GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"}
+    return environment | {"GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes{ssh_options}"}
 
 
-def _said(error: GitError) -> str:
-    return error.stderr.strip().replace("\n", " ") or f"exit code {error.code}"
+def _message(error: GitError) -> str:
+    """Return git's own message in one line; a server may have written most of it."""
+    message = " ".join(error.stderr.split()) or f"exit code {error.code}"
+    return message if len(message) <= MAX_SHOWN else f"…{message[-MAX_SHOWN:]}"
+
+
+def _died_of_size(error: GitError) -> bool:
+    """Tell whether a process was ended since a file it wrote reached its limit."""
+    number = getattr(signal, "SIGXFSZ", 0)
+    return error.code == -number or f"died of signal {number:d}" in error.stderr
 
 
 def _explain(error: GitError, policy: GitPolicy) -> str:
-    said = _said(error)
+    said = _message(error)
     if error.code == 124:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
     if "redirect" in said:
@@ -138,25 +167,27 @@ def _explain(error: GitError, policy: GitPolicy) -> str:
     return f"git: {said}"
 
 
-def _pin(source: GitSource, policy: GitPolicy) -> dict[str, str]:
-    """Check the server's addresses, and have git connect to no other (git 2.37 or later)."""
+def _pin(source: GitSource, policy: GitPolicy) -> tuple[dict[str, str], str]:
+    """Check the server's addresses; return settings for git and options for ssh to keep to them.
+
+    Without them a second answer of the name server could lead it elsewhere (DNS rebinding).
+    """
     split = urlsplit(source.url)
     if split.scheme == "file" or not split.hostname:
-        return {}
-    port = split.port or {"http": 80, "https": 443, "ssh": 22, "git": 9418}[split.scheme]
+        return {}, ""
+    host, port = split.hostname, split.port or DEFAULT_PORTS[split.scheme]
     addresses = resolve_host(
-        source.url,
-        split.hostname,
-        port,
-        allow_hosts=policy.allow_hosts,
-        resolver=policy.resolver,
+        source.url, host, port, allow_hosts=policy.allow_hosts, resolver=policy.resolver
     )
-    listed = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-    return {"http.curloptResolve": f"{split.hostname}:{port}:{listed}"}
-
-
-def _options(settings: dict[str, str]) -> list[str]:
-    return [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    listed = [f"[{address}]" if ":" in address else address for address in addresses]
+    if split.scheme == "ssh":
+        # The server's key is still looked for under the server's name.
+        return {}, f" -oHostName={addresses[0]} -oHostKeyAlias={host} -oCheckHostIP=no"
+    if split.scheme == "git":
+        # git:// connects by itself, so it is given the address in the place of the name.
+        return {f"url.git://{listed[0]}:{port}/.insteadOf": f"git://{split.netloc}/"}, ""
+    # git 2.37 or later
+    return {"http.curloptResolve": f"{host}:{port}:{','.join(listed)}"}, ""
 
 
 def _size(directory: Path) -> int:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from llm_kb.git import GitError, run_remote
+from llm_kb.git import GitError, find_program, run_remote
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import GitSource
@@ -27,7 +26,7 @@ _NOT_USABLE = frozenset({4, 127})
 
 def has_gh() -> bool:
     """Tell whether gh is installed."""
-    return shutil.which("gh") is not None
+    return find_program("gh") is not None
 
 
 def repository_name(source: GitSource) -> str | None:

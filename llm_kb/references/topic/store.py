@@ -42,6 +42,14 @@ cannot be written can still be read."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
+_SCRATCH = "git-"
+_LOCK = ".lock"
+
+
+def _lock_of_scratch(directory: Path) -> Path:
+    return directory.with_name(directory.name + _LOCK)
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
     """The directory of all reference topics."""
@@ -166,6 +174,20 @@ class Store:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Make an empty directory for a repository; gone after the block, or by `clean`."""
+        directory = self.root / ".staging" / f"{_SCRATCH}{secrets.token_hex(8)}"
+        with locked(_lock_of_scratch(directory)):
+            try:
+                directory.mkdir()
+            except OSError as error:
+                raise WriteError(directory, error.strerror or str(error)) from error
+            try:
+                yield directory
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
+
     def publish(self, topic_id: str, staged: Path) -> None:
         """Put a staged topic in the place of the old one. The caller holds the lock.
 
@@ -197,6 +219,7 @@ class Store:
         for topic_id in filter(_ID.fullmatch, sorted(leftovers)):
             with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
                 self._recover(topic_id)
+        self._clean_scratch()
         for name in list_names(self.root / ".index"):
             topic_id = name.removesuffix(".sqlite3")
             if topic_id != name and _ID.fullmatch(topic_id):
@@ -218,6 +241,15 @@ class Store:
         with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
             if not any(map(os.path.lexists, self._places(topic_id))):
                 discard(self.index_path(topic_id))
+
+    def _clean_scratch(self) -> None:
+        """Remove the repositories of killed processes; their locks ended with them."""
+        names = [n for n in list_names(self.root / ".staging") if n.startswith(_SCRATCH)]
+        # The file of a lock may outlive its directory.
+        for name in sorted({name.removesuffix(_LOCK) for name in names}):
+            directory = self.root / ".staging" / name
+            with suppress(*_IGNORED), locked(_lock_of_scratch(directory), seconds=0):
+                shutil.rmtree(directory, ignore_errors=True)
 
     def _recover(self, topic_id: str) -> None:
         """Finish or undo a swap that was cut short, and drop what was in the making."""

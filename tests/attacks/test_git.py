@@ -1,0 +1,376 @@
+"""Repositories and servers of strangers: what they would start, and how much they would take."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from llm_kb.git import GitError, find_program, run_git, run_remote
+from llm_kb.references.errors import FetchError, TooLargeError
+from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.library import Library
+from llm_kb.references.sources.git import Repositories
+from llm_kb.references.sources.git_transport import GitPolicy
+from llm_kb.references.sources.records import GitSource
+from tests.capture.repositories import Repo, make_repo
+from tests.conftest import RunLlm
+from tests.references.conftest import LOCAL as SETTINGS
+from tests.references.remotes import Remote
+from tests.references.requests import files_of, request, yes
+
+ADD = ["kb", "knowledge", "add", "--type", "convention", "--scope", "src/", "--rule"]
+LIVE = '{"commit": "HEAD", "summary": "s", "effort": null}'
+COMMANDS: dict[str, tuple[Sequence[str], str | None]] = {
+    "list": (["kb", "knowledge", "list"], None),
+    "add": ([*ADD, "x"], None),
+    "remove": (["kb", "knowledge", "remove", "conv-1"], None),
+    "annotate": (["kb", "knowledge", "annotate"], LIVE),
+    "capture": (["kb", "knowledge", "capture", "--dry-run", "HEAD", "-m", "echo"], None),
+    "push": (["kb", "knowledge", "push", "origin"], None),
+    "pull": (["kb", "knowledge", "pull", "origin"], None),
+    "learn": (["-T", "learn", "-m", "echo", "hi"], None),
+    "emit": (["-T", "emit_knowledge", "-m", "echo", "hi"], None),
+    "tools": (["tools"], None),
+    "kb list": (["kb", "list"], None),
+    "kb check": (["kb", "check"], None),
+    "kb prompt": (["kb", "prompt"], None),
+    "kb search": (["kb", "search", "x"], None),
+}
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    """A program that leaves a file behind when anything starts it."""
+    program = tmp_path / "marker"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    program.chmod(0o755)
+    return program
+
+
+def is_sprung(marker: Path) -> bool:
+    return (marker.parent / "sprung").exists()
+
+
+def use_fsmonitor(repo: Repo, marker: Path) -> None:
+    repo.git("config", "core.fsmonitor", str(marker))
+
+
+def use_hooks(repo: Repo, marker: Path) -> None:
+    for name in ("reference-transaction", "pre-push", "post-index-change", "pre-auto-gc"):
+        hook = repo.path / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        shutil.copy(marker, hook)
+
+
+def use_hooks_path(repo: Repo, marker: Path) -> None:
+    hooks = repo.path.parent / "hooks"
+    hooks.mkdir()
+    shutil.copy(marker, hooks / "reference-transaction")
+    repo.git("config", "core.hooksPath", str(hooks))
+
+
+def use_lazy_fetch(repo: Repo, marker: Path) -> None:
+    """Let the notes lack an object that only a program could bring."""
+    for key, value in {
+        "extensions.partialClone": "evil",
+        "remote.evil.url": f"ext::{marker}",
+        "remote.evil.promisor": "true",
+        "protocol.ext.allow": "always",
+        "core.repositoryFormatVersion": "1",
+    }.items():
+        repo.git("config", key, value)
+    notes = repo.git("rev-parse", "refs/notes/chronicle-knowledge^{tree}")
+    (repo.path / ".git" / "objects" / notes[:2] / notes[2:]).unlink()
+
+
+@pytest.mark.parametrize("trap", [use_fsmonitor, use_hooks, use_hooks_path, use_lazy_fetch])
+def test_nothing_a_repository_configures_is_started(
+    trap: Callable[[Repo, Path], None],
+    marker: Path,
+    tmp_path: Path,
+    run_llm: RunLlm,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repo = make_repo(tmp_path / "repo")
+    run_git("init", "--quiet", "--bare", str(tmp_path / "origin"))
+    repo.git("remote", "add", "origin", str(tmp_path / "origin"))
+    monkeypatch.chdir(repo.path)
+    assert run_llm([*ADD, "first"]).exit_code == 0
+    (repo.path / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
+    trap(repo, marker)
+    started = []
+    for name, (args, stdin) in COMMANDS.items():
+        run_llm(args, stdin)
+        if is_sprung(marker):
+            started.append(name)
+            (marker.parent / "sprung").unlink()
+    assert started == []
+
+
+@pytest.mark.parametrize("trap", [use_fsmonitor, use_hooks, use_hooks_path, use_lazy_fetch])
+def test_the_traps_work(
+    trap: Callable[[Repo, Path], None],
+    marker: Path,
+    tmp_path: Path,
+    run_llm: RunLlm,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Plain git starts the program, so what the test above sees is our doing."""
+    repo = make_repo(tmp_path / "repo")
+    monkeypatch.chdir(repo.path)
+    assert run_llm([*ADD, "first"]).exit_code == 0
+    trap(repo, marker)
+    for args in (
+        ["status"],
+        ["update-ref", "refs/x", "HEAD"],
+        ["ls-tree", "refs/notes/chronicle-knowledge"],
+    ):
+        subprocess.run(["git", *args], cwd=repo.path, capture_output=True, check=False)
+    assert is_sprung(marker)
+
+
+def test_a_bare_repository_among_the_files_is_not_entered(
+    marker: Path, tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clone can bring one, with a configuration that a clone cannot bring in `.git`."""
+    repo = make_repo(tmp_path / "repo")
+    inner = repo.path / "inner"
+    run_git("init", "--quiet", "--bare", str(inner))
+    config = inner / "config"
+    config.write_text(f"{config.read_text()}\tfsmonitor = {marker}\n\tpager = {marker}\n")
+    monkeypatch.chdir(inner)
+    for args, stdin in COMMANDS.values():
+        run_llm(args, stdin)
+    assert not is_sprung(marker)
+    with pytest.raises(GitError, match=r"safe\.bareRepository"):
+        run_git("rev-parse", "HEAD", cwd=inner)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GIT_ALLOW_PROTOCOL", "https"),
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_PROTOCOL_FROM_USER", "0"),
+    ],
+)
+def test_the_users_own_guards_are_kept(
+    name: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    seen = run_git("-c", "alias.x=!env", "x", cwd=tmp_path, network=True).decode()
+    assert f"{name}={value}\n" in seen
+
+
+def test_a_user_may_let_a_partial_clone_fetch_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = Remote(tmp_path / "origin")
+    origin.write({"a.md": "words"})
+    run_git(
+        "clone", "-q", "--no-checkout", "--filter=blob:none", origin.url, "c",
+        cwd=tmp_path, network=True,
+    )  # fmt: skip
+    with pytest.raises(GitError, match=r"not allowed|lazy fetch|could not get"):
+        run_git("cat-file", "blob", "HEAD:a.md", cwd=tmp_path / "c")
+    monkeypatch.setenv("GIT_NO_LAZY_FETCH", "0")
+    assert run_git("cat-file", "blob", "HEAD:a.md", cwd=tmp_path / "c") == b"words"
+
+
+def test_programs_are_not_looked_for_in_the_current_directory(
+    marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(marker, tmp_path / "git")
+    real = find_program("git")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([".", "", os.environ["PATH"]]))
+    assert find_program("git") == real
+    run_git("version")
+    assert not is_sprung(marker)
+
+
+# Sizes
+
+
+def bomb(remote: Remote, levels: int) -> str:
+    """Commit ten to the power of `levels` files in a few kilobytes; return the commit."""
+    entry = f"100644 blob {remote.git('rev-parse', 'HEAD:README.md')}"
+    for _ in range(levels):
+        table = "".join(f"{entry}\td{n}\n" for n in range(10))
+        tree = subprocess.run(
+            ["git", "mktree"], cwd=remote.directory, input=table, capture_output=True,
+            encoding="utf-8", check=True,
+        ).stdout.strip()  # fmt: skip
+        entry = f"040000 tree {tree}"
+    commit = remote.git("commit-tree", tree, "-m", "bomb")
+    remote.git("update-ref", "refs/heads/main", commit)
+    return commit
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(root=tmp_path / "references", settings=SETTINGS)
+
+
+def peak_of(action: Callable[[], None]) -> int:
+    """Return how many bytes Python held at once while something was done."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    remote = Remote(tmp_path / "remote")
+    remote.write({"README.md": "hello\n"})
+    return remote
+
+
+def test_a_tree_that_unfolds_is_left_at_the_limit(library: Library, remote: Remote) -> None:
+    source = GitSource(url=remote.url, commit=bomb(remote, 8))
+    policy = GitPolicy(allow_protocols=("file",), timeout=20, max_files=1000)
+    with Repositories(policy, library.store.scratch) as repositories:
+        repository = repositories.open(source)
+
+        def read() -> None:
+            with pytest.raises(TooLargeError, match=r"max_files \(1,000\); narrow it by paths"):
+                repository.tree(source)
+
+        assert peak_of(read) < 20_000_000
+        narrow = GitSource(url=remote.url, commit=source.commit, paths=("d0/d1/d2/d3/d4/d5/d6/",))
+        assert len(repository.tree(narrow).files) == 10
+
+
+def test_a_tree_that_unfolds_to_nothing_is_left_at_the_timeout(
+    library: Library, remote: Remote
+) -> None:
+    """Directories without files: git would walk for hours and print nothing."""
+    empty = remote.git("hash-object", "-t", "tree", "-w", "/dev/null")
+    entry = f"040000 tree {empty}"
+    for _ in range(12):
+        table = "".join(f"{entry}\td{n}\n" for n in range(10))
+        tree = subprocess.run(
+            ["git", "mktree"], cwd=remote.directory, input=table, capture_output=True,
+            encoding="utf-8", check=True,
+        ).stdout.strip()  # fmt: skip
+        entry = f"040000 tree {tree}"
+    commit = remote.git("commit-tree", tree, "-m", "bomb")
+    remote.git("update-ref", "refs/heads/main", commit)
+    policy = GitPolicy(allow_protocols=("file",), timeout=2)
+    source = GitSource(url=remote.url, commit=commit)
+    with (
+        Repositories(policy, library.store.scratch) as repositories,
+        pytest.raises(FetchError, match="timed out after 2 s"),
+    ):
+        repositories.open(source).tree(source)
+
+
+def test_of_endless_messages_the_last_are_kept() -> None:
+    flood = "yes 'remote: words' | head -c 50000000 >&2; echo the end >&2; exit 1"
+
+    def run() -> None:
+        with pytest.raises(GitError, match="the end") as caught:
+            run_remote("git", "-c", f"alias.flood=!{flood}", "flood", timeout=60)
+        assert len(caught.value.stderr) <= 4096
+
+    assert peak_of(run) < 5_000_000
+
+
+def test_endless_output_is_ended() -> None:
+    with pytest.raises(GitError, match="over 1,000,000 bytes"):
+        run_remote("git", "-c", "alias.y=!yes", "y", timeout=60, max_output=1_000_000)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of processes are of POSIX")
+def test_no_file_may_outgrow_its_limit(tmp_path: Path) -> None:
+    """The floor under `watch`, which looks a few times a second."""
+    writes = "head -c 5000000 /dev/zero > big"
+    with pytest.raises(GitError):
+        run_remote("git", "-c", f"alias.w=!{writes}", "w", cwd=tmp_path, timeout=60, max_file=10**6)
+    assert (tmp_path / "big").stat().st_size < 1_001_000
+
+
+def test_repositories_of_long_ids_are_read(library: Library, tmp_path: Path) -> None:
+    directory = tmp_path / "sha256"
+    run_git("init", "-q", "--object-format=sha256", "--initial-branch=main", str(directory))
+    (directory / "a.md").write_text("words")
+    run_git("config", "uploadpack.allowFilter", "true", cwd=directory)
+    run_git("add", "--all", cwd=directory)
+    run_git("commit", "-qm", "first", cwd=directory)
+    create_topic(library, request(GitSource(url=directory.as_uri())), yes)
+    assert files_of(library) == {"a.md": "words"}
+
+
+# Endings
+
+FAKE_GIT = """#!/bin/sh
+case "$*" in
+*ls-remote*) echo "1111111111111111111111111111111111111111\tHEAD";;
+*fetch*) sleep 600 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; wait;;
+*) exec {git} "$@";;
+esac
+"""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
+def test_git_ends_with_us_and_leaves_nothing(
+    number: signal.Signals, tmp_path: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    pids = tmp_path / "pids"
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text(FAKE_GIT.format(pids=pids, git=find_program("git")))
+    fake.chmod(0o755)
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text('[kb.references]\nallow_protocols = ["file"]\n')
+    create = ["kb", "references", "create", "-y", "--title", "T", "--body", "b"]
+    process = subprocess.Popen(
+        [str(Path(sys.executable).with_name("llm")), *create, "--git", "file:///nowhere/x"],
+        env=os.environ | {"PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert wait_until(pids.exists, 30)
+        family = [int(pid) for pid in pids.read_text().split()]
+        assert all(map(is_alive, family))
+        process.send_signal(number)
+        process.wait(10)
+        assert wait_until(lambda: not any(map(is_alive, family)), 5)
+    finally:
+        process.kill()
+        process.wait()
+    run_llm(["kb", "references", "list"])
+    staging = user_dir / "kb" / "references" / ".staging"
+    assert list(staging.iterdir()) == []
