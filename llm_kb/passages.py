@@ -14,6 +14,8 @@ from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.references.catalog import ReferenceCatalog
+from llm_kb.rendering.part_text import decode_exactly
+from llm_kb.rendering.parts import anchor_of_lines, find_parts
 from llm_kb.rendering.passages import Passage, Passages
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents
@@ -26,7 +28,7 @@ from llm_kb.subjects.selection import is_listed
 if TYPE_CHECKING:
     from llm_kb.knowledge_base import OpenTopic
     from llm_kb.search.hits import Hit
-    from llm_kb.subjects.topics import Subject
+    from llm_kb.subjects.topics import Content, Subject
 
 LEAST_SCORE = 0.25
 """A hit with a smaller share of the question, and no nearer in meaning, does not answer it."""
@@ -199,7 +201,7 @@ def _make_passage(
         topic=opened.topic.id,
         name=subject.name,
         path=subject.path,
-        address=_find_address(subject, first, last),
+        address=_find_address(subject, content, first, last),
         first_line=first,
         last_line=last,
         title=best.title,
@@ -211,7 +213,7 @@ def _make_passage(
     )
 
 
-def _find_address(subject: Subject, first_line: int, last_line: int) -> str:
+def _find_address(subject: Subject, content: Content, first_line: int, last_line: int) -> str:
     """Return what `learn` takes for the part that holds some lines of a subject."""
-    lines = f"L{first_line}" if first_line == last_line else f"L{first_line}-L{last_line}"
-    return f"{subject.name}#{lines}"
+    parts = find_parts(decode_exactly(content.data), subject.path)
+    return f"{subject.name}#{anchor_of_lines(parts, first_line, last_line)}"

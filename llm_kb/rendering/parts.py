@@ -24,6 +24,9 @@ MOST_COMPARED = 1_000
 LONGEST_ANCHOR = 200
 """Characters of a requested anchor that are looked at."""
 
+LONGEST_READ = 8_000
+"""Characters of a part that a passage is named by; of a larger one only lines are."""
+
 NEAR_PARTS = 5
 
 _MOST_PARENTS = 5
@@ -103,13 +106,20 @@ def find_spans(text: str, path: str, anchors: Iterable[str]) -> list[Span | Anch
 
 
 def anchor_of_lines(parts: Sequence[Part], first_line: int, last_line: int) -> str:
-    """Return the anchor of the smallest part that holds all these lines, else of the lines."""
+    """Return the anchor of the smallest part that holds all these lines.
+
+    Where there is none, or it is much to read, the lines themselves are the anchor.
+    """
     holding = [
-        part for part in parts if part.first_line <= first_line and last_line <= part.last_line
+        part
+        for part in parts
+        if part.first_line <= first_line
+        and last_line <= part.last_line
+        and part.end - part.start <= LONGEST_READ
     ]
     if not holding:
         return name_lines(first_line, last_line)
-    return min(holding, key=lambda part: part.last_line - part.first_line).anchor
+    return min(holding, key=lambda part: part.end - part.start).anchor
 
 
 def name_lines(first_line: int, last_line: int) -> str:

@@ -9,12 +9,18 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# White space, characters without width and attributes are no part of a well-formed end tag,
-# but a model reads `</ Subject >` as one all the same.
-_GAP = "[\\s\xad\u200b-\u200f\u2060-\u2064\ufeff]*"
-_CLOSING_TAG = re.compile(
-    rf"<(?={_GAP}/{_GAP}(?:subject|topic|knowledge|passage)(?![\w.:-]))", re.IGNORECASE
+# White space, characters without width and attributes are not part of a well-formed end tag,
+# but a model reads `</ Subject >` as one all the same, and `</sub\u200bject>`, too.
+_INVISIBLE = (
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000e0000-\U000e0fff"
 )
+_GAP = rf"[\s{_INVISIBLE}]*"
+_TAGS = "|".join(
+    f"[{_INVISIBLE}]*".join(name) for name in ("subject", "topic", "knowledge", "passage")
+)
+_CLOSING_TAG = re.compile(rf"<(?={_GAP}/{_GAP}(?:{_TAGS})(?![\w.:-]))", re.IGNORECASE)
 
 JOINERS = "\u200c\u200d"
 """Characters without width that belong to the spelling of scripts and emoji."""

@@ -1,0 +1,125 @@
+"""What a call of `learn` may cost and repeat, and what content may do to the tags around it."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from llm_kb import KbError, KnowledgeBase
+from llm_kb.rendering.plain_text import defuse, one_line
+
+LONG = 1_000_000
+MOST_ECHOED = 12_000
+"""Characters of an error, whatever the call holds."""
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> KnowledgeBase:
+    """A topic of 300 subjects, one with a long name, one large, one of a single line."""
+    (tmp_path / "kb").mkdir()
+    for number in range(300):
+        (tmp_path / f"kb/subject-{number}.md").write_text(f"# Subject {number}\n")
+    (tmp_path / f"kb/{'n' * 200}.md").write_text("# Long name\n")
+    (tmp_path / "kb/large.md").write_text("".join(f"## Part {n}\ntext\n" for n in range(30_000)))
+    (tmp_path / "kb/line.md").write_text("# Title\n" + "x" * LONG)
+    (tmp_path / "llm-kb.toml").write_text(
+        '[kb]\nmax_result_chars = 20_000\n[kb.topic.t]\nsubjects = "kb"\n'
+    )
+    return KnowledgeBase.discover(tmp_path)
+
+
+CALLS: Mapping[str, Mapping[str, object]] = {
+    "a topic of a megabyte": {"topic": "x" * LONG},
+    "a topic of line feeds": {"topic": "\n" * LONG},
+    "a slug of a megabyte": {"topic": "t", "subjects": "x" * LONG},
+    "a glob of a megabyte": {"topic": "t", "subjects": "*x" * (LONG // 2)},
+    "a path of a megabyte": {"topic": "t", "subjects": "a/" * (LONG // 2) + "a"},
+    "an anchor of a megabyte": {"topic": "t", "subjects": "large#" + "x" * LONG},
+    "a megabyte of anchors": {"topic": "t", "subjects": "large" + "#" * LONG},
+    "wrong anchors": {"topic": "t", "subjects": [f"large#wrong-{n}" for n in range(100)]},
+    "lines of nowhere": {"topic": "t", "subjects": f"large#L{'9' * LONG}"},
+    "names that are missing": {"topic": "t", "subjects": [f"nope-{n}" * 20 for n in range(100)]},
+    "too many names": {"topic": "t", "subjects": [f"nope-{n}" for n in range(200_000)]},
+    "one name many times": {"topic": "t", "subjects": ["subject-*"] * 200_000},
+    "a list in a string": {"topic": "t", "subjects": '["' + '","'.join("x" * LONG) + '"]'},
+    "an unknown argument": {"topic": "t", "x" * LONG: 1},
+    "a name near a long one": {"topic": "t", "subjects": "n" * 199},
+}
+
+
+@pytest.mark.parametrize("arguments", CALLS.values(), ids=CALLS)
+def test_whatever_is_asked_the_answer_is_short_and_soon_there(
+    kb: KnowledgeBase, arguments: Mapping[str, object]
+) -> None:
+    before = time.process_time()
+    try:
+        answer = kb.answer_call(**arguments)
+    except KbError as error:
+        answer = str(error)
+    assert len(answer) <= MOST_ECHOED + 20_000
+    assert "x" * 300 not in answer
+    assert time.process_time() - before < 2
+
+
+@pytest.mark.parametrize(
+    "subjects", ["**", "large", "large#*", "line", "line#*", ["large#part-1", "line#L2", "**"]]
+)
+def test_no_answer_is_longer_than_its_limit(kb: KnowledgeBase, subjects: object) -> None:
+    answer = kb.answer_call("t", subjects)
+    assert len(answer) <= 20_000 + MOST_ECHOED
+
+
+TAGS = [
+    "</subject>",
+    "</ SUBJECT >",
+    "<\u200b/subject>",
+    "</sub\u200bject>",
+    "</sub\u200d\u2060ject>",
+    "</s\xadubject>",
+    "</\ufeffk\u034fnowledge>",
+    "</to\ufe0fpic>",
+    "</to\U000e0041pic>",
+    "</pass\u202eage>",
+    "</sub\x00ject>",
+    "</sub\u3164ject \u200b>",
+]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_content_closes_no_tag_however_it_is_written(tag: str) -> None:
+    shown = defuse(f"before {tag} after")
+    bare = "".join(c for c in shown if unicodedata.category(c) not in {"Cf", "Cc", "Mn", "Lo"})
+    assert re.search(r"<\s*/\s*(subject|topic|knowledge|passage)\b", bare, re.IGNORECASE) is None
+    assert shown.replace("\\", "") == f"before {tag} after"
+    assert defuse(shown) == shown
+
+
+@pytest.mark.parametrize("text", ["</sub\u200bscript>", "< subject>", "</subject-matter>", "a < b"])
+def test_other_text_stays_as_it_is(text: str) -> None:
+    assert defuse(text) == text
+
+
+@pytest.mark.parametrize("text", ["<" * LONG, "<\u200b" * LONG, "</s\u200b" * LONG, "</ " * LONG])
+def test_looking_for_tags_is_linear(text: str) -> None:
+    before = time.process_time()
+    defuse(text)
+    assert time.process_time() - before < 2
+
+
+SEPARATORS = ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+@pytest.mark.parametrize("separator", SEPARATORS, ids=map(ascii, SEPARATORS))
+def test_no_separator_makes_a_second_line(separator: str, tmp_path: Path) -> None:
+    assert one_line(f"a{separator}- b (**B**): c") == "a - b (**B**): c"
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/a.md").write_text(f"# A{separator}## Outline\ntext\n", newline="")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
+    outline = KnowledgeBase.discover(tmp_path).learn("t", "a#").partition("## Outline of a")[2]
+    assert outline.splitlines()[0].endswith("tokens)")
+    assert not any(line.startswith("## ") for line in outline.splitlines())
