@@ -35,6 +35,10 @@ READ_BYTES = 8_000_000
 """How much of a subject is read; a longer one is too long in any case."""
 
 
+MOST_PATTERNS = 1_000
+"""References that are followed; each may cost a pass over a topic."""
+
+
 def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
     """Yield the problems of a configuration file that cannot be used."""
     file = _name_file(error.where, cwd)
@@ -61,6 +65,9 @@ class Inspection:
         self._cwd = cwd
         self._track = track
         self._configured = frozenset(topic.id for topic in kb.config.topics)
+        self._resolved: dict[tuple[str, str], str | None] = {}
+        self._is_complete = True
+        """Whether all references were followed."""
         self.subjects = 0
         """The number of subjects that were read so far."""
 
@@ -72,6 +79,11 @@ class Inspection:
             yield from self._inspect_topic(opened)
         yield from self._inspect_menu()
         yield from self._inspect_ignored_rules()
+        if not self._is_complete:
+            what = (
+                f"subjects refer to more than {MOST_PATTERNS:,} patterns; the rest is not followed"
+            )
+            yield Finding(rule=Rule.UNCHECKED, file=str(self._cwd), what=what)
 
     def _report_no_topics(self) -> Finding:
         file = self._kb.config.workspace_file
@@ -186,6 +198,13 @@ class Inspection:
 
     def _resolve(self, opened: OpenTopic, pattern: str) -> str | None:
         """Return why a pattern matches no subject; None if it matches one."""
+        key = (opened.topic.id, pattern)
+        if key not in self._resolved and len(self._resolved) < MOST_PATTERNS:
+            self._resolved[key] = self._match(opened, pattern)
+        self._is_complete = self._is_complete and key in self._resolved
+        return self._resolved.get(key)
+
+    def _match(self, opened: OpenTopic, pattern: str) -> str | None:
         try:
             missing = select(opened.catalog, [pattern]).missing
         except PatternError as error:

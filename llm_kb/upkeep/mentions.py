@@ -133,13 +133,22 @@ def find_references(text: str, topics: Sequence[str]) -> Iterator[Reference]:
     others may belong to another project.
     """
     if "learn(" in text:
-        for match in _LEARN.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
+        for line, match in _number_lines(text, _LEARN.finditer(text)):
             patterns: Sequence[str | None] = _QUOTED.findall(match["subjects"] or "") or [None]
             for pattern in patterns:
                 yield Reference(line=line, topic=match["topic"], pattern=pattern)
-    for match in _OPTION.finditer(text):
+    for line, match in _number_lines(text, _OPTION.finditer(text)):
         if match["topic"] in topics:
-            line = text.count("\n", 0, match.start()) + 1
             pattern = match["pattern"].rstrip(".:!?")
             yield Reference(line=line, topic=match["topic"], pattern=pattern)
+
+
+def _number_lines(
+    text: str, matches: Iterable[re.Match[str]]
+) -> Iterator[tuple[int, re.Match[str]]]:
+    """Pair each match with the number of its line, in one pass over the text."""
+    line, counted = 1, 0
+    for match in matches:
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        yield line, match

@@ -71,6 +71,11 @@ class Rule(Enum):
         "A model that follows it gets an error instead of knowledge.",
         "Name a topic of this configuration.",
     )
+    UNCHECKED = (
+        Level.WARNING,
+        "A reference that was not followed may lead to nothing.",
+        "Look at the subjects with the most references: nobody writes that many by hand.",
+    )
     SKILL = (
         Level.WARNING,
         "Models choose a skill by its description; clients that follow the specification of "
@@ -139,6 +144,9 @@ class Rule(Enum):
         return self.name.lower().replace("_", "-")
 
 
+MOST_SHOWN = 50
+"""Findings of one rule that a report names."""
+
 RULE_IDS = tuple(rule.id for rule in Rule)
 
 _ORDER = {rule: number for number, rule in enumerate(Rule)}
@@ -179,9 +187,12 @@ def has_errors(findings: Iterable[Finding]) -> bool:
 def render_findings(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield the lines of a report on sorted findings, with one explanation for each rule."""
     for rule, group in groupby(findings, key=lambda finding: finding.rule):
-        for finding in group:
+        of_rule = list(group)
+        for finding in of_rule[:MOST_SHOWN]:
             line = f":{finding.line}" if finding.line else ""
             yield f"{finding.file}{line}: {rule.level.value}: {finding.what} [{rule.id}]"
+        if len(of_rule) > MOST_SHOWN:
+            yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
         yield f"  why: {rule.why}"
         yield f"  fix: {rule.fix}"
 

@@ -1,0 +1,67 @@
+"""Trees that are made to keep `llm kb check` busy, or to fill the terminal with its report."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.commands.workspaces import write_files
+from tests.conftest import RunLlm
+
+CONFIG = '[kb.topic.t]\nsubjects = "kb"\nintroduction = "x"\n'
+MOST_SECONDS = 10.0
+"""Of processor time; each of these took minutes, or never ended."""
+MOST_OUTPUT = 50_000
+SUBJECTS = {f"kb/s{number}.md": "x\n" for number in range(2_000)}
+
+TREES: dict[str, Mapping[str, str]] = {
+    "one pattern many times": {**SUBJECTS, "kb/a.md": 'learn("t", "x*") ' * 20_000},
+    "many patterns": {
+        **SUBJECTS,
+        "kb/a.md": "".join(f'learn("t", "x{number}*") ' for number in range(20_000)),
+    },
+    "references in a long text": {"kb/a.md": "-k t/a\n" * 500_000},
+    "one slug for all": {f"kb/a.{number}": "x\n" for number in range(3_000)},
+    "names alike": {
+        "kb/" + format(n, "012b").replace("0", "a").replace("1", "A"): "x" for n in range(3_000)
+    },
+    "hidden subjects that name each other": {
+        f"kb/.h{number}.md": " ".join(f"h{other}" for other in range(400)) for number in range(400)
+    },
+    "unseen characters": {"kb/a.md": "\u200b\n" * 500_000},
+    "open quotes": {"kb/a.md": 'learn("t", [' * 50_000 + "](<" * 50_000},
+}
+
+
+@pytest.mark.parametrize("files", TREES.values(), ids=TREES.keys())
+def test_a_check_ends_and_its_report_is_short(
+    run_llm: RunLlm, tmp_path: Path, files: Mapping[str, str]
+) -> None:
+    write_files(tmp_path, {"llm-kb.toml": CONFIG, **files})
+    started = time.process_time()
+    result = run_llm(["kb", "check"])
+    assert time.process_time() - started < MOST_SECONDS
+    assert result.exit_code in {0, 1}
+    assert len(result.output) < MOST_OUTPUT
+
+
+def test_what_was_not_followed_is_reported(run_llm: RunLlm, tmp_path: Path) -> None:
+    text = "".join(f'learn("t", "x{number}")\n' for number in range(1_001))
+    write_files(tmp_path, {"llm-kb.toml": CONFIG, "kb/a.md": text})
+    found = json.loads(run_llm(["kb", "check", "--json"]).stdout)
+    assert [f["rule"] for f in found] == ["dangling"] * 1_000 + ["unchecked"]
+    report = run_llm(["kb", "check"]).stdout.splitlines()
+    assert report[50] == "  and 950 more; --json lists all of them"
+
+
+def test_a_configuration_with_thousands_of_mistakes(run_llm: RunLlm, tmp_path: Path) -> None:
+    keys = "".join(f"k{number} = 1\n" for number in range(15_000))
+    write_files(tmp_path, {"llm-kb.toml": f"[kb]\n{keys}"})
+    result = run_llm(["kb", "check"])
+    assert result.exit_code == 1
+    assert len(result.stdout.splitlines()) <= 55
+    assert len(result.output) < MOST_OUTPUT
