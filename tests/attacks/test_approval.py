@@ -15,7 +15,7 @@ import pytest
 
 from llm_kb.host.reference_library import current_library
 from llm_kb.host.reference_tools import make_references
-from llm_kb.references.errors import SourceError, TooManyPlansError, UnknownPlanError
+from llm_kb.references.errors import TooManyPlansError, TopicFileError, UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import remotes
@@ -230,7 +230,7 @@ def test_requests_that_nobody_could_read_are_refused(
     source: Mapping[str, object], reason: str
 ) -> None:
     fields = {"title": "T", "body": "", "sources": [source]}
-    with pytest.raises(SourceError, match=reason):
+    with pytest.raises(TopicFileError, match=reason):
         parse_request(fields, created_by={})
 
 

@@ -207,7 +207,7 @@ def test_the_record_of_an_earlier_version_names_no_sources() -> None:
 
 
 def test_a_record_of_what_is_no_source_is_refused() -> None:
-    with pytest.raises(TopicFileError, match=r"^x: it is no record of files: .*must be http"):
+    with pytest.raises(TopicFileError, match=r"^x: it is not a record of files: .*must be http"):
         parse_provenance(
             b'{"version": 1, "request": "", "files": {}, '
             b'"sources": [{"type": "web", "url": "ftp://e.org/"}]}',

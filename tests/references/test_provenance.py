@@ -40,29 +40,36 @@ def at(path: str) -> bytes:
         pytest.param(b"\xff\xfe{", "decode", id="no text"),
         pytest.param(b"[" * 100_000, "recursion", id="too deep"),
         pytest.param(b"[]", "list", id="a list"),
-        pytest.param(b"{}", "'version' is missing", id="no version"),
-        pytest.param(b'{"version": 1, "files": {}}', "'request' is missing", id="no request"),
+        pytest.param(b"{}", "version: missing", id="no version"),
+        pytest.param(b'{"version": 1, "files": {}}', "request: missing", id="no request"),
         pytest.param(
-            b'{"version": 1, "request": [], "files": {}}', "request is no text", id="the request"
+            b'{"version": 1, "request": [], "files": {}}', "request: found", id="the request"
         ),
-        pytest.param(b'{"version": 1, "request": "", "files": []}', "list", id="no table of files"),
+        pytest.param(b'{"version": 1, "request": "", "files": []}', "list", id="no files"),
         pytest.param(record(sise=3), "sise", id="an unknown field"),
-        pytest.param(record(size="x"), "size is no number", id="a size that is a text"),
-        pytest.param(record(size=True), "size is no number", id="a size that is a boolean"),
-        pytest.param(record(size=-1), "size is no number", id="a size below zero"),
-        pytest.param(record(size=1 << 64), "size is no number", id="a size of no disk"),
-        pytest.param(record(source=0.5), "source is no number", id="a source that is half of one"),
-        pytest.param(record(url=None), "url is no text", id="no address"),
-        pytest.param(record(hash=[]), "hash is no text", id="a hash that is a list"),
-        pytest.param(record(etag=5), "etag is no text", id="an etag that is a number"),
+        pytest.param(record(size="x"), "size is not a number", id="a size that is a text"),
+        pytest.param(record(size=True), "size is not a number", id="a size that is a boolean"),
+        pytest.param(record(size=-1), "size is not a number", id="a size below zero"),
+        pytest.param(record(size=1 << 64), "size is not a number", id="a size of no disk"),
+        pytest.param(
+            record(source=0.5), "source is not a number", id="a source that is half of one"
+        ),
+        pytest.param(record(url=None), "url is not a string", id="no address"),
+        pytest.param(record(hash=[]), "hash is not a string", id="a hash that is a list"),
+        pytest.param(record(etag=5), "etag is not a string", id="an etag that is a number"),
         pytest.param(record(url="\ud800"), "surrogates", id="no Unicode"),
+        pytest.param(
+            b'{"version": 1, "request": "\\ud800", "files": {}}',
+            "surrogates",
+            id="nor in a request",
+        ),
         pytest.param(at("\ud800"), "surrogates", id="no Unicode in a name"),
     ],
 )
 def test_what_is_no_record_is_refused_with_what_to_do(data: bytes, message: str) -> None:
     with pytest.raises(TopicFileError) as failed:
         parse_provenance(data, "r.json")
-    assert str(failed.value).startswith("r.json: it is no record of files: ")
+    assert str(failed.value).startswith("r.json: it is not a record of files: ")
     assert message in str(failed.value)
     assert str(failed.value).endswith("; delete it and refresh the topic")
 
@@ -71,7 +78,7 @@ def test_a_record_of_another_version_is_refused_with_what_to_do() -> None:
     with pytest.raises(TopicFileError) as failed:
         parse_provenance(b'{"version": 2, "pages": 5}', "r.json")
     assert str(failed.value) == (
-        "r.json: version 2 is not known here; delete it and refresh the topic"
+        "r.json: its version is the number 2, not 1; delete it and refresh the topic"
     )
 
 
@@ -80,7 +87,7 @@ def test_a_record_of_another_version_is_refused_with_what_to_do() -> None:
     ["../a", "a/../../b", "..", ".", "", "/etc/passwd", "a//b", "a/", "a\\..\\b", "C:/a", "a\0b"],
 )
 def test_a_path_that_leads_out_of_the_topic_is_refused(path: str) -> None:
-    with pytest.raises(TopicFileError, match="no path inside the topic; delete it"):
+    with pytest.raises(TopicFileError, match="not a path inside the topic; delete it"):
         parse_provenance(at(path), "r.json")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.references.errors import SourceError
+from llm_kb.files.fields import Fields
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
@@ -15,7 +15,7 @@ from llm_kb.references.sources.records import (
     Source,
     WebSource,
     describe_source,
-    parse_source,
+    read_source,
     source_table,
 )
 
@@ -35,16 +35,25 @@ GOOD: list[tuple[dict[str, Any], Source]] = [
         {"type": "crawl", "url": "https://e.org/", "depth": 0, "max_pages": 7},
         CrawlSource(url="https://e.org/", depth=0, max_pages=7),
     ),
+    (
+        {"type": "crawl", "url": "https://e.org/", "max_depth": 3},
+        CrawlSource(url="https://e.org/", depth=3),
+    ),
     ({"type": "local", "url": "/srv/docs"}, LocalSource(url="/srv/docs")),
 ]
 
 
+def read(table: object, **rules: Any) -> Source | list[str]:
+    """Return the source of a table, else its problems."""
+    fields = Fields(table, "sources[0]")
+    return read_source(fields, **rules) or fields.problems
+
+
 @pytest.mark.parametrize(("table", "source"), GOOD, ids=lambda value: str(value)[:60])
 def test_sources_are_parsed_and_written_back(table: dict[str, Any], source: Source) -> None:
-    parsed = parse_source(table, "s", allow_local=True, protocols=("file", "ssh"))
+    parsed = read(table, allow_local=True, protocols=("file", "ssh"))
     assert parsed == source
-    again = parse_source(source_table(parsed), "s", allow_local=True, protocols=("file", "ssh"))
-    assert again == source
+    assert read(source_table(source), allow_local=True, protocols=("file", "ssh")) == source
 
 
 HIDDEN = ("\x1b", "\x7f", "\x9b", "\xad", "\u061c", "\u202e", "\u2028", "\u2029", "\ud800")
@@ -58,13 +67,18 @@ def git(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"url": "https://e.org/x"}, "type is None; it must be one of git, web, crawl"),
-        ({"type": ["git"]}, "type is ['git']; it must be one of git, web, crawl"),
-        ({"type": {"git": 1}}, "type is {'git': 1}; it must be one of git, web, crawl"),
-        ({"type": "local", "url": "/etc"}, "must be one of git, web, crawl"),
-        ({"type": "web"}, "url is missing"),
-        ({"type": "web", "url": 7}, "url is missing"),
-        ({"type": "web", "url": "https://e.org/", "ref": "x"}, "unknown key 'ref'; a web source"),
+        ("web", "sources[0]: found 'web'; allowed: a table"),
+        ({"url": "https://e.org/x"}, "sources[0].type: missing"),
+        ({"type": ["git"]}, "sources[0].type: found the list ['git']; allowed: crawl, git, web"),
+        ({"type": {"git": 1}}, "sources[0].type: found a table; allowed: crawl, git, web"),
+        ({"type": "gti", "url": "x"}, "allowed: crawl, git, web; did you mean 'git'?"),
+        ({"type": "local", "url": "/etc"}, "found 'local'; allowed: crawl, git, web"),
+        ({"type": "web"}, "sources[0].url: missing"),
+        ({"type": "web", "url": 7}, "sources[0].url: found the number 7; allowed: a string"),
+        (
+            {"type": "web", "url": "https://e.org/", "ref": "x"},
+            "sources[0].ref: unknown key; allowed: role, type, url",
+        ),
         ({"type": "web", "url": "file:///etc/passwd"}, "must be http or https"),
         ({"type": "web", "url": "//e.org/x"}, "must be http or https"),
         ({"type": "web", "url": "https:///x"}, "names no host"),
@@ -72,7 +86,10 @@ def git(**fields: Any) -> dict[str, Any]:
         ({"type": "web", "url": "https://e.org/ x"}, "blanks or control characters"),
         ({"type": "web", "url": "https://e.org/\r\nX: y"}, "blanks or control characters"),
         ({"type": "web", "url": "https://me:secret@e.org/"}, "password"),
-        ({"type": "crawl", "url": "https://e.org/", "depth": 6}, "from 0 to 5"),
+        (
+            {"type": "crawl", "url": "https://e.org/", "depth": 6},
+            "sources[0].depth: found the number 6; allowed: a whole number from 0 to 5",
+        ),
         ({"type": "crawl", "url": "https://e.org/", "max_pages": True}, "from 0 to 500"),
         (git(url="ext::sh -c id"), "never run"),
         (git(url="ext::/x"), "never run"),
@@ -100,32 +117,41 @@ def git(**fields: Any) -> dict[str, Any]:
           for character in (*HIDDEN, "\u3000", "\xa0")),
         *(({"type": "web", "url": f"https://e{character}.org/"}, "blanks or control characters")
           for character in HIDDEN),
-        (git(paths="docs/"), "list of strings"),
-        (git(paths=[1]), "list of strings"),
-        (git(role="both"), "docs or code"),
-        (git(role=["docs"]), "role is ['docs']; it must be docs or code"),
+        (git(paths="docs/"), "sources[0].paths: found 'docs/'; allowed: a list of strings, as in"),
+        (git(paths=[1]), "sources[0].paths[0]: found the number 1; allowed: a string"),
+        (git(role="both"), "sources[0].role: found 'both'; allowed: code, docs"),
+        (git(role=["docs"]), "sources[0].role: found the list ['docs']; allowed: code, docs"),
     ],
     ids=lambda value: str(value)[:60],
 )  # fmt: skip
-def test_what_is_refused_says_why(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(SourceError) as caught:
-        parse_source(table, "sources[0]")
-    assert str(caught.value).startswith("sources[0]: ")
-    assert message in str(caught.value)
+def test_what_is_refused_says_why(table: object, message: str) -> None:
+    problems = read(table)
+    assert isinstance(problems, list)
+    assert all(problem.startswith("sources[0]") for problem in problems)
+    assert message in "; ".join(problems)
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    assert read({"type": "crawl", "depth": -1, "max_pages": "9", "x": 1}) == [
+        "sources[0].url: missing",
+        "sources[0].depth: found the number -1; allowed: a whole number from 0 to 5",
+        "sources[0].max_pages: found '9'; allowed: a whole number from 0 to 500",
+        "sources[0].x: unknown key; allowed: depth, max_depth, max_pages, role, type, url",
+    ]
 
 
 @pytest.mark.parametrize("character", HIDDEN)
 def test_a_directory_whose_name_deceives_is_refused_with_its_codes(character: str) -> None:
     table = {"type": "local", "url": f"/srv/{character}x"}
-    with pytest.raises(SourceError, match="must be the absolute path") as caught:
-        parse_source(table, "sources[0]", allow_local=True)
-    assert str(caught.value).isprintable()
+    (problem,) = read(table, allow_local=True)  # type: ignore[misc]
+    assert "must be the absolute path" in problem
+    assert problem.isprintable()
 
 
 def test_paths_and_pages_may_be_in_any_script() -> None:
     url, paths = "https://e.org/日本語/ñ", ("docs/使い方.md", "Ægir og Rán/")
     table = {"type": "git", "url": url, "paths": list(paths)}
-    assert parse_source(table, "s") == GitSource(url=url, paths=paths)
+    assert read(table) == GitSource(url=url, paths=paths)
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ def test_what_cannot_be_read_is_said_to_be_so(tmp_path: Path, shut: Shut, path: 
     ("name", "problem"),
     [
         ("topic.md", "topic.md: it has no front matter between +++ lines"),
-        (".provenance.json", ".provenance.json: it is no record of files: Expecting value"),
+        (".provenance.json", ".provenance.json: it is not a record of files: Expecting value"),
     ],
 )
 def test_verify_tells_what_kept_it_from_comparing(tmp_path: Path, name: str, problem: str) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 
 import pytest
 
-from llm_kb.references.errors import SourceError, TopicFileError
+from llm_kb.files.values import BadValueError
+from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource
-from llm_kb.references.topic.topic_file import Status
-from llm_kb.references.topic.topic_text import Fields
+from llm_kb.references.topic.topic_file import TopicFile
+from llm_kb.references.topic.topic_text import parse_topic_file, read_time
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 
@@ -30,116 +30,88 @@ NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
             date(2025, 6, 15), datetime(2025, 6, 15, tzinfo=timezone.utc), id="a date of TOML"
         ),
         pytest.param("2025-06-15", datetime(2025, 6, 15, tzinfo=timezone.utc), id="a date"),
-        pytest.param(None, None, id="none"),
     ],
 )
-def test_a_time_is_a_text_or_one_of_toml(value: object, moment: datetime | None) -> None:
-    assert Fields({"fetched_at": value}, "topic.md").time("fetched_at") == moment
+def test_a_time_is_a_string_or_one_of_toml(value: object, moment: datetime) -> None:
+    assert read_time(value) == moment
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "later",
+        5,
+        None,
+        time(10),
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        [2025, 6, 15],
+    ],
+    ids=str,
+)
+def test_what_is_not_a_time_is_refused(value: object) -> None:
+    with pytest.raises(BadValueError, match=r"allowed: a time such as '2025-06-15T10:00:00Z'$"):
+        read_time(value)
+
+
+def parse(front: str) -> TopicFile:
+    """Read a topic whose front matter goes on like this."""
+    return parse_topic_file(
+        f'+++\nid = "t"\ntitle = "T"\ntype = "ReferenceTopic"\n{front}\n+++\n', "topic.md"
+    )
 
 
 def test_what_is_not_there_is_empty() -> None:
-    fields = Fields({}, "topic.md")
-    assert (fields.texts("tags"), fields.number("trust_score"), fields.time("fetched_at")) == (
-        (), None, None,
-    )  # fmt: skip
-    assert (fields.status(), fields.strings("created_by"), fields.sources()) == (
-        Status.ACTIVE, {}, (),
-    )  # fmt: skip
+    assert parse("") == TopicFile(id="t", title="T")
 
 
 def test_a_protocol_that_was_taken_back_can_still_be_read() -> None:
-    table = {"sources": [{"type": "git", "url": "file:///srv/frob"}]}
-    assert Fields(table, "topic.md").sources() == (GitSource(url="file:///srv/frob"),)
+    topic = parse('[[sources]]\ntype = "git"\nurl = "file:///srv/frob"\nmine = 1')
+    assert topic.sources == (GitSource(url="file:///srv/frob"),)
+
+
+LARGE = "1" * 30
 
 
 @pytest.mark.parametrize(
-    ("read", "value", "message"),
+    ("front", "problem"),
     [
-        pytest.param(lambda f: f.text("x"), None, "x must be a text", id="no text"),
-        pytest.param(lambda f: f.text("x"), "", "x must be a text", id="empty text"),
-        pytest.param(lambda f: f.texts("x"), "a", "x must be a list of texts", id="no list"),
-        pytest.param(lambda f: f.texts("x"), [1], "x must be a list of texts", id="texts"),
-        pytest.param(lambda f: f.number("x"), -1, "x must be a number from 0", id="number"),
-        pytest.param(lambda f: f.number("x"), True, "x must be a number from 0", id="boolean"),
-        pytest.param(
-            lambda f: f.time("x"),
-            "later",
-            "x must be a time such as '2025-06-15T10:00:00Z'",
-            id="time",
+        ('tags = "a"', "tags: found 'a'; allowed: a list of strings, as in ['a']"),
+        ("tags = [1]", "tags[0]: found the number 1; allowed: a string"),
+        ("max_age_days = -1", "max_age_days: found the number -1; allowed: a whole number, 0 or"),
+        ("max_age_days = true", "max_age_days: found true; allowed: a whole number, 0 or more"),
+        (f"trust_score = {LARGE}", "allowed: a whole number from 0 to 9223372036854775807"),
+        ('fetched_at = "later"', "fetched_at: found 'later'; allowed: a time such as '2025-"),
+        ("fetched_at = 10:00:00", "fetched_at: found the time "),
+        ("created_by = []", "created_by: found the list []; allowed: a table"),
+        ('status = "fresh"', "status: found 'fresh'; allowed: active, obsolete, stale"),
+        ('status = ["active"]', "status: found the list ['active']; allowed: active, obsolete"),
+        ("sources = {}", "sources: found a table; allowed: a list of tables"),
+        (
+            '[[sources]]\ntype = "web"\nurl = "https://e.org"\n[[sources]]\ntype = "ftp"',
+            "sources[1].type: found 'ftp'; allowed: crawl, git, local, web",
         ),
-        pytest.param(
-            lambda f: f.time("x"),
-            5,
-            "x must be a time such as '2025-06-15T10:00:00Z'",
-            id="no time",
-        ),
-        *(
-            pytest.param(
-                lambda f: f.time("x"),
-                value,
-                "x must be a time such as '2025-06-15T10:00:00Z'",
-                id=f"a time that is {name}",
-            )
-            for name, value in {
-                "without a day": time(10),
-                "before the calendar": "0001-01-01T00:00:00+14:00",
-                "after the calendar": "9999-12-31T23:59:59-14:00",
-                "a list": [2025, 6, 15],
-            }.items()
-        ),
-        pytest.param(
-            lambda f: f.number("x"),
-            1 << 63,
-            "x must be a number from 0 to 9223372036854775807",
-            id="a large number",
-        ),
-        pytest.param(lambda f: f.strings("x"), [], "x must be a table", id="table"),
     ],
-)
-def test_what_is_wrong_is_said_with_its_key(
-    read: Callable[[Fields], object], value: object, message: str
-) -> None:
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_key(front: str, problem: str) -> None:
     with pytest.raises(TopicFileError) as failed:
-        read(Fields({} if value is None else {"x": value}, "topic.md"))
-    assert str(failed.value) == f"topic.md: {message}"
+        parse(front)
+    assert str(failed.value).startswith("topic.md: ")
+    assert problem in str(failed.value)
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        pytest.param(["active"], "['active']", id="a list"),
-        pytest.param(1 << 20_000, "a int too long to print", id="a number nobody can print"),
-        pytest.param("x" * 100, f"'{'x' * 78}…", id="a long text"),
-    ],
-)
-def test_a_status_that_is_none_is_named_briefly(value: object, shown: str) -> None:
+def test_all_problems_of_a_file_are_reported_together() -> None:
     with pytest.raises(TopicFileError) as failed:
-        Fields({"status": value}, "topic.md").status()
+        parse_topic_file('+++\ntype = "ReferenceTopic"\nstatus = 1\ntags = 2\n+++\n', "topic.md")
     assert str(failed.value) == (
-        f"topic.md: status is {shown}; it must be active, stale or obsolete"
+        "topic.md: tags: found the number 2; allowed: a list of strings; id: missing; title:"
+        " missing; status: found the number 1; allowed: active, obsolete, stale"
+    ).replace(
+        "tags: found the number 2; allowed: a list of strings; id: missing; title: missing",
+        "id: missing; title: missing; tags: found the number 2; allowed: a list of strings",
     )
 
 
 def test_what_made_a_topic_is_told_as_text() -> None:
-    made = {"ghost": "me", "version": 3, "large": 1 << 20_000}
-    assert Fields({"created_by": made}, "topic.md").strings("created_by") == {
-        "ghost": "me",
-        "version": "3",
-        "large": "a int too long to print",
-    }
-
-
-def test_an_unknown_status_is_answered_with_those_there_are() -> None:
-    with pytest.raises(TopicFileError) as failed:
-        Fields({"status": "fresh"}, "topic.md").status()
-    assert str(failed.value) == (
-        "topic.md: status is 'fresh'; it must be active, stale or obsolete"
-    )
-
-
-def test_a_source_that_is_none_is_said_with_its_number() -> None:
-    sources = [{"type": "web", "url": "https://e.org"}, {"type": "ftp", "url": "https://e.org"}]
-    with pytest.raises(SourceError, match=r"^topic\.md: sources\[1\]: type is 'ftp'"):
-        Fields({"sources": sources}, "topic.md").sources()
-    with pytest.raises(TopicFileError, match="sources must be a list of tables"):
-        Fields({"sources": {}}, "topic.md").sources()
+    made = parse('created_by = {ghost = "me", version = 3, stable = true}').created_by
+    assert made == {"ghost": "me", "version": "3", "stable": "True"}

@@ -12,8 +12,14 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
+from llm_kb.files.fields import Fields
 from llm_kb.opener import read_regular
-from llm_kb.references.errors import ApprovalNeededError, TooManyPlansError, UnknownPlanError
+from llm_kb.references.errors import (
+    ApprovalNeededError,
+    TooManyPlansError,
+    TopicFileError,
+    UnknownPlanError,
+)
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan, parse_plan, plan_table
 from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
@@ -26,9 +32,6 @@ MAX_WAITING = 50
 """Plans that wait at once: a model must not bury one plan among thousands."""
 
 _ID = re.compile(r"[0-9a-f]{12,64}")
-_UNUSABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, KbError)
-"""What reading a file that is not a stored plan may raise."""
-
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
 
 
@@ -87,17 +90,18 @@ class PendingPlans:
         if self._is_expired(path):
             raise UnknownPlanError(plan_id, _GONE)
         try:
-            table = json.loads(read_regular(path, follow_link=True))
+            fields = Fields(json.loads(read_regular(path, follow_link=True)))
+            digest = fields.text("digest")
             pending = PendingPlan(
-                plan=parse_plan(table["plan"], self.protocols),
-                stored_at=str(table["stored_at"]),
-                is_approved=table["approved"] is True,
+                plan=parse_plan(fields.table.get("plan"), self.protocols),
+                stored_at=fields.text("stored_at"),
+                is_approved=fields.flag("approved"),
             )
-            digest = pending.plan.digest
-            is_changed = table["digest"] != digest or pending.plan.id != plan_id
+            fields.raise_problems(lambda problems: TopicFileError(str(path), "; ".join(problems)))
+            is_changed = pending.plan.digest != digest or pending.plan.id != plan_id
         except FileNotFoundError as error:
             raise UnknownPlanError(plan_id, _GONE) from error
-        except _UNUSABLE as error:
+        except (OSError, ValueError, RecursionError, KbError) as error:
             raise UnknownPlanError(plan_id, f"its file cannot be used: {error}") from error
         if is_changed:
             raise UnknownPlanError(plan_id, "its file was changed since it was planned")

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from llm_kb.files.fields import Fields
+from llm_kb.files.values import BadValueError, describe, read_count
+from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import (
     SLACK_BYTES,
     PlannedPage,
     Source,
-    parse_source,
+    read_source,
+    read_string,
     source_table,
 )
-from llm_kb.references.topic.topic_file import Description, describe
+from llm_kb.references.topic.topic_file import Description, list_fields
+from llm_kb.references.topic.topic_text import read_description, read_sources
 from llm_kb.rendering.plain_text import format_size
 
 USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
@@ -100,7 +105,7 @@ def unmeasured_plan(request: Description) -> Plan:
 def plan_table(plan: Plan) -> dict[str, Any]:
     """Return the plan as JSON has it; `parse_plan` reads it back."""
     request = plan.request
-    return describe(request) | {
+    return list_fields(request) | {
         "tags": list(request.tags),
         "created_by": dict(request.created_by),
         "sources": [source_table(source) for source in request.sources],
@@ -118,34 +123,41 @@ def plan_table(plan: Plan) -> dict[str, Any]:
     }
 
 
-def parse_plan(table: Mapping[str, Any], protocols: Sequence[str]) -> Plan:
-    """Read a plan that `plan_table` made; raise SourceError, KeyError or TypeError."""
-    described = {each.name: table[each.name] for each in fields(Description)}
-    return Plan(
-        request=Description(
-            **described
-            | {
-                "tags": tuple(table["tags"]),
-                "created_by": dict(table["created_by"]),
-                "sources": _parse_sources(table["sources"], protocols),
-            }
-        ),
-        sources=tuple(
-            PlannedSource(
-                source=source,
-                files=item["files"],
-                size=item["size"],
-                pages=tuple(PlannedPage(url=url, size=size) for url, size in item["pages"]),
-                problem=item["problem"],
-                notes=tuple(item["notes"]),
-            )
-            for item, source in zip(
-                table["plan"],
-                _parse_sources([item["source"] for item in table["plan"]], protocols),
-                strict=True,
-            )
-        ),
+def parse_plan(table: object, protocols: Collection[str]) -> Plan:
+    """Read a plan that `plan_table` made; raise TopicFileError."""
+    fields = Fields(table)
+    request = Description(
+        **read_description(fields, fields.text("body", "", read_string)),
+        sources=read_sources(fields, protocols=protocols),
     )
+    sources = tuple(_read_planned(each, protocols) for each in fields.list_of_fields("plan"))
+    fields.raise_problems(lambda problems: TopicFileError("plan", "; ".join(problems)))
+    return Plan(request=request, sources=tuple(filter(None, sources)))
+
+
+def _read_planned(fields: Fields, protocols: Collection[str]) -> PlannedSource | None:
+    source = read_source(fields.fields("source"), allow_local=True, protocols=protocols)
+    if source is None:
+        return None
+    return PlannedSource(
+        source=source,
+        files=fields.count("files"),
+        size=fields.get("size", read_count),
+        pages=fields.get("pages", _read_pages) or (),
+        problem=fields.get("problem", read_string),
+        notes=fields.texts("notes", read_string),
+    )
+
+
+def _read_pages(value: object) -> tuple[PlannedPage, ...]:
+    """Read pairs of an address and a size, which may be null."""
+    try:
+        return tuple(
+            PlannedPage(url=read_string(url), size=None if size is None else read_count(size))
+            for url, size in value  # type: ignore[attr-defined] # TypeError if it is not iterable
+        )
+    except TypeError as error:
+        raise BadValueError(describe(value), "a list of pages with their sizes") from error
 
 
 def format_about(size: int) -> str:
@@ -174,12 +186,3 @@ def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -
     if new.size > 2 * fetched_bytes + 10 * SLACK_BYTES:
         return f"it grew from {format_about(fetched_bytes)} to {format_about(new.size)}"
     return None
-
-
-def _parse_sources(
-    tables: Sequence[Mapping[str, Any]], protocols: Sequence[str]
-) -> tuple[Source, ...]:
-    return tuple(
-        parse_source(table, f"sources[{index}]", allow_local=True, protocols=protocols)
-        for index, table in enumerate(tables)
-    )

@@ -1,20 +1,22 @@
 """Where reference topics are fetched from: records, and the tables they are read from.
 
-Sources come from models, from `topic.md` and from the command line; all of it is
-parsed here, once, before anything is run or connected to. Nothing here does I/O.
+Sources come from models, from `topic.md` and from the command line. They are read here,
+once, before anything is run or connected to. Nothing here does I/O.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from llm_kb.references.errors import SourceError, show_value
+from llm_kb.files.fields import Fields
+from llm_kb.files.values import BadValueError, describe, read_choice
+from llm_kb.references.errors import SourceError
 from llm_kb.references.sources.rules import (
     check_git_url,
     check_paths,
@@ -34,6 +36,16 @@ class Role(Enum):
 
     DOCS = "docs"
     CODE = "code"
+
+
+ROLES = tuple(role.value for role in Role)
+
+
+def read_string(value: object) -> str:
+    """Read a string, whatever is in it: its own rules say more than that it has control codes."""
+    if not isinstance(value, str):
+        raise BadValueError(describe(value), "a string")
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,57 +114,68 @@ class LocalSource:
 
 Source = GitSource | WebSource | CrawlSource | LocalSource
 
-_KEYS: dict[str, frozenset[str]] = {
-    "git": frozenset({"url", "ref", "paths", "commit"}),
-    "web": frozenset({"url"}),
-    "crawl": frozenset({"url", "depth", "max_pages"}),
-    "local": frozenset({"url", "paths"}),
-}
+KINDS = ("git", "web", "crawl", "local")
 
 
-def parse_source(
-    table: Mapping[str, Any],
-    where: str,
+def read_source(
+    fields: Fields,
     *,
     allow_local: bool = False,
     protocols: Collection[str] = (),
     lenient: bool = False,
-) -> Source:
-    """Turn one table of `sources` into its record; raise SourceError at `where`.
+) -> Source | None:
+    """Return the source of a table; None if it is invalid, with its problems recorded.
 
-    `protocols` are the user layer's additions for git. `lenient` passes over
-    unknown keys, as `topic.md` may have some of its owner's.
+    `protocols` are the user layer's additions for git. `lenient` passes over unknown
+    keys, as `topic.md` may have some of its owner's.
     """
-    kind = table.get("type")
-    if not isinstance(kind, str) or kind not in _KEYS or (kind == "local" and not allow_local):
-        kinds = ", ".join(name for name in _KEYS if allow_local or name != "local")
-        raise SourceError(where, f"type is {show_value(kind)}; it must be one of {kinds}")
-    unknown = sorted(set(table) - _KEYS[kind] - {"type", "role"})
-    if unknown and not lenient:
-        allowed = ", ".join(sorted({*_KEYS[kind], "role", "type"}))
-        raise SourceError(where, f"unknown key {unknown[0]!r}; a {kind} source has {allowed}")
-    url = _text(table, "url", where)
-    role = _role(table, where)
-    if kind == "git":
-        return GitSource(
-            url=check_git_url(url, where, protocols),
-            ref=check_ref(_optional_text(table, "ref", where), where),
-            commit=check_ref(_optional_text(table, "commit", where), where),
-            paths=check_paths(table.get("paths"), where),
-            role=role,
-        )
-    if kind == "web":
-        return WebSource(url=check_web_url(url, where), role=role)
-    if kind == "local":
-        if not _ABSOLUTE.match(url) or is_unsafe(url):
-            raise SourceError(where, f"url {url!r} must be the absolute path of a directory")
-        return LocalSource(url=url, paths=check_paths(table.get("paths"), where), role=role)
-    return CrawlSource(
-        url=check_web_url(url, where),
-        depth=_number(table, "depth", 2, MAX_CRAWL_DEPTH, where),
-        max_pages=_number(table, "max_pages", 50, MAX_CRAWL_PAGES, where),
+    known = len(fields.problems)
+    kind = fields.choice("type", [name for name in KINDS if allow_local or name != "local"])
+    url = fields.text("url", read=read_string)
+    role = fields.get("role", lambda value: Role(read_choice(value, ROLES)))
+    source: Source | None = None
+    try:
+        if kind == "git":
+            source = _read_git(fields, url, role, protocols)
+        elif kind == "web":
+            source = WebSource(url=check_web_url(url, ""), role=role)
+        elif kind == "crawl":
+            source = _read_crawl(fields, url, role)
+        elif kind == "local":
+            source = _read_local(fields, url, role)
+    except SourceError as error:
+        if url:  # else it was reported as missing
+            fields.report("", error.reason)
+    if not lenient and kind:
+        fields.reject_unknown()
+    return source if len(fields.problems) == known else None
+
+
+def _read_git(fields: Fields, url: str, role: Role | None, protocols: Collection[str]) -> GitSource:
+    ref, commit = fields.get("ref", read_string), fields.get("commit", read_string)
+    paths = fields.texts("paths", read_string)
+    return GitSource(
+        url=check_git_url(url, "", protocols),
+        ref=check_ref(ref or None, ""),
+        commit=check_ref(commit or None, ""),
+        paths=check_paths(paths, ""),
         role=role,
     )
+
+
+def _read_crawl(fields: Fields, url: str, role: Role | None) -> CrawlSource:
+    # Models know the first of these from other tools.
+    depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
+    depth = fields.count("depth", depth, most=MAX_CRAWL_DEPTH)
+    max_pages = fields.count("max_pages", 50, most=MAX_CRAWL_PAGES)
+    return CrawlSource(url=check_web_url(url, ""), depth=depth, max_pages=max_pages, role=role)
+
+
+def _read_local(fields: Fields, url: str, role: Role | None) -> LocalSource:
+    paths = fields.texts("paths", read_string)
+    if not _ABSOLUTE.match(url) or is_unsafe(url):
+        raise SourceError("", f"url {url!r} must be the absolute path of a directory")
+    return LocalSource(url=url, paths=check_paths(paths, ""), role=role)
 
 
 def source_table(source: Source) -> dict[str, Any]:
@@ -177,34 +200,6 @@ def describe_source(source: Source) -> str:
     if isinstance(source, GitSource) and is_github:
         return split.path.strip("/").removesuffix(".git")
     return source.url
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str) or not value:
-        raise SourceError(where, f"{key} is missing")
-    return value
-
-
-def _optional_text(table: Mapping[str, Any], key: str, where: str) -> str | None:
-    return None if table.get(key) in (None, "") else _text(table, key, where)
-
-
-def _number(table: Mapping[str, Any], key: str, default: int, most: int, where: str) -> int:
-    value = table.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise SourceError(where, f"{key} must be a number from 0 to {most}")
-    return value
-
-
-def _role(table: Mapping[str, Any], where: str) -> Role | None:
-    value = table.get("role")
-    if value is None:
-        return None
-    try:
-        return Role(value)
-    except ValueError as error:
-        raise SourceError(where, f"role is {show_value(value)}; it must be docs or code") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

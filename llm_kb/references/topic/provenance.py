@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
-from typing import Any
 
-from llm_kb.references.errors import SourceError, TopicFileError, show_value
-from llm_kb.references.sources.records import Source, parse_source, source_table
+from llm_kb.files.fields import Fields
+from llm_kb.files.values import describe
+from llm_kb.references.errors import TopicFileError, show_value
+from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 
 FILE_NAME = ".provenance.json"
@@ -25,7 +26,7 @@ _WHAT_TO_DO = "; delete it and refresh the topic"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """One fetched file: by `source` (its place among the topic's), from `url`, as it was.
+    """One fetched file: the number of its source among the topic's, its address, its state.
 
     `revision` is the requested revision, `commit` the commit id it was; for a page
     `etag` and `last_modified` are what its server said instead.
@@ -113,30 +114,32 @@ def render_provenance(provenance: Provenance) -> bytes:
 
 
 def parse_provenance(data: bytes, where: str) -> Provenance:
-    """Read the record; raise TopicFileError when it is not one."""
+    """Read the record; raise TopicFileError for an invalid one."""
     try:
-        table: dict[str, Any] = json.loads(data)
-        if table["version"] != VERSION:
-            version = show_value(table["version"])
-            raise TopicFileError(where, f"version {version} is not known here{_WHAT_TO_DO}")
+        table = json.loads(data)
+        fields = Fields(table)
+        if fields.count("version") != VERSION and not fields.problems:
+            version = describe(table["version"])
+            raise TopicFileError(where, f"its version is {version}, not {VERSION}{_WHAT_TO_DO}")
+        # What may be fetched is decided when it is.
+        sources = [
+            read_source(each, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
+            for each in fields.list_of_fields("sources")
+        ]
+        request = fields.text("request", "" if fields.has("request") else None, read_string)
+        fields.raise_problems(lambda problems: ValueError("; ".join(problems)))
         files = {path: FileRecord(**record) for path, record in table["files"].items()}
         _check_files(files)
-        sources = tuple(_parse_source(item, where) for item in table.get("sources", []))
-        return Provenance(request=_text(table["request"]), files=files, sources=sources)
+        request.encode()  # JSON can name what is not a character
     except KeyError as error:
         raise _no_record(where, f"{error} is missing") from error
-    except (ValueError, TypeError, AttributeError, RecursionError, SourceError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _no_record(where, str(error)) from error
-
-
-def _text(request: object) -> str:
-    if not isinstance(request, str):
-        raise TypeError("its request is no text")
-    return request
+    return Provenance(request=request, files=files, sources=tuple(filter(None, sources)))
 
 
 def _no_record(where: str, reason: str) -> TopicFileError:
-    return TopicFileError(where, f"it is no record of files: {reason}{_WHAT_TO_DO}")
+    return TopicFileError(where, f"it is not a record of files: {reason}{_WHAT_TO_DO}")
 
 
 def _check_files(files: Mapping[str, FileRecord]) -> None:
@@ -148,25 +151,18 @@ def _check_files(files: Mapping[str, FileRecord]) -> None:
         # Not `is_safe_path`: a folder may be called whatever its source is.
         names = path.split("/")
         if not _NO_NAMES.isdisjoint(names) or "\\" in path or "\0" in path or path[1:2] == ":":
-            raise ValueError(f"{show_value(path)} is no path inside the topic")
+            raise ValueError(f"{show_value(path)} is not a path inside the topic")
     texts = list(files)
     for name in (*_TEXTS, *_OPTIONAL_TEXTS):
         values = list(map(attrgetter(name), files.values()))
         if not set(map(type, values)) <= {str, type(None) if name in _OPTIONAL_TEXTS else str}:
-            raise TypeError(f"a file's {name} is no text")
+            raise TypeError(f"a file's {name} is not a string")
         texts += filter(None, values)
     "".join(texts).encode()  # as it is written again; JSON can name what is no character
     for name in _NUMBERS:
         values = list(map(attrgetter(name), files.values()))
         if set(map(type, values)) - {int} or not all(0 <= value < 1 << 63 for value in values):
-            raise TypeError(f"a file's {name} is no number from 0")
-
-
-def _parse_source(table: Mapping[str, Any], where: str) -> Source:
-    # What may be fetched is decided when it is.
-    return parse_source(
-        table, where, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True
-    )
+            raise TypeError(f"a file's {name} is not a number from 0")
 
 
 def total_size(records: Iterable[FileRecord]) -> int:

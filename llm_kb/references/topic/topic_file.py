@@ -31,6 +31,9 @@ class Status(Enum):
     OBSOLETE = "obsolete"
 
 
+STATUSES = tuple(status.value for status in Status)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
     """A reference topic as it was asked for: its name, its description and its sources."""
@@ -71,7 +74,7 @@ class TopicFile(Description):
     file_count: int = 0
 
 
-def describe(topic: Description) -> dict[str, Any]:
+def list_fields(topic: Description) -> dict[str, Any]:
     """Return the fields of a description, as the arguments of another record that has them."""
     return {each.name: getattr(topic, each.name) for each in fields(Description)}
 

@@ -7,22 +7,25 @@ comments, order and unknown keys stay. Pure; reading and writing is the store's.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from llm_kb.files.fields import Fields
 from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.files.values import BadValueError, describe, read_count
 from llm_kb.references.errors import TopicFileError, show_value
-from llm_kb.references.sources.records import Source, parse_source, source_table
+from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.references.topic.topic_file import (
+    MAX_TITLE,
+    STATUSES,
     Description,
     Status,
     TopicFile,
     check_title,
-    describe,
     format_time,
+    list_fields,
 )
 
 if TYPE_CHECKING:
@@ -49,32 +52,54 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
     try:
         table = decode_toml(front)
     except TomlError as error:
-        raise TopicFileError(where, f"its front matter is no TOML: {error}") from error
-    fields = Fields(table, where)
+        raise TopicFileError(where, f"its front matter is not TOML: {error}") from error
     if table.get("type") != TYPE:
-        raise TopicFileError(where, f"type is {show_value(table.get('type'))}, not {TYPE!r}")
-    files = fields.texts("files")
-    return TopicFile(
-        id=fields.text("id"),
-        title=check_title(fields.text("title"), f"{where}: title"),
-        body=body.replace("\r\n", "\n").replace("\r", "\n"),
-        created_at=fields.time("created_at"),
-        fetched_at=fields.time("fetched_at"),
-        max_age_days=fields.number("max_age_days") or 0,
-        status=fields.status(),
-        trust_score=fields.number("trust_score"),
-        tags=fields.texts("tags"),
+        raise TopicFileError(where, f"type is {describe(table.get('type'))}, not {TYPE!r}")
+    fields = Fields(table)
+    files = fields.texts("files", read_string)
+    topic = TopicFile(
+        **read_description(fields, body.replace("\r\n", "\n").replace("\r", "\n")),
+        # What may be fetched is decided again when it is: a topic can still be read after
+        # its owner took a protocol back.
+        sources=read_sources(fields, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True),
+        created_at=fields.get("created_at", read_time),
+        fetched_at=fields.get("fetched_at", read_time),
+        status=Status(fields.choice("status", STATUSES, Status.ACTIVE.value)),
         files=files,
-        file_count=fields.number("file_count") or len(files),
-        sources=fields.sources(),
-        created_by=fields.strings("created_by"),
+        file_count=fields.count("file_count", len(files)),
     )
+    fields.raise_problems(lambda problems: TopicFileError(where, "; ".join(problems)))
+    return topic
+
+
+def read_description(fields: Fields, body: str) -> dict[str, Any]:
+    """Return the fields of a description but for its sources, with problems recorded."""
+    return {
+        "id": fields.text("id", read=read_string),
+        "title": fields.text("title", read=read_title),
+        "body": body,
+        "tags": fields.texts("tags", read_string),
+        "max_age_days": fields.count("max_age_days", 0),
+        "trust_score": fields.get("trust_score", read_count),
+        "created_by": fields.get("created_by", _read_strings) or {},
+    }
+
+
+def read_sources(
+    fields: Fields, *, protocols: Collection[str], lenient: bool = False
+) -> tuple[Source, ...]:
+    """Return the sources that a document lists, local ones included, with problems recorded."""
+    found = (
+        read_source(each, allow_local=True, protocols=protocols, lenient=lenient)
+        for each in fields.list_of_fields("sources")
+    )
+    return tuple(source for source in found if source)
 
 
 def new_topic_file(described: Description, files: Sequence[str], now: datetime) -> TopicFile:
     """Return the content of a new topic's `topic.md`."""
     return TopicFile(
-        **describe(described),
+        **list_fields(described),
         created_at=now,
         fetched_at=now,
         files=tuple(sorted(files)),
@@ -209,103 +234,29 @@ def _sources(sources: Sequence[Source]) -> AoT:
     return tables
 
 
-MOST = 2**63 - 1
-"""The largest number that TOML promises to hold; a larger one may not even be printable."""
+def read_title(value: object) -> str:
+    """Read a title: one visible line."""
+    try:
+        return check_title(read_string(value))
+    except TopicFileError as error:
+        raise BadValueError(describe(value), f"1 to {MAX_TITLE} visible characters") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """Typed getters over a table of TOML; what is wrong raises TopicFileError, by name.
+def read_time(value: object) -> datetime:
+    """Read a time, which may be a string, or a time or date of TOML; return it in UTC.
 
-    `where` is what the error says of the file.
+    A time without a zone is one of UTC; a date is its midnight.
     """
-
-    table: Mapping[str, Any]
-    where: str
-
-    def text(self, key: str) -> str:
-        """Return a text that must be there."""
-        value = self.table.get(key)
-        if not isinstance(value, str) or not value:
-            raise TopicFileError(self.where, f"{key} must be a text")
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, empty without one."""
-        value = self.table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise TopicFileError(self.where, f"{key} must be a list of texts")
-        return tuple(value)
-
-    def number(self, key: str) -> int | None:
-        """Return a number from 0; None without one."""
-        value = self.table.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise TopicFileError(self.where, f"{key} must be a number from 0")
-        if value > MOST:
-            raise TopicFileError(self.where, f"{key} must be a number from 0 to {MOST}")
-        return value
-
-    def time(self, key: str) -> datetime | None:
-        """Return a time in UTC, which may be a text, or a time or date of TOML.
-
-        It is one of UTC if it names no zone; a date is its midnight.
-        """
-        value = self.table.get(key)
-        if value is None:
-            return None
-        try:
-            moment = _read_time(value)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-            # Here and not where it is shown: at either end of the calendar it may not be possible.
-            return moment.astimezone(timezone.utc)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise TopicFileError(
-                self.where, f"{key} must be a time such as '2025-06-15T10:00:00Z'"
-            ) from error
-
-    def status(self) -> Status:
-        """Return what the owner says of the topic, `active` where nothing is said."""
-        value = self.table.get("status", Status.ACTIVE.value)
-        try:
-            return Status(value)
-        except ValueError as error:
-            raise TopicFileError(
-                self.where, f"status is {show_value(value)}; it must be active, stale or obsolete"
-            ) from error
-
-    def strings(self, key: str) -> dict[str, str]:
-        """Return a table, empty without one; values that are no text are made one."""
-        value = self.table.get(key, {})
-        if not isinstance(value, dict):
-            raise TopicFileError(self.where, f"{key} must be a table")
-        return {
-            name: item if isinstance(item, str) else show_value(item)
-            for name, item in value.items()
-        }
-
-    def sources(self) -> tuple[Source, ...]:
-        """Return what `[[sources]]` lists; raise SourceError for what is no source."""
-        value = self.table.get("sources", [])
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise TopicFileError(self.where, "sources must be a list of tables")
-        # What may be fetched is decided again when it is: a topic can still be read
-        # after its owner took a protocol back.
-        return tuple(
-            parse_source(
-                item,
-                f"{self.where}: sources[{index}]",
-                allow_local=True,
-                protocols=OPTIONAL_GIT_PROTOCOLS,
-                lenient=True,
-            )
-            for index, item in enumerate(value)
-        )
+    try:
+        moment = _read_moment(value)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        # Here and not where it is shown: at either end of the calendar it may not be possible.
+        return moment.astimezone(timezone.utc)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadValueError(describe(value), "a time such as '2025-06-15T10:00:00Z'") from error
 
 
-def _read_time(value: object) -> datetime:
+def _read_moment(value: object) -> datetime:
     """Return a time as it is written, with or without a zone; raise TypeError, ValueError."""
     if isinstance(value, datetime):
         return value
@@ -315,3 +266,12 @@ def _read_time(value: object) -> datetime:
         raise TypeError(type(value))
     # fromisoformat knows no `Z` before Python 3.11.
     return datetime.fromisoformat(value.replace("Z", "+00:00"))
+
+
+def _read_strings(value: object) -> dict[str, str]:
+    """Read a table; values that are not strings become strings."""
+    if not isinstance(value, dict):
+        raise BadValueError(describe(value), "a table")
+    return {
+        name: item if isinstance(item, str) else show_value(item) for name, item in value.items()
+    }
