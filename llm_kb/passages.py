@@ -39,6 +39,9 @@ SPARE = 12
 MAX_PASSAGE = 2400
 """Characters of neighbouring hits that are joined to one passage."""
 
+LONGEST_PART = 300
+"""Lines of a part that is named for a passage in it; a longer one is not a close address."""
+
 BETWEEN = 2
 """Lines between two hits that adjoin: blank ones belong to none."""
 
@@ -99,6 +102,7 @@ def find_passages(
         topics=tuple(by_id),
         legs=result.legs,
         unknown=result.unknown,
+        replaced=result.replaced,
         notices=tuple(notices),
     )
 
@@ -214,6 +218,10 @@ def _make_passage(
 
 
 def _find_address(subject: Subject, content: Content, first_line: int, last_line: int) -> str:
-    """Return what `learn` takes for the part that holds some lines of a subject."""
+    """Return what `learn` takes for the part that holds some lines of a subject.
+
+    A part that is much longer than the lines would not be a good answer: then it is these.
+    """
     parts = find_parts(decode_exactly(content.data), subject.path)
-    return f"{subject.name}#{anchor_of_lines(parts, first_line, last_line)}"
+    close = [part for part in parts if part.last_line - part.first_line < LONGEST_PART]
+    return f"{subject.name}#{anchor_of_lines(close, first_line, last_line)}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from string import ascii_lowercase
 
-from llm_kb.search.chunking.documents import split_identifiers
+from llm_kb.search.chunking.documents import split_identifiers, split_unspaced
 
 MAX_WORDS = 48
 """Words of a question that are searched for; of a longer one the rarest."""
@@ -41,6 +42,13 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
 
 
+SHORTEST_CORRECTED = 5
+"""Letters of a word that is looked for in another spelling."""
+
+_NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
+"""What a name has and a word of a sentence has not: signs, digits or capitals within."""
+
+
 def parse_question(question: str) -> tuple[str, ...]:
     """Return what to search for, each once: the words, and identifiers as phrases.
 
@@ -49,7 +57,7 @@ def parse_question(question: str) -> tuple[str, ...]:
     searched for as words and as a phrase, `HTTPServer` whole and by its parts.
     """
     question = bound_question(question)
-    words = [word.casefold() for word in _WORD.findall(question)]
+    words = [part for word in _WORD.findall(question) for part in _split(word.casefold())]
     kept = [word for word in words if word not in STOP_WORDS] or words
     compounds = islice(_COMPOUND.finditer(question), MAX_WORDS)
     phrases = (" ".join(_WORD.findall(match[0])) for match in compounds)
@@ -60,6 +68,17 @@ def parse_question(question: str) -> tuple[str, ...]:
         *islice(dict.fromkeys(hump.casefold() for hump in humps), MAX_COUNTED),
     ]
     return tuple(dict.fromkeys(terms))
+
+
+def _split(word: str) -> list[str]:
+    """Return a word; of one in a script without spaces, its pairs of characters."""
+    return [word] if word.isascii() else split_unspaced(word) or [word]
+
+
+def is_look_up(question: str) -> bool:
+    """Return whether a question names something: an identifier, an option, a code, one word."""
+    names = question.split()
+    return len(names) == 1 or (bool(names) and all(map(_NAME.search, names)))
 
 
 def bound_question(question: str) -> str:
@@ -73,6 +92,28 @@ def bound_question(question: str) -> str:
 def split_words(question: str) -> list[str]:
     """Return the words of a question in its order, stop words included, in lower case."""
     return [word.lower() for word in _WORD.findall(bound_question(question))][:MAX_WORDS]
+
+
+def is_correctable(word: str) -> bool:
+    """Return whether a word may be misspelled: letters alone, and enough that few are alike."""
+    return word.isascii() and word.isalpha() and SHORTEST_CORRECTED <= len(word) <= 30
+
+
+def list_neighbours(word: str) -> list[str]:
+    """Return every spelling that differs by one letter more, less or other, or two exchanged."""
+    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    found = [
+        *(a + b[1:] for a, b in cuts if b),
+        *(a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1),
+        *(a + letter + b[1:] for a, b in cuts if b for letter in ascii_lowercase),
+        *(a + letter + b for a, b in cuts for letter in ascii_lowercase),
+    ]
+    return [each for each in dict.fromkeys(found) if each != word]
+
+
+def replace_words(question: str, replaced: Mapping[str, str]) -> str:
+    """Return a question with other words in place of some, whatever their case."""
+    return _WORD.sub(lambda match: replaced.get(match[0].casefold(), match[0]), question)
 
 
 def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> str | None:

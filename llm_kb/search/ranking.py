@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from heapq import nlargest
 from operator import mul
 from typing import TypeVar
 
@@ -26,9 +25,6 @@ CANDIDATES = 60
 PER_FILE = 4
 """How many chunks of one file come before those of other files."""
 
-LOOK_UP = 2
-"""A question of no more words looks a name up: what answers best by its words stays first."""
-
 LEAST = 0.1
 """The least a BM25 score counts, as a share of the best: what only the dense leg found has none."""
 
@@ -38,7 +34,7 @@ WEIGHTS = Features(
     lead=0.65,
     beside=0.45,
     near=0.3,
-    run=2.0,
+    run=3.0,
     path=0.75,
     adjoining=0.8,
     file=0.9,
@@ -71,6 +67,8 @@ class Candidates:
     """How many chunks the topics have."""
     sequence: Sequence[str] = ()
     """All words of the question."""
+    is_look_up: bool = False
+    """Whether the question is a name: then what has it best comes first, whatever is around."""
 
     @property
     def question(self) -> Question:
@@ -106,12 +104,9 @@ def rank(candidates: Candidates, limit: int) -> list[Hit]:
     """Return the best hits, best first, spread over their files, the same text once."""
     question = candidates.question
     ranked = _order(candidates.hits, question)
-    is_hybrid = any(hit.cosine is not None for hit in candidates.hits)
-    if is_hybrid and len(candidates.words) <= LOOK_UP:
-        by_words = [hit._replace(cosine=None) for hit in candidates.hits if hit.bm25]
-        by_words = nlargest(CANDIDATES, by_words, key=lambda hit: hit.bm25)
-        first = {hit.place for hit in _order(by_words, question)[:1]}
-        ranked.sort(key=lambda hit: hit.place not in first)
+    if candidates.is_look_up:
+        # The sort is stable: what holds no word stays in the order of the dense leg.
+        ranked.sort(key=lambda hit: -hit.bm25)
     spread_out = spread(
         join_copies(ranked),
         lambda hit: (hit.topic, hit.path),

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from llm_kb.search.hits import Hit
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import Documents, InMemory, LeftOut
-from llm_kb.search.index.index import Index, IndexReport, Progress, with_index
+from llm_kb.search.index.index import NO_WORD, Index, IndexReport, Progress, WordCount, with_index
 from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
-from llm_kb.search.question import build_match, parse_question, split_words
+from llm_kb.search.question import (
+    build_match,
+    is_correctable,
+    is_look_up,
+    list_neighbours,
+    parse_question,
+    replace_words,
+    split_words,
+)
 from llm_kb.search.ranking import CANDIDATES, Candidates, join_candidates, rank
+
+JUST_CHECKED = 60.0
+"""Seconds for which one search takes an index for up to date once it has looked."""
+
+MAX_CORRECTED = 3
+"""How many words of a question are looked for in another spelling."""
 
 EMBED_AT_ONCE = 256
 """How many chunks without a vector a search embeds itself; more are for an update."""
@@ -32,6 +47,8 @@ class SearchResult:
     """What was not searched of each set, by its name."""
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no set has."""
+    replaced: tuple[tuple[str, str], ...] = ()
+    """Of these, those in whose place the nearest word of the sets was searched, and that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +70,7 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     progress: Progress | None = None,
     max_age: float = 0.0,
 ) -> SearchResult:
-    """Search sets of documents together.
+    """Search sets of documents together, each word that none has by the nearest one it has.
 
     Every index is brought up to date with its files first, unless this process did so
     less than `max_age` seconds ago. Where an index cannot be used, one is made in memory
@@ -61,6 +78,56 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     out. Raises DocumentsGoneError, EmbeddingError, and IndexUnusableError where SQLite
     itself cannot be used.
     """
+    run = partial(_search, sets, limit=limit, embedder=embedder, progress=progress)
+    result = run(question, max_age=max_age)
+    replaced = _find_nearest(sets, result.unknown)
+    if not replaced:
+        return result
+    corrected = replace_words(question, replaced)
+    return replace(
+        run(corrected, max_age=JUST_CHECKED),
+        unknown=result.unknown,
+        replaced=tuple(replaced.items()),
+    )
+
+
+def _find_nearest(sets: Sequence[Documents], unknown: Sequence[str]) -> dict[str, str]:
+    """Return the nearest word of the sets for words that they do not have."""
+    found: dict[str, WordCount] = {}
+    nearest: dict[str, str] = {}
+    for word in [word for word in unknown if is_correctable(word)][:MAX_CORRECTED]:
+        candidates = list_neighbours(word)
+        found.clear()
+        for documents in sets:
+            counts = _count_words(documents, candidates)
+            for candidate, count in counts.items():
+                if count.frequency > found.get(candidate, NO_WORD).frequency:
+                    found[candidate] = count
+        if found:
+            nearest[word] = max(found, key=lambda candidate: found[candidate].frequency)
+    return nearest
+
+
+def _count_words(documents: Documents, words: Sequence[str]) -> dict[str, WordCount]:
+    """Return how often a set that was just searched has some words."""
+    try:
+        return with_index(
+            documents, lambda index, _: index.count_words(words), max_age=JUST_CHECKED
+        )
+    except IndexUnusableError:
+        return {}  # a set without an index of its own is searched for what is asked
+
+
+def _search(  # noqa: PLR0913 - as above
+    sets: Sequence[Documents],
+    question: str,
+    *,
+    limit: int = 10,
+    embedder: Embedder | None = None,
+    progress: Progress | None = None,
+    max_age: float = 0.0,
+) -> SearchResult:
+    """Search sets of documents together for the words of a question as they are."""
     vector = next(iter(embedder.embed([question]))) if embedder and question.strip() else None
     found: dict[str, _Found] = {}
     problems: list[IndexUnusableError] = []
@@ -129,4 +196,5 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
         frequencies=[frequencies[word] for word in words],
         total=total,
         sequence=split_words(question),
+        is_look_up=is_look_up(question),
     )

@@ -16,6 +16,9 @@ MAX_OFFSETS = 16
 
 WORD = re.compile(r"[^\W_]+")
 
+UNSPACED = "\u2e80"
+"""From here on there are scripts without spaces, in which a word begins anywhere."""
+
 Offsets = Mapping[str, Sequence[int]]
 """Where stems stand in a text, in order; those that do not are missing."""
 
@@ -42,7 +45,7 @@ def find_stems(text: str, stems: Iterable[str]) -> dict[str, list[int]]:
 def _begins_word(text: str, at: int) -> bool:
     """Whether a word begins at an offset, or a hump: `getDefault` at D, `HTTPServer` at S."""
     before = text[at - 1 : at]
-    if not before.isalnum():
+    if not before.isalnum() or text[at] >= UNSPACED:
         return True
     return text[at].isupper() and (before.islower() or text[at + 1 : at + 2].islower())
 

@@ -44,7 +44,7 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "review", "tests"])
     assert result.stdout == (
         "skills/testing#L1-L3 (lines 1-3)\nWrite tests.\nTests are code;\nreview the tests too.\n"
-        "\nproject/review#L1-L3 (lines 1-3)\n# Review\n\nRead the tests first.\n"
+        "\nproject/review#review (lines 1-3)\n# Review\n\nRead the tests first.\n"
     )
     assert result.stderr == ""
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.question import MAX_COUNTED, MAX_WORDS, build_match, parse_question, split_words
+from llm_kb.search.question import (
+    MAX_COUNTED,
+    MAX_WORDS,
+    build_match,
+    is_look_up,
+    list_neighbours,
+    parse_question,
+    replace_words,
+    split_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +29,8 @@ from llm_kb.search.question import MAX_COUNTED, MAX_WORDS, build_match, parse_qu
         ("HTTPServer", ("httpserver", "http", "server")),
         ("os.path.join", ("os", "path", "join", "os path join")),
         ("parse PARSE Parse", ("parse",)),
-        ("naïve 検索", ("naïve", "検索")),
+        ("naïve 検索する", ("naïve", "検索", "索す", "する")),
+        ("Django設定", ("設定", "django")),
         ("", ()),
         ("?! \ud800 \0", ()),
     ],
@@ -42,6 +52,35 @@ def test_a_long_question_is_cut_before_its_words_are_counted() -> None:
     assert terms[0] == "word0"
     assert "word49999" in parse_question("x " * 10_000 + "word49999")
     assert len(split_words(question)) == MAX_WORDS
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("ignoreTrailingSlash", True),
+        ("--no-color", True),
+        ("django.db.models E301", True),
+        ("fixtures", True),
+        ("os.path.join", True),
+        ("context managers", False),
+        ("what does E301 mean", False),
+        ("", False),
+    ],
+)
+def test_is_look_up(question: str, *, expected: bool) -> None:
+    assert is_look_up(question) is expected
+
+
+def test_neighbours_of_a_word_differ_by_one_letter() -> None:
+    found = list_neighbours("walrus")
+
+    assert {"walrsu", "wlrus", "walruss", "walris", "xwalrus"} <= set(found)
+    assert "walrus" not in found
+    assert len(found) == len(set(found)) < 400
+
+
+def test_words_are_replaced_whatever_their_case() -> None:
+    assert replace_words("The WALRSU, walrsus", {"walrsu": "walrus"}) == "The walrus, walrsus"
 
 
 def test_every_word_chooses_while_few_chunks_would_be_scored() -> None:

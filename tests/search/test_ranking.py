@@ -74,15 +74,14 @@ def test_the_nearest_is_so_in_all_topics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "first"),
-    [(WORDS, "a2"), (WORDS[:2], "a1"), (WORDS[:1], "a1")],
-    ids=["a question", "two words", "one word"],
+    ("is_look_up", "expected"),
+    [(False, ["a2", "a1", "a3"]), (True, ["a1", "a2", "a3"])],
+    ids=["a question", "a look-up"],
 )
-def test_the_best_by_words_stays_first_of_a_look_up(words: tuple[str, ...], first: str) -> None:
-    candidates = make("a", {1: 1.0, 2: 0.9}, cosines={2: 0.9, 3: 0.8}, words=words)
+def test_a_look_up_is_ordered_by_its_words_alone(*, is_look_up: bool, expected: list[str]) -> None:
+    candidates = make("a", {1: 1.0, 2: 0.9}, cosines={2: 0.9, 3: 0.8})
 
-    assert ranked(candidates)[0] == first
-    assert sorted(ranked(candidates)) == ["a1", "a2", "a3"]
+    assert ranked(replace(candidates, is_look_up=is_look_up)) == expected
 
 
 def test_files_of_one_path_in_two_topics_are_two() -> None:

@@ -21,6 +21,8 @@ _SHAPE = b" " * 48 + b"0" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b
 _LATER_HUMP = rb"A(?<=[^ ]A)(?:(?<=[a0]A)|(?=a))"
 _HUMP = re.compile(rb"%b[a0]*" % _LATER_HUMP)
 _HUMPS = re.compile(rb"%b[Aa0]*" % _LATER_HUMP)
+_LAST_WORD = re.compile(r"[^\W_]+\Z")
+_FIRST_WORD = re.compile(r"[^\W_]+")
 _LONGEST_HUMP = 40
 _LONGEST_KEPT = 60
 
@@ -85,6 +87,35 @@ def decode_document(data: bytes) -> str | None:
         return None
     text = data.decode("utf-8-sig", "replace")
     return text.replace("\0", "") if b"\0" in data else text
+
+
+_UNSPACED = re.compile(
+    # Han, Kana and Hangul: written without spaces between words, or with few.
+    "[\u2e80-\u2fdf\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+def find_more_words(text: str) -> str:
+    """Return what a text is found by beside its words: parts of identifiers, pairs of letters."""
+    pairs = [] if text.isascii() else split_unspaced(text)
+    return " ".join([split_identifiers(text), *pairs])
+
+
+def split_unspaced(text: str) -> list[str]:
+    """Return the pairs of neighbouring characters of scripts without spaces, each once.
+
+    What stands right before or after them is a word of its own: `Django設定` gives both.
+    """
+    parts: dict[str, None] = {}
+    for match in _UNSPACED.finditer(text):
+        start, end = match.span()
+        run = match[0]
+        parts |= dict.fromkeys(run[at : at + 2] for at in range(max(1, len(run) - 1)))
+        before = _LAST_WORD.search(text, max(0, start - _LONGEST_KEPT), start)
+        after = _FIRST_WORD.match(text, end, end + _LONGEST_KEPT)
+        parts |= dict.fromkeys(found[0] for found in (before, after) if found)
+    return list(parts)
 
 
 def split_identifiers(text: str) -> str:

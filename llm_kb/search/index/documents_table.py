@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.search.chunking.documents import Chunk, decode_document, split_identifiers
+from llm_kb.search.chunking.documents import Chunk, decode_document, find_more_words
 from llm_kb.search.index.database import transaction
 from llm_kb.search.index.documents import MAX_FILE_BYTES, File, LeftOut, ReadDocument
 
@@ -194,7 +194,7 @@ class DocumentTable:
         executemany(
             "INSERT INTO temp.new VALUES (?, ?, ?)",
             (
-                (id_, split_identifiers(heading), split_identifiers(text))
+                (id_, find_more_words(heading), find_more_words(text))
                 for id_, (_, _, _, heading, text, _, _) in enumerate(new, first)
             ),
         )
@@ -210,8 +210,8 @@ class DocumentTable:
 def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
     """Return what the full-text index holds of a chunk, column by column, as `_insert` puts it."""
     return (
-        f"{heading} {split_identifiers(heading)}",
+        f"{heading} {find_more_words(heading)}",
         f"{path} {title}",
         text,
-        split_identifiers(text),
+        find_more_words(text),
     )

@@ -67,6 +67,9 @@ class WordCount(NamedTuple):
     stem: str
 
 
+NO_WORD = WordCount(0, "")
+
+
 @contextmanager
 def open_index(documents: Documents) -> Iterator[Index]:
     """Open the index of some documents, and close it after the block.

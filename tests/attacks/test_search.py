@@ -1,0 +1,114 @@
+"""Hostile questions, files and indexes: each search ends soon, and none hides the others."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.errors import KbError
+from llm_kb.rendering.passages import render_passages
+from tests.fuzz.chunking import fuzz
+
+QUESTIONS = {
+    "50,000 distinct words": " ".join(f"word{number}" for number in range(50_000)),
+    "one word of 300 kB": "x" * 300_000,
+    "identifiers": " ".join(f"getDefault{number}Value" for number in range(20_000)),
+    "compounds": "a.b" + ".c" * 150_000,
+    "quotes": '"' * 300_000 + " walrus",
+    "operators": "NEAR( AND NOT * ^ -" * 10_000 + " walrus",
+    "a lone dash": "walrus - - - -",
+    "one letter": "a " * 100_000,
+    "Han": "部署" * 100_000,
+    "controls": "\0\x1b[2J\u202e" * 50_000 + " walrus",
+    "misspelled": " ".join(f"walrusq{chr(97 + n % 26)}z" for n in range(30_000)),
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A topic of 300 files, one of which answers."""
+    directory = tmp_path / "kb"
+    directory.mkdir()
+    for number in range(300):
+        (directory / f"{number}.md").write_text(f"# Page {number}\n\nA page of the zoo.\n")
+    (directory / "walrus.md").write_text("# Walrus\n\nA large animal.\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.zoo]\nsubjects = "kb"\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_any_question_takes_at_most_two_seconds(workspace: Path, question: str) -> None:
+    kb = KnowledgeBase.discover(workspace)
+    kb.find_passages("walrus")
+    start = time.process_time()
+    try:
+        text = render_passages(kb.find_passages(question))
+    except KbError as error:
+        text = str(error)
+
+    assert time.process_time() - start < 2
+    assert len(text) < 8000
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("deep.md", b"> " * 200_000 + b"x\n"),
+        ("lists.md", b"\n".join(b" " * n + b"- x" for n in range(2000))),
+        ("headings.md", b"# h\n" * 100_000),
+        ("heading.md", b"# " + b"h " * 500_000),
+        ("brackets.json", b"[" * 1_000_000),
+        ("brackets.py", b"(" * 300_000),
+        ("indent.py", b"\n".join(b" " * n + b"def f():" for n in range(1500))),
+        ("directives.rst", b"\n".join(b"   " * n + b".. class:: A\n" for n in range(800))),
+        ("lines.txt", b"\n" * 2_000_000),
+        ("line.js", b"a" * 5_000_000),
+        ("nul.txt", b"walrus\0" * 100),
+        ("utf8.txt", b"\xff\xfe\xed\xa0\x80" * 100_000),
+        ("tags.html", b"<h1><!-- <script>" * 50_000),
+        ("escape.md", b"# \x1b[2J\x9b31m\xe2\x80\xae walrus\n"),
+    ],
+)
+def test_no_file_hides_the_others_or_takes_for_ever(
+    workspace: Path, name: str, content: bytes
+) -> None:
+    (workspace / "kb" / name).write_bytes(content)
+    os.utime(workspace / "kb" / name, ns=(10**19, 10**19))
+    start = time.process_time()
+
+    found = KnowledgeBase.discover(workspace).find_passages("large animal")
+
+    assert [passage.name for passage in found.passages] == ["walrus"]
+    assert time.process_time() - start < 20
+
+
+def test_an_index_that_lies_shows_nothing_that_is_hidden(workspace: Path, user_dir: Path) -> None:
+    (workspace / "kb" / ".secret.md").write_text("The secret walrus.\n")
+    kb = KnowledgeBase.discover(workspace)
+    kb.find_passages("walrus")
+    (index,) = (user_dir / "kb" / "index").glob("*.sqlite3")
+    with sqlite3.connect(index) as connection:
+        for path in (".secret.md", "../llm-kb.toml", "/etc/passwd"):
+            connection.execute(
+                "UPDATE documents SET path = ? WHERE path IN ('walrus.md', '.secret.md',"
+                " '../llm-kb.toml')",
+                (path,),
+            )
+    connection.close()
+
+    for _ in range(2):
+        found = kb.find_passages("walrus", max_age=60.0)
+        assert {passage.path for passage in found.passages} <= {"walrus.md"}
+
+
+@given(st.binary(max_size=2000))
+@settings(deadline=None)
+def test_any_bytes_are_cut_whole(data: bytes) -> None:
+    fuzz(data)

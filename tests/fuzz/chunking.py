@@ -1,0 +1,25 @@
+"""Chunking: any text is cut whole into chunks within the cap, and its outline stays inside it."""
+
+from __future__ import annotations
+
+from llm_kb.search.chunking.chunk import CAP, chunk_document
+from llm_kb.search.chunking.documents import decode_document, find_more_words
+from llm_kb.search.chunking.outline import outline
+
+PATHS = ("a.md", "a.rst", "a.html", "a.py", "a.c", "a.ts", "a.rs", "a.go", "a.json", "README")
+
+
+def fuzz(data: bytes) -> None:
+    """Cut the bytes after the first as the kind of file that the first one chooses."""
+    path = PATHS[data[0] % len(PATHS)] if data else PATHS[0]
+    text = decode_document(data[1:])
+    if text is None:
+        return
+    chunks = chunk_document(path, text)
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
+    find_more_words(text)
+    lines = text.count("\n") + 1
+    for heading in outline(text, path):
+        assert 0 <= heading.start < heading.end <= len(text)
+        assert 1 <= heading.first_line <= heading.last_line <= lines

@@ -1,0 +1,144 @@
+"""`search_knowledge` in a request: offered beside `learn`, never alone; and `kb-search:`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.errors import KbError
+from llm_kb.host.search_tool import make_search_tool
+from llm_kb.rendering.menu import SEARCH_LINE
+from tests.conftest import RunLlm
+from tests.scripted import Script
+
+CONFIG = '[kb]\nsearch = {}\n[kb.topic.zoo]\ntitle = "Zoo"\nsubjects = "kb"\n'
+PASSAGE = '<passage "zoo/walrus#walrus (lines 1-3)">\n# Walrus\n\nTusks.\n</passage>\n'
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path) -> Path:
+    """One small topic, over which the search is on."""
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "walrus.md").write_text("# Walrus\n\nTusks.\n")
+    (tmp_path / "kb" / "otter.md").write_text("# Otter\n\nSwims.\n")
+    (tmp_path / "llm-kb.toml").write_text(CONFIG.format("true"))
+    return tmp_path
+
+
+def offered(script: Script) -> tuple[str, ...]:
+    return script.last.tool_names
+
+
+def test_it_comes_with_learn_and_the_menu_says_so(run_llm: RunLlm, script: Script) -> None:
+    script.call("search_knowledge", question="tusks").say("done")
+
+    result = run_llm(["-m", "scripted", "-T", "learn", "hi"])
+
+    assert result.exit_code == 0, result.output
+    assert script.requests[0].tool_names == ("learn", "search_knowledge")
+    assert SEARCH_LINE in script.requests[0].system
+    (answer,) = script.last.outputs
+    assert answer.startswith(PASSAGE)
+
+
+@pytest.mark.parametrize("setting", ["false", '"auto"'])
+def test_a_small_topic_or_a_setting_leaves_it_out(
+    run_llm: RunLlm, script: Script, workspace: Path, setting: str
+) -> None:
+    (workspace / "llm-kb.toml").write_text(CONFIG.format(setting))
+
+    run_llm(["-m", "scripted", "-T", "learn", "hi"])
+
+    assert offered(script) == ("learn",)
+    assert "search_knowledge" not in script.last.system
+
+
+def test_it_is_never_offered_alone(run_llm: RunLlm, script: Script) -> None:
+    run_llm(["-m", "scripted", "-T", "search_knowledge", "hi"])
+
+    assert offered(script) == ()
+
+
+def test_no_kb_leaves_it_out(run_llm: RunLlm, script: Script) -> None:
+    result = run_llm(["-m", "scripted", "--no-kb", "-T", "search_knowledge", "hi"])
+
+    assert offered(script) == ()
+    assert "-T search_knowledge" in result.stderr
+
+
+def test_a_continued_conversation_keeps_it(run_llm: RunLlm, script: Script) -> None:
+    script.call("search_knowledge", question="tusks").say("done")
+    run_llm(["-m", "scripted", "-T", "learn", "hi"])
+
+    result = run_llm(["-m", "scripted", "-c", "more"])
+
+    assert result.exit_code == 0, result.output
+    assert set(offered(script)) == {"learn", "search_knowledge"}
+
+
+def test_what_is_preloaded_is_not_repeated(run_llm: RunLlm, script: Script) -> None:
+    script.call("search_knowledge", question="tusks").say("done")
+
+    run_llm(["-m", "scripted", "-T", "learn", "-k", "zoo/walrus", "hi"])
+
+    (answer,) = script.last.outputs
+    assert answer.startswith("zoo/walrus#walrus (lines 1-3): already in your system prompt\n")
+
+
+@pytest.mark.parametrize("reference", ["zoo:tusks", ":tusks", "Zoo:what are tusks"])
+def test_a_fragment_of_passages_for_models_without_tools(
+    run_llm: RunLlm, script: Script, reference: str
+) -> None:
+    result = run_llm(["-m", "scripted-no-tools", "-f", f"kb-search:{reference}", "hi"])
+
+    assert result.exit_code == 0, result.output
+    assert PASSAGE in script.last.prompt
+
+
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        ("tusks", "a search is kb-search:TOPIC:QUESTION"),
+        ("gone:tusks", "unknown topic 'gone'; valid topics: zoo"),
+        ("zoo:?!", "the question has no word to look for"),
+    ],
+)
+def test_a_fragment_that_cannot_be_one_says_why(
+    run_llm: RunLlm, script: Script, reference: str, problem: str
+) -> None:
+    result = run_llm(["-m", "scripted", "-f", f"kb-search:{reference}", "hi"])
+
+    assert result.exit_code == 1
+    assert problem in result.stderr
+    assert script.requests == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({}, "search_knowledge: question: missing"),
+        ({"question": 3}, "search_knowledge: question: found the number 3; allowed: a string"),
+        ({"question": "x", "query": "y"}, "search_knowledge: query: unknown argument"),
+        ({"question": "?"}, "the question has no word to look for"),
+        ({"question": "x", "topic": "gone"}, "unknown topic 'gone'; valid topics: zoo"),
+    ],
+)
+def test_a_wrong_call_says_how_to_correct_it(arguments: dict[str, object], problem: str) -> None:
+    tool = make_search_tool(KnowledgeBase.discover())
+    assert tool.implementation is not None
+    with pytest.raises(KbError) as raised:
+        tool.implementation(**arguments)
+    assert str(raised.value).startswith(problem)
+
+
+def test_a_model_may_ask_for_no_more_than_20_passages(workspace: Path) -> None:
+    for number in range(30):
+        (workspace / "kb" / f"{number}.md").write_text(f"Tusks {number}.\n")
+    tool = make_search_tool(KnowledgeBase.discover())
+    assert tool.implementation is not None
+
+    answer = tool.implementation(question="tusks", limit=10**9)
+
+    assert answer.count("<passage ") == 20
