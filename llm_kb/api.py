@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import llm
 
@@ -21,6 +21,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, limit_problems, quote
 from llm_kb.files.values import describe
 from llm_kb.knowledge_base import SHIPPED, open_catalogs
+from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
     from llm_kb.rendering.passages import Passages
@@ -30,6 +31,17 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 4
 """How many passages a search returns."""
+
+
+class Memory(NamedTuple):
+    """What the turns of a conversation were given."""
+
+    workspace: str
+    """The directory of the workspace; empty where there was none."""
+    only: tuple[str, ...]
+    """The topics it was restricted to; empty for no restriction."""
+    sent: tuple[tuple[str, str, str], ...]
+    """Topic id, root of the topic and name of each subject that was sent."""
 
 
 class KnowledgeBase(knowledge_base.KnowledgeBase):
@@ -46,31 +58,35 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         *,
         fragments: Sequence[str] = (),
         knowledge: Sequence[str] = (),
-        remembered: Sequence[str] = (),
         only: Sequence[str] = (),
+        memory: Memory | None = None,
+        given: Sequence[str] = (),
         builtin: bool = False,
         references: bool = False,
     ) -> KnowledgeBase:
         """Load the configuration in effect in `cwd` and open its topics.
 
-        `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `remembered` are
-        values of `-k` that may have come to name nothing. `only` keeps these topics
-        and those of `knowledge`; `builtin` puts the shipped topic into the menu, where
-        it is of use beside the tools it speaks of; `references` puts the fetched topics there.
-        Raises KbError: ConfigError for a broken file, UnknownTopicError and NoMatchError
-        for knowledge that does not exist.
+        `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are what `kb:`
+        fragments of the request name, and `memory` what the conversation was given before.
+        `only` keeps these topics and those of `knowledge`; `builtin` puts the shipped topic
+        into the menu, where it is of use beside the tools it describes; `references` puts the
+        fetched topics there. Raises KbError: ConfigError for a broken file, UnknownTopicError
+        and NoMatchError for knowledge that does not exist.
         """
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
         user_dir = Path(llm.user_dir())
-        config = load_config(
-            directory, user_dir=user_dir, environ=os.environ, fragments=tuple(fragments)
-        )
+        load = partial(load_config, directory, user_dir=user_dir, environ=os.environ)
+        config = load(fragments=tuple(fragments))
+        asked = _iter_added(load(), config) if fragments else ()
+        if memory is not None and memory.workspace == str(config.workspace or ""):
+            only = only or memory.only
         kb = cls(
             config,
             open_catalogs(config, directory, user_dir, shipped=replace(SHIPPED, in_menu=builtin)),
-            knowledge=[split_knowledge(value) for value in knowledge],
-            remembered=[split_knowledge(value) for value in remembered],
+            knowledge=[*asked, *map(split_knowledge, knowledge)],
             only=only,
+            remembered=memory.sent if memory else (),
+            given=[split_knowledge(value) for value in given],
             references=references,
         )
         kb.index_dir = user_dir / "kb" / "index"
@@ -166,6 +182,15 @@ def find_embedder(name: str | None) -> Embedder | None:
             raise EmbeddingError(model.model_id, f"failed: {error}") from error
 
     return Embedder(model=model.model_id, embed=embed)
+
+
+def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:
+    """Yield what config fragments and assignments pre-load: they are values of `-k`, too."""
+    known = {
+        (topic.id, each) for topic in before.topics + before.adjustments for each in topic.learned
+    }
+    for topic in config.topics + config.adjustments:
+        yield from ((topic.id, each) for each in topic.learned if (topic.id, each) not in known)
 
 
 class LearnArgumentsError(KbError):

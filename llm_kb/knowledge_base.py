@@ -11,12 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
-from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError, UnreadableError
+from llm_kb.errors import (
+    NoMatchError,
+    NoPartError,
+    UnknownTopicError,
+    UnreadableError,
+    show_place,
+)
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import find_size
 from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, render_listing
-from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, fit_menu, slugs_fit
+from llm_kb.rendering.menu import (
+    FittedMenu,
+    MenuSubject,
+    MenuTopic,
+    fit_menu,
+    render_menu,
+    slugs_fit,
+)
 from llm_kb.rendering.part_text import LONGEST_OUTLINE, OPENING, WHOLE, present_asked, take_pieces
 from llm_kb.rendering.parts import AnchorError
 from llm_kb.rendering.presentation import Presented, present_unreadable, truncate
@@ -31,6 +44,7 @@ from llm_kb.subjects.selection import (
     require_few,
     select,
     select_each,
+    subtract,
 )
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Content, Read, Subject, Topic
 
@@ -155,6 +169,13 @@ class OpenTopic:
     topic: Topic
     catalog: Catalog
     learned: Selection
+    known: Selection
+    """What of it the conversation has been sent before, or is given as a fragment."""
+
+    @property
+    def new(self) -> Selection:
+        """What of it this section is to hold."""
+        return subtract(self.learned, self.known)
 
     @property
     def preloaded(self) -> frozenset[str]:
@@ -186,8 +207,10 @@ class KnowledgeBase:
     """The topics of one request, what is pre-loaded of them, and what `learn` answers.
 
     `catalogs` are the enabled topics. `knowledge` are the values of `-k`, as (topic id,
-    pattern); `remembered` are those of earlier turns, of which what is gone is dropped.
-    `only`, where it is not empty, keeps the topics it names and those of `knowledge`.
+    pattern); `remembered` are the subjects earlier turns were sent, as (topic id, root of the
+    topic, name), of which those that are gone are dropped; `given` are (topic id, pattern) of
+    what this request is given as fragments. `only`, where it is not empty, keeps the topics
+    it names and those of `knowledge`.
     `references` says whether the tools of References are offered, which puts the fetched
     topics into the menu. Raises UnknownTopicError or NoMatchError when one of these names
     nothing.
@@ -198,18 +221,30 @@ class KnowledgeBase:
         config: Config,
         catalogs: TopicsById[tuple[Topic, Catalog]],
         knowledge: Sequence[tuple[str, str]] = (),
-        remembered: Sequence[tuple[str, str]] = (),
         only: Sequence[str] = (),
         *,
+        remembered: Sequence[tuple[str, str, str]] = (),
+        given: Sequence[tuple[str, str]] = (),
         references: bool = False,
     ) -> None:
         self.config = config
         self._catalogs = catalogs
         self._selections: dict[tuple[str, str], Selection] = {}
         self._require(knowledge, only)
-        kept = [pair for pair in remembered if self._names_something(*pair)]
-        self.knowledge = tuple(dict.fromkeys((*kept, *knowledge)))
-        self._named = {*only, *(topic for topic, _ in self.knowledge)}
+        self.only = tuple(only)
+        self.knowledge = tuple(dict.fromkeys(knowledge))
+        self.remembered = tuple(
+            (topic, name)
+            for topic, root, name in remembered
+            if self._is_at(topic, root) and self._names_something(topic, name)
+        )
+        """What this conversation was sent before, as topic id and name."""
+        self.elsewhere = tuple(
+            f"{topic}/{name}" for topic, root, name in remembered if not self._is_at(topic, root)
+        )
+        """What it was sent of topics that are others here."""
+        self._given = tuple(pair for pair in given if self._names_something(*pair))
+        self._named = {*only, *(topic for topic, _ in (*self.knowledge, *self.remembered))}
         self._offers_references = references
         ids = [id_ for id_ in catalogs.ids() if not only or id_ in self._named]
         self.topics = TopicsById({id_: partial(self._open, id_) for id_ in ids})
@@ -253,10 +288,12 @@ class KnowledgeBase:
         if id_ not in self._catalogs:
             return None
         topic, catalog = self._catalogs[id_]
-        asked = tuple(pattern for name, pattern in self.knowledge if name == id_)
+        known = [pattern for name, pattern in (*self.remembered, *self._given) if name == id_]
+        asked = (*(pattern for name, pattern in self.knowledge if name == id_), *known)
         topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
         learned = join_selections(self._select_each(id_, topic.learned))
-        return OpenTopic(topic=topic, catalog=catalog, learned=learned)
+        before = join_selections(self._select_each(id_, known))
+        return OpenTopic(topic=topic, catalog=catalog, learned=learned, known=before)
 
     def find_topic(self, name: str) -> OpenTopic:
         """Return the topic of this id, else of this title without case."""
@@ -307,13 +344,52 @@ class KnowledgeBase:
         chosen = list(found.values()) or [each for each in self.active if each.topic.in_menu]
         return find_passages(chosen, question, limit, options or SearchOptions())
 
+    def has_preloaded(self) -> bool:
+        """Tell whether anything is pre-loaded, by this section or before."""
+        return any(opened.learned.subjects for opened in self.active)
+
+    def iter_sent(self, *, preloaded: bool) -> Iterator[tuple[str, str, str]]:
+        """Yield topic id, root of the topic and name of each subject that has been sent.
+
+        Those are the ones of before, of fragments, and if `preloaded` of this section.
+        """
+        for opened in self.active:
+            sent = opened.learned if preloaded else opened.known
+            for subject in sent.subjects:
+                for name in _name_asked(subject, sent):
+                    yield opened.topic.id, str(opened.topic.root), name
+
     def section(self, *, learn: bool = True, search: bool = False) -> str | None:
         """Return the `<knowledge>` section; None when there is nothing to say.
 
         `learn` and `search` say whether these tools are offered in this request: without
-        `learn` the section holds only what is pre-loaded.
+        `learn` the section holds only what is pre-loaded. What the conversation was sent
+        before is only named.
         """
-        return render_section(self.preloaded, self.menu() if learn else (), search=search)
+        menu = self.menu() if learn else ()
+        already = [f"{topic}/{name}" for topic, name in self.remembered]
+        return render_section(self.preloaded, menu, already, search=search)
+
+    def render_menu(self, *, search: bool = False) -> str:
+        """Return the menu as it stands in the section; empty where there is none."""
+        menu = self.menu()
+        return render_menu(menu, search=search) if menu.topics else ""
+
+    def explain_nothing_left(self) -> str:
+        """Return why there is nothing to learn, and what to do."""
+        if not self.is_configured:
+            return (
+                "there is no knowledge base here: neither this directory nor one above it has"
+                " an llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
+            )
+        empty = [
+            opened
+            for opened in self.active
+            if next(opened.catalog.iter_listed(), None) is None and opened.topic.in_menu
+        ]
+        if self.has_preloaded() or not empty:
+            return "nothing is left to learn"
+        return "there is nothing to learn: " + "; ".join(map(_describe_empty, empty))
 
     def menu(self) -> FittedMenu:
         """Return the menu within its budget, and what had to be cut for it."""
@@ -331,14 +407,11 @@ class KnowledgeBase:
 
     @cached_property
     def preloaded(self) -> tuple[PreloadedTopic, ...]:
-        """The topics with pre-loaded subjects, each with their text."""
+        """The topics with subjects that this section pre-loads, each with their text."""
         return tuple(
-            PreloadedTopic(
-                topic=opened.topic,
-                subjects=self.present(opened, opened.learned),
-            )
+            PreloadedTopic(topic=opened.topic, subjects=self.present(opened, opened.new))
             for opened in self.active
-            if opened.learned.subjects
+            if opened.new.subjects
         )
 
     def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
@@ -409,7 +482,9 @@ class KnowledgeBase:
     def require(self, topic: str, pattern: str) -> Selection:
         """Return what a pattern names. Raises NoMatchError, also for a part that is not there."""
         selection = self.select(topic, pattern)
-        catalog = self._catalogs[topic][1]
+        opened, catalog = self._catalogs[topic]
+        if selection.missing and next(catalog.iter_listed(), None) is None:
+            raise EmptyTopicError(opened, pattern)
         if selection.missing:
             raise NoMatchError(topic, pattern, find_near(pattern, catalog))
         unknown: list[tuple[Subject, AnchorError]] = []
@@ -428,6 +503,10 @@ class KnowledgeBase:
         with opened.catalog.reading() as read:
             for subject in selection.subjects:
                 yield from take_pieces(subject, read(subject).data, selection.asked_of(subject))
+
+    def _is_at(self, topic: str, root: str) -> bool:
+        """Tell whether a topic is here, and is the one of this root."""
+        return topic in self._catalogs and str(self._catalogs[topic][0].root) == root
 
     def _names_something(self, topic: str, pattern: str) -> bool:
         return topic in self._catalogs and not self.select(topic, pattern).missing
@@ -486,6 +565,10 @@ def _menu_topic(opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
     return MenuTopic(
         topic=opened.topic, subjects=tuple(MenuSubject(name=subject.name) for subject in subjects)
     )
+
+
+def _describe_empty(opened: OpenTopic) -> str:
+    return str(EmptyTopicError(opened.topic))
 
 
 def _slug(subject: Subject) -> str:
@@ -567,3 +650,15 @@ class NoMatchesError(NoMatchError):
         super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)
         self.missing = tuple(missing)
         self.args = ("; ".join(str(error) for error in missing),)
+
+
+class EmptyTopicError(NoMatchError):
+    """A pattern for a topic that has no subjects at all."""
+
+    def __init__(self, topic: Topic, pattern: str = "**") -> None:
+        super().__init__(topic.id, pattern)
+        self.root = topic.root
+        reason = "is empty" if topic.root.is_dir() else "is not there"
+        self.args = (
+            f"topic {topic.id!r} has no subjects: its directory {show_place(topic.root)} {reason}",
+        )

@@ -6,12 +6,16 @@ import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.fragments import split_knowledge
-from llm_kb.host.request import SECTION, current_request
+from llm_kb.host.request import MEMORY, PREFIX, SECTION, current_request
 from llm_kb.rendering.passages import render_passages
+from llm_kb.subjects.selection import Selection, join_selections, subtract
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:
-    """Return one fragment a subject, with the source `kb:topic/slug`."""
+    """Return one fragment a subject, with the source `kb:topic/slug`.
+
+    A subject that several fragments of a request name is given once.
+    """
     request = current_request()
     if request is not None and request.is_muted:
         return []
@@ -20,8 +24,12 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     kb = KnowledgeBase.discover(knowledge=[reference])
     topic, pattern = split_knowledge(reference)
     found = kb.select(topic, pattern)
+    if request is not None:
+        before = request.given.get(topic, Selection())
+        request.given[topic] = join_selections([before, found])
+        found = subtract(found, before)
     return [
-        llm.Fragment(presented.text, f"kb:{topic}/{presented.name}")
+        llm.Fragment(presented.text, f"{PREFIX}{topic}/{presented.name}")
         for presented in kb.present(kb.find_topic(topic), found)
     ]
 
@@ -43,13 +51,13 @@ def load_passages(reference: str) -> llm.Fragment:
 def load_template(reference: str) -> llm.Template:
     """Return a template that offers `learn` and the section of one topic."""
     request = current_request()
-    kb = KnowledgeBase.discover()
-    topic = kb.find_topic(reference).topic
-    # Two of these templates in one request would name the tool twice.
-    names_tool = request is None or request.is_first_template()
+    if request is not None and reference.startswith("@"):
+        template: llm.Template = request.templates[int(reference[1:])]
+        return template
+    topic = KnowledgeBase.discover().find_topic(reference).topic
     return llm.Template(
-        name=f"kb:{reference}",
-        tools=["learn"] if names_tool else None,
+        name=f"{PREFIX}{reference}",
+        tools=["learn"],
         system_fragments=[f"{SECTION}{topic.id}"],
     )
 
@@ -57,9 +65,9 @@ def load_template(reference: str) -> llm.Template:
 def _load_section(reference: str) -> list[llm.Fragment]:
     """Return the section: the request's, or outside one that of the reference alone."""
     request = current_request()
-    spec = reference.removeprefix("@")
-    if request is not None and not spec:
-        return [llm.Fragment(text, source) for text, source in request.take_texts()]
+    fragment, spec = f"{PREFIX}{reference}", reference.removeprefix("@")
+    if request is not None and fragment in {SECTION, MEMORY}:
+        return [llm.Fragment(text, source) for text, source in request.take_texts(fragment)]
     if request is not None and spec in request.specs:
         return []  # the request's one section has taken it up
     kb = KnowledgeBase.discover(
@@ -67,4 +75,4 @@ def _load_section(reference: str) -> list[llm.Fragment]:
         only=[spec] if spec and "/" not in spec else [],
     )
     section = kb.section(learn="/" not in spec)
-    return [llm.Fragment(section, f"kb:{reference}")] if section else []
+    return [llm.Fragment(section, fragment)] if section else []

@@ -7,7 +7,8 @@ A request that asks for nothing of ours reads two small files at most.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,16 @@ import llm
 
 from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
-from llm_kb.host.conversation import Arguments
-from llm_kb.host.request import OUR_TOOLS, SECTION, Request, current_request, name_source, running
+from llm_kb.host.arguments import Arguments, require_no_files
+from llm_kb.host.request import (
+    MEMORY,
+    OUR_TOOLS,
+    SECTION,
+    Request,
+    current_request,
+    running,
+    tool_name,
+)
 
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase
@@ -54,38 +63,87 @@ def open_request(
         from llm_kb.rendering.plain_text import visible_text  # most requests have no need of it
 
         raise click.ClickException(visible_text(str(error))) from error
+    request.templates = arguments.templates
+    arguments.hand_over_templates()
     with running(request):
         yield
 
 
 def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
     """Return the request, with what it adds put into the arguments."""
-    specs = arguments.specs
-    asked = arguments.asked_tools
-    if any("/" not in spec for spec in specs):
-        asked.add("learn")
-    if knowledge or kb_cfg or asked or specs:
-        kb = _discover(arguments, knowledge, kb_cfg, asked)
-    elif (automatic := _discover_automatic(arguments)) is not None:
-        kb = automatic
-    else:
-        return Request(is_blind=arguments.has_unseen_templates)
-    tools = _decide_tools(arguments, kb, asked)
+    if arguments.command == "chat":
+        arguments.take_chat_fragments()
+    kb, asked = _open(arguments, knowledge, kb_cfg)
+    tools = _decide_tools(arguments, kb, asked) if kb else asked
+    _set_tools(arguments, tools)
+    if kb is None and not arguments.references:
+        return Request(tools=tools)
     request = Request(
         kb,
         tools,
-        _iter_texts(arguments, kb, tools),
-        specs=specs,
-        is_blind=arguments.has_unseen_templates,
+        _iter_texts(arguments, kb, tools) if kb else (),
+        memory=_iter_memories(arguments, kb),
+        specs=arguments.specs,
     )
     _place(arguments, request)
     return request
 
 
+def _open(
+    arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]
+) -> tuple[KnowledgeBase | None, AbstractSet[str]]:
+    """Return the knowledge base, if anything asks for it, and our tools that are asked for."""
+    asked = {*arguments.typed_tools, *arguments.brought_tools}
+    if any("/" not in spec for spec in arguments.specs):
+        asked.add("learn")
+    restored = set(arguments.restored_tools - asked)
+    for tools in (asked, restored):
+        if "emit_knowledge" in tools and not _has_repository():
+            _leave_out(
+                "emit_knowledge",
+                "emit_knowledge keeps entries in a git repository, and there is none here",
+                is_error="emit_knowledge" in arguments.typed_tools,
+            )
+            tools.discard("emit_knowledge")
+    if asked or knowledge or kb_cfg or arguments.specs:
+        kb = _discover(arguments, knowledge, kb_cfg, asked | restored)
+        kept: AbstractSet[str] = asked | _keep_restored(arguments, kb, restored)
+        if kb.elsewhere:
+            _say(
+                f"not looked up here: {_shorten(kb.elsewhere)}; this conversation was given that"
+                " of another place"
+            )
+        return kb, kept
+    if not restored:
+        return _discover_automatic(arguments), set()
+    try:
+        kb = _discover(arguments, (), (), restored)
+    except KbError as error:
+        _say(f"{' and '.join(sorted(restored))} left out: {str(error).splitlines()[0]}")
+        return None, set()
+    kept = _keep_restored(arguments, kb, restored)
+    return (kb, kept) if kept else (_discover_automatic(arguments), set())
+
+
+def _keep_restored(
+    arguments: Arguments, kb: KnowledgeBase, restored: AbstractSet[str]
+) -> AbstractSet[str]:
+    """Return the tools of a conversation that go on; the others are for another workspace."""
+    memory = arguments.memory
+    if "learn" not in restored or memory is None or memory.workspace == _workspace(kb):
+        return restored
+    here = f"here is {_workspace(kb)}" if kb.config.workspace else "here is no workspace"
+    _say(
+        f"learn is left out: this conversation learned from {memory.workspace or 'no workspace'},"
+        f" {here}; -T learn offers what is here"
+    )
+    return restored - {"learn", "search_knowledge"}
+
+
 def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
     """Return the knowledge base whose `learn` `auto` offers; None where it does not.
 
-    What is skipped is said, and why: a broken configuration is no reason to break a
+    What is skipped is reported with the reason: a broken configuration must not break a
     command that did not ask for it.
     """
     if not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ):
@@ -101,67 +159,76 @@ def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
 
 
 def _discover(
-    arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str], asked: set[str]
+    arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str], asked: AbstractSet[str]
 ) -> KnowledgeBase:
     from llm_kb.api import KnowledgeBase  # most requests need none of it
 
     specs = arguments.specs
-    saved = [spec for spec in specs if "/" in spec]
     return KnowledgeBase.discover(
         fragments=kb_cfg,
-        knowledge=(*saved, *knowledge),
-        remembered=arguments.earlier_knowledge(),
-        only=[spec for spec in specs if "/" not in spec],
+        knowledge=(*(spec for spec in specs if "/" in spec), *knowledge),
+        only=arguments.topics,
+        memory=arguments.memory,
+        given=arguments.references,
         builtin=bool(asked & {"References", "emit_knowledge"}),
         references="References" in asked,
     )
 
 
-def _decide_tools(arguments: Arguments, kb: KnowledgeBase, asked: set[str]) -> set[str]:
-    """Return which of our tools this request uses; offer or withdraw `learn`."""
+def _decide_tools(
+    arguments: Arguments, kb: KnowledgeBase, asked: AbstractSet[str]
+) -> AbstractSet[str]:
+    """Return which of our tools this request uses: those that are of use here.
+
+    One that the command line names must be; those of templates and conversations are left
+    out, with a line that says so.
+    """
     tools = set(asked)
-    if "emit_knowledge" in asked:
-        _require_repository()
-    if kb.config.withheld:
+    if kb.config.withheld and ("learn" in asked or kb.knowledge):
         _say_withheld(kb.config)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
-        arguments.add_tool("learn")
     if "learn" in tools and not kb.has_left():
-        if "learn" in asked and not kb.is_configured:
-            raise click.ClickException(
-                "there is no knowledge base here: neither this directory nor one above it has"
-                " an llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
-            )
         if "learn" in asked:
-            _say("nothing is left to learn, so the learn tool is left out")
-        arguments.drop_tools({"learn"})
-        # What a template asks for cannot be taken back from it: the tool then says so itself.
-        tools -= {"learn"} - arguments.template_tools
-    elif "learn" in arguments.template_tools:
-        arguments.drop_tools({"learn"})  # the host would offer it twice
-    return _add_search(arguments, kb, tools)
+            reason = kb.explain_nothing_left()
+            is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
+            is_error = is_named and not kb.has_preloaded()
+            _leave_out("learn", reason, is_error=is_error)
+        tools.discard("learn")
+    if "learn" in tools and kb.offers_search():
+        tools.add("search_knowledge")
+    elif "search_knowledge" in asked and "learn" not in tools:
+        # Alone it would find what nothing can read.
+        tools.discard("search_knowledge")
+        _leave_out("search_knowledge", "it comes with learn", is_error=False)
+    return tools
 
 
-def _add_search(arguments: Arguments, kb: KnowledgeBase, tools: set[str]) -> set[str]:
-    """Offer `search_knowledge` where `learn` is offered and there is much to search."""
-    name = "search_knowledge"
-    if "learn" in tools and (name in tools or kb.offers_search()):
-        if name not in arguments.template_tools:
-            arguments.add_tool(name)
-        return tools | {name}
-    arguments.drop_tools({name})  # alone it would find what nothing can read
-    return tools - {name}
+def _leave_out(tool: str, reason: str, *, is_error: bool) -> None:
+    """Say why a tool is left out. Raises ClickException if that is an error."""
+    if is_error:
+        raise click.ClickException(reason)
+    _say(f"{tool} is left out: {reason}")
 
 
-def _require_repository() -> None:
-    """Raise ClickException where `emit_knowledge` has nowhere to write."""
+def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
+    """Have the host offer these tools of ours, each once, beside all others."""
+    before = arguments.tools()
+    kept: list[str] = []
+    for spec in before:
+        name = tool_name(spec)
+        if name not in OUR_TOOLS or (name in ours and spec not in kept):
+            kept.append(spec)
+    offered = set(map(tool_name, kept))
+    kept += [name for name in sorted(ours) if name not in offered]
+    if kept != before:
+        arguments.set_tools(kept)
+
+
+def _has_repository() -> bool:
     from llm_kb.host.capture_tools import make_emit_knowledge  # few requests ask for it
 
-    if make_emit_knowledge() is None:
-        raise click.ClickException(
-            "emit_knowledge keeps what it is told in a git repository, and there is none here"
-        )
+    return make_emit_knowledge() is not None
 
 
 def _say_withheld(config: Config) -> None:
@@ -172,17 +239,20 @@ def _say_withheld(config: Config) -> None:
 
 
 def _iter_texts(
-    arguments: Arguments, kb: KnowledgeBase, tools: set[str]
+    arguments: Arguments, kb: KnowledgeBase, tools: AbstractSet[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield what is to be sent and was not yet, each with its source."""
     from llm_kb.rendering.section import describe_large  # the knowledge base has imported it
 
     earlier = arguments.earlier_text()
-    section = kb.section(learn="learn" in tools, search="search_knowledge" in tools)
-    if section and section not in earlier:
+    menu = kb.render_menu(search="search_knowledge" in tools) if "learn" in tools else ""
+    section = kb.section(
+        learn=bool(menu) and menu not in earlier, search="search_knowledge" in tools
+    )
+    if section:
         if large := describe_large(kb.preloaded):
             _say(large)
-        yield section, name_source(kb.knowledge)
+        yield section, SECTION
     if "References" in tools:
         from llm_kb.references.catalog import recent_references  # few requests ask for it
 
@@ -191,57 +261,61 @@ def _iter_texts(
             yield recent, f"{SECTION}references"
 
 
+def _iter_memories(arguments: Arguments, kb: KnowledgeBase | None) -> Iterator[tuple[str, str]]:
+    """Yield what the conversation is to remember of this turn, as a text and its source."""
+    from llm_kb.api import Memory  # as above
+    from llm_kb.host.conversation import render_memory
+
+    is_sent = kb is not None
+    kb = kb or _discover(arguments, (), (), set())
+    sent = tuple(kb.iter_sent(preloaded=is_sent))
+    yield render_memory(Memory(workspace=_workspace(kb), only=kb.only, sent=sent))
+
+
+def _workspace(kb: KnowledgeBase) -> str:
+    return str(kb.config.workspace or "")
+
+
 def _place(arguments: Arguments, request: Request) -> None:
     """Put the section where this request's model will read it."""
-    before: list[str] = []
-    if arguments.command == "chat":
-        # The host's chat leaves the system fragments of templates out.
-        before = [
-            fragment
-            for template in arguments.templates
-            for fragment in template.system_fragments or ()
-            if fragment.startswith("kb:") and not fragment.startswith(SECTION)
-        ]
-    after = [SECTION] if request.has_texts else []
-    if not before and not after:
-        return
-    if Path(SECTION).exists():
-        raise click.ClickException(
-            f"a file named {SECTION!r} in this directory would be sent in place of the knowledge"
-            " section: rename it, or run llm elsewhere"
-        )
-    key = "system_fragments"
-    if arguments.conversation is not None:
-        # Models that read the whole history take the system text of its first turn.
-        key = "fragments"
-        _say("a continued conversation keeps its system prompt: knowledge goes into this prompt")
-    arguments.add_fragments(key, before=before, after=after)
+    require_no_files([SECTION, MEMORY])
+    if request.has_texts():
+        key = "system_fragments"
+        if arguments.conversation is not None:
+            # Models that read the whole history take the system text of its first turn.
+            _say(
+                "a continued conversation keeps its system prompt: knowledge goes into this prompt"
+            )
+            key = "fragments"
+        arguments.add_fragments(key, SECTION)
+    arguments.add_fragments("system_fragments", MEMORY)
 
 
 def _save(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
     """Let `--save` write `-k` as live references, after checking that they name something."""
     if kb_cfg:
         raise click.UsageError("--kb-cfg cannot be saved in a template; -k can")
-    asked = arguments.asked_tools
+    asked = set(arguments.typed_tools)
     if knowledge:
         kb = _discover(arguments, knowledge, (), asked)
         specs = [f"{SECTION}{topic}/{pattern}" for topic, pattern in kb.knowledge]
-        arguments.add_fragments("system_fragments", before=[], after=specs)
+        arguments.add_fragments("system_fragments", *specs)
     return Request(tools=asked)
 
 
 def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
     """Leave everything of ours out, as `--no-kb` says, whatever else the command line asks for."""
-    if ours := arguments.template_tools & OUR_TOOLS:
-        raise click.ClickException(
-            f"the template asks for the tool {min(ours)!r}, which --no-kb leaves out"
-        )
     asked = [f"-k {value}" for value in knowledge] + [f"--kb-cfg {value}" for value in kb_cfg]
     if asked := [*asked, *arguments.iter_ours()]:
         _say(f"--no-kb leaves out {', '.join(asked)}")
-    arguments.drop_tools(OUR_TOOLS)
+    _set_tools(arguments, ())
     arguments.drop_fragments()
     return Request(is_muted=True)
+
+
+def _shorten(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5:,} more" if len(names) > 5 else shown
 
 
 def _say(text: str) -> None:

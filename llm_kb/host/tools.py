@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from llm_kb.errors import KbError
-from llm_kb.host.request import current_request
+from llm_kb.host.request import OUR_TOOLS, current_request
 
 if TYPE_CHECKING:
     import llm
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield the tools to register.
 
-    The host gathers tools on every prompt, also on those without any: a request
-    that uses none of ours gets none, and reads nothing.
+    The host gathers tools on every prompt that names one. In a request that uses none of
+    ours they are names alone, for the error that lists which tools there are.
     """
     request = current_request()
-    if request is None or request.is_blind:
-        yield from _all_tools(request.kb if request else None)
+    if request is None:
+        yield from _all_tools()
         return
     if "learn" in request.tools and request.kb is not None:
         yield request.kb.learn_tool()
@@ -34,14 +34,23 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         yield from _references()().tools()
     if "emit_knowledge" in request.tools:
         yield from _emit_knowledge()
+    if not request.is_muted:
+        yield from _names(OUR_TOOLS - request.tools)
 
 
-def _all_tools(kb: KnowledgeBase | None) -> Iterator[llm.Tool | type[llm.Toolbox]]:
+def _names(names: Iterable[str]) -> Iterator[llm.Tool]:
+    from llm import Tool  # noqa: PLC0415 - the host is whole only when tools are gathered
+
+    for name in sorted(names):
+        yield Tool(name=name)
+
+
+def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield what `llm tools` and the Python API see: every tool of use here."""
     from llm_kb.api import KnowledgeBase  # noqa: PLC0415 - a request has opened it already
 
     try:
-        kb = kb or KnowledgeBase.discover()
+        kb = KnowledgeBase.discover()
         if kb.has_left():
             yield kb.learn_tool()
             if kb.offers_search():

@@ -31,13 +31,15 @@ class PreloadedTopic:
 def render_section(
     preloaded: Sequence[PreloadedTopic],
     menu: FittedMenu | Sequence[MenuTopic] = (),
+    already: Sequence[str] = (),
     *,
     search: bool = False,
 ) -> str | None:
     """Return the element, without a line feed at its end; None when nothing is to say.
 
     `search` says whether the menu names the search. A menu that was not fitted is
-    rendered whole. A pre-loaded topic without subjects says nothing.
+    rendered whole. A pre-loaded topic without subjects says nothing. `already` names what
+    the conversation was sent before; this alone is not worth an element.
     """
     if not isinstance(menu, FittedMenu):
         menu = plain_menu(menu)
@@ -51,7 +53,11 @@ def render_section(
         for topic in preloaded:
             _append_topic(parts, topic)
             parts.append("\n\n")
-        parts[-1] = "\n\n" if menu.topics else "\n"
+        parts[-1] = "\n\n" if menu.topics or already else "\n"
+    if already:
+        parts.append(f"Already in your system prompt: {', '.join(map(defuse, already))}\n")
+        if menu.topics:
+            parts.append("\n")
     if menu.topics:
         parts += (render_menu(menu, search=search), "\n")
     parts.append("</knowledge>")

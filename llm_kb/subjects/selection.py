@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from heapq import nlargest
 from itertools import islice
@@ -39,6 +39,10 @@ NEAR_CHARACTERS = 100
 
 _COMPARED = 20
 """How many names are compared exactly."""
+
+
+_WHOLE = frozenset({None, "*"})
+"""What is asked of a subject when all of it is."""
 
 
 class TooManyPatternsError(KbError):
@@ -127,6 +131,22 @@ def _find_exact(catalog: Catalog, text: str) -> Selection | None:
     identities = frozenset(subject.identity for subject in found)
     asked = {} if anchor is None else dict.fromkeys(identities, (anchor,))
     return Selection(subjects=tuple(found), exact=identities, anchors=asked)
+
+
+def subtract(selection: Selection, known: Selection) -> Selection:
+    """Return a selection without the subjects and parts that another one holds."""
+    asked_before = {subject.identity: known.asked_of(subject) for subject in known.subjects}
+    left: dict[str, tuple[str | None, ...]] = {}
+    for subject in selection.subjects:
+        before = asked_before.get(subject.identity, ())
+        if _WHOLE.isdisjoint(before):
+            asked = selection.asked_of(subject)
+            left[subject.identity] = tuple(each for each in asked if each not in before)
+    return replace(
+        selection,
+        subjects=tuple(s for s in selection.subjects if left.get(s.identity)),
+        anchors={id_: asked for id_, asked in left.items() if asked and asked != (None,)},
+    )
 
 
 def join_selections(selections: Iterable[Selection]) -> Selection:

@@ -220,7 +220,7 @@ def test_nothing_left_to_learn_leaves_the_tool_out(
 ) -> None:
     result = run_llm(["-m", "scripted", "-T", "learn", "-k", "project", "-k", "skills", "hi"])
     assert result.exit_code == 0, result.output
-    assert result.stderr == ("llm-kb: nothing is left to learn, so the learn tool is left out\n")
+    assert result.stderr == "llm-kb: learn is left out: nothing is left to learn\n"
     assert script.last.tool_names == ()
     assert "learn tool" not in script.last.system
 
@@ -376,14 +376,16 @@ def test_template_of_another_loader_is_loaded_once_and_gets_the_tool(
         pm.unregister(plugin)
     assert result.exit_code == 0, result.output
     assert loads == ["away"]
-    assert (script.last.system, script.last.tool_names) == (PRELOADED, ("learn",))
+    assert script.last.tool_names == ("learn",)
+    assert script.last.system.count("Alice reviews.") == script.last.system.count(NOTE) == 1
 
 
 def test_fragments_are_one_a_subject(workspace: Path, run_llm: RunLlm, script: Script) -> None:
     run_llm(["-m", "scripted", "-f", "kb:project/**", "hi"])
     assert script.last.prompt == "Read `internal-notes`.\n\nAlice reviews.\n\nhi"
     listed = json.loads(run_llm(["fragments", "list", "--json"]).stdout or "[]")
-    assert {row["source"] for row in listed} == {
+    sources = {row["source"] for row in listed}
+    assert {source for source in sources if not source.startswith("kb:@")} == {
         "kb:project/code-quality",
         "kb:project/maintainers/alice",
     }
@@ -598,7 +600,7 @@ def test_survives_a_plugin_that_replaces_the_command(
         step()
     result = CliRunner().invoke(cli, ["prompt", "-k", "project/maintainers/*", "hi"])
     assert result.exit_code == 0, result.output
-    assert [call["system_fragments"] for call in calls] == [["kb:@"]]
+    assert [call["system_fragments"] for call in calls] == [["kb:@", "kb:@@"]]
 
 
 def test_help_of_the_host_is_kept() -> None:

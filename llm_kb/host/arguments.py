@@ -1,0 +1,243 @@
+"""The arguments of a `prompt` or `chat`, with what its templates and conversation add.
+
+The host resolves templates, conversation and tools step by step while it runs; we
+must know before. So this resolves them as the host is about to, and hands the host
+the templates that it loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import llm
+
+from llm_kb.host.request import MEMORY, OUR_TOOLS, PREFIX, SECTION, tool_name
+
+if TYPE_CHECKING:
+    from llm_kb.api import Memory
+
+FRAGMENT_KEYS = ("system_fragments", "fragments")
+
+
+class Arguments:
+    """The keyword arguments the host's callback will be given; changed in place."""
+
+    def __init__(self, command: str, kwargs: MutableMapping[str, Any]) -> None:
+        self.command = command
+        self.kwargs = kwargs
+        self.templates: tuple[Any, ...] = self._load_templates()
+        """The templates, loaded; empty if the host will fail to load one."""
+        self.conversation = _load_conversation(kwargs)
+        self.restored = _restored_tools(self.conversation, kwargs.get("tools"))
+        """The tools of the conversation's first turn, which the host restores."""
+
+    @property
+    def is_saving(self) -> bool:
+        """Whether `--save` makes this a template rather than a request."""
+        return bool(self.kwargs.get("save"))
+
+    @property
+    def typed_tools(self) -> frozenset[str]:
+        """Our tools that the command line names."""
+        return _ours(self.kwargs.get("tools") or ())
+
+    @property
+    def brought_tools(self) -> frozenset[str]:
+        """Our tools that templates name."""
+        return _ours(self._brought())
+
+    @property
+    def restored_tools(self) -> frozenset[str]:
+        """Our tools that only the conversation asks for."""
+        return _ours(self.tools()) - self.typed_tools - self.brought_tools
+
+    def tools(self) -> list[str]:
+        """Return the tools of the request, as the host is going to put them together."""
+        typed, brought = list(self.kwargs.get("tools") or ()), self._brought()
+        if self.command == "chat":
+            return [*brought, *(typed or self.restored)]
+        return [*brought, *typed] or list(self.restored)
+
+    def set_tools(self, tools: Sequence[str]) -> None:
+        """Make these the tools of the request, wherever they come from."""
+        self.templates = tuple(
+            template.model_copy(update={"tools": None}) for template in self.templates
+        )
+        self.kwargs["tools"] = tuple(tools) if tools or not self.restored else _NoTools()
+
+    @cached_property
+    def memory(self) -> Memory | None:
+        """What a continued conversation was given before; None if that is not known."""
+        if self.conversation is None:
+            return None
+        from llm_kb.host.conversation import read_memory  # noqa: PLC0415 - few are continued
+
+        return read_memory(self.conversation.id, self.kwargs.get("database"))
+
+    @property
+    def specs(self) -> list[str]:
+        """What follows `kb:@` in the fragments of templates and command line, as given."""
+        return [
+            fragment.removeprefix(SECTION)
+            for fragment in self._fragments()
+            if fragment.startswith(SECTION) and fragment not in {SECTION, MEMORY}
+        ]
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics of `-t kb:TOPIC`, to which the request is restricted."""
+        return [spec for spec in self.specs if "/" not in spec]
+
+    @property
+    def references(self) -> list[str]:
+        """The `TOPIC/PATTERN` of each `kb:` fragment of templates and command line."""
+        return [
+            fragment.removeprefix(PREFIX)
+            for fragment in self._fragments()
+            if fragment.startswith(PREFIX) and not fragment.startswith(SECTION)
+        ]
+
+    def earlier_text(self) -> str:
+        """Return all that a continued conversation has sent so far."""
+        return "\n".join(_iter_texts(self.conversation))
+
+    def supports_tools(self) -> bool:
+        """Tell whether the model can call tools; False when the host cannot find it."""
+        try:
+            get = llm.get_async_model if self.kwargs.get("async_") else llm.get_model
+            return bool(get(self._model_id()).supports_tools)
+        except (KeyError, ValueError):
+            return False
+
+    def add_fragments(self, key: str, *fragments: str) -> None:
+        """Put fragments after those of the command line."""
+        self.kwargs[key] = [*(self.kwargs.get(key) or ()), *fragments]
+
+    def take_chat_fragments(self) -> None:
+        """Make the `kb:` fragments of templates the chat's own: the host leaves them out."""
+        for key in FRAGMENT_KEYS:
+            ours = [
+                fragment
+                for template in self.templates
+                for fragment in getattr(template, key) or ()
+                if fragment.startswith(PREFIX) and not fragment.startswith(SECTION)
+            ]
+            self.kwargs[key] = [*ours, *(self.kwargs.get(key) or ())]
+
+    def drop_fragments(self) -> None:
+        """Take every `kb:` fragment off the command line's."""
+        for key in FRAGMENT_KEYS:
+            if given := self.kwargs.get(key):
+                self.kwargs[key] = [f for f in given if not f.startswith(PREFIX)]
+
+    def hand_over_templates(self) -> None:
+        """Have the host ask us for the templates, so that none is loaded twice."""
+        if self.templates:
+            names = [f"{SECTION}{number}" for number in range(len(self.templates))]
+            require_no_files(names)
+            self.kwargs["template"] = names[0] if self.command == "chat" else tuple(names)
+
+    def iter_ours(self) -> Iterator[str]:
+        """Yield what the command line itself names of ours, as it is typed."""
+        tools = map(tool_name, self.kwargs.get("tools") or ())
+        yield from (f"-T {name}" for name in tools if name in OUR_TOOLS)
+        for key, option in zip(FRAGMENT_KEYS, ("--sf", "-f"), strict=True):
+            given = self.kwargs.get(key) or ()
+            yield from (f"{option} {name}" for name in given if name.startswith(PREFIX))
+
+    def _brought(self) -> list[str]:
+        return [tool for template in self.templates for tool in template.tools or ()]
+
+    def _fragments(self) -> Iterator[str]:
+        for key in FRAGMENT_KEYS:
+            for template in self.templates:
+                yield from getattr(template, key) or ()
+            yield from self.kwargs.get(key) or ()
+
+    def _load_templates(self) -> tuple[Any, ...]:
+        named = self.kwargs.get("template") or ()
+        names = [named] if isinstance(named, str) else list(named)
+        if not names:
+            return ()
+        # Imported here: half-made while plugins load, whole now.
+        from llm.cli import load_template  # noqa: PLC0415
+
+        try:
+            return tuple(load_template(name) for name in names)
+        except Exception:  # noqa: BLE001 - whatever is wrong, the host meets it next and reports it
+            return ()
+
+    def _model_id(self) -> str | None:
+        """Return the model as the host picks it; None for the default one."""
+        queries = self.kwargs.get("queries")
+        candidates = [self.kwargs.get("model_id")]
+        if queries and not candidates[0]:
+            matching = [m for m in llm.get_models_with_aliases() if all(map(m.matches, queries))]
+            candidates.append(min((m.model.model_id for m in matching), key=len))
+        candidates += [template.model for template in self.templates]
+        if self.conversation is not None:
+            candidates.append(self.conversation.model.model_id)
+        return next((model_id for model_id in candidates if model_id), None)
+
+
+class _NoTools(tuple[str, ...]):
+    """No tools, and true: the host restores a conversation's tools only for false ones."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def require_no_files(names: Iterable[str]) -> None:
+    """Raise ClickException if a file has one of the names that we have the host look up."""
+    for name in names:
+        if Path(name).exists():
+            raise click.ClickException(
+                f"a file named {name!r} in this directory would be sent in place of knowledge:"
+                " rename it, or run llm elsewhere"
+            )
+
+
+def _ours(tools: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(tool_name, tools)) & OUR_TOOLS
+
+
+def _load_conversation(kwargs: MutableMapping[str, Any]) -> Any:
+    if not (kwargs.get("_continue") or kwargs.get("conversation_id")):
+        return None
+    # Imported here: as above.
+    from llm.cli import load_conversation  # noqa: PLC0415
+
+    try:
+        return load_conversation(
+            kwargs.get("conversation_id"),
+            async_=bool(kwargs.get("async_")),
+            database=kwargs.get("database"),
+        )
+    except Exception:  # noqa: BLE001 - as above
+        return None
+
+
+def _restored_tools(conversation: Any, tools: Sequence[str] | None) -> tuple[str, ...]:
+    if conversation is None or tools:
+        return ()
+    if conversation.responses:
+        first = conversation.responses[0].prompt.tools or ()
+        return tuple(tool.name for tool in first if tool.plugin)
+    return tuple(getattr(conversation, "loaded_tools", None) or ())
+
+
+def _iter_texts(conversation: Any) -> Iterator[str]:
+    if conversation is None:
+        return
+    for message in getattr(conversation, "loaded_messages", None) or ():
+        for part in message.parts:
+            yield getattr(part, "text", None) or ""
+    for response in conversation.responses:
+        yield response.prompt.system or ""
+        yield response.prompt.prompt or ""

@@ -1,0 +1,378 @@
+"""What each way of giving knowledge sends in each kind of request, on the wire.
+
+The table in docs/design.md says the same in words.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.conftest import RunLlm
+from tests.openai_server import OpenAIServer, serve_openai
+
+CONFIG = """
+[kb.topic.project]
+title = "General"
+introduction = "How we work."
+subjects = "kb/project"
+
+[kb.topic.skills]
+subjects = "kb/skills"
+"""
+
+INTRO = "The following knowledge has been pre-loaded into your system prompt:"
+MENU = "The following knowledge topics are available to learn:"
+TO_PROMPT = (
+    "llm-kb: a continued conversation keeps its system prompt: knowledge goes into this prompt\n"
+)
+
+
+def make_workspace(path: Path, reviewer: str) -> Path:
+    """Make a workspace whose subject `maintainers/NAME` is of this reviewer."""
+    for name, text in {
+        "llm-kb.toml": CONFIG,
+        ".llm/config.d/maintainers.toml": '[kb.topic.project]\nlearned = ["maintainers/*"]\n',
+        f"kb/project/maintainers/{reviewer}.md": f"{reviewer} reviews.\n",
+        "kb/project/code-quality.md": "Short functions.\n",
+        "kb/skills/ast-grep.md": "Search by structure.\n",
+    }.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def server(user_dir: Path) -> Iterator[OpenAIServer]:
+    """The server that the models `wire` and `wire-responses` ask."""
+    with serve_openai(user_dir) as server:
+        yield server
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The workspace in which conversations begin; jean reviews."""
+    path = make_workspace(tmp_path / "here", "jean")
+    monkeypatch.chdir(path)
+    return path
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    """Another workspace with topics of the same names; alice reviews."""
+    return make_workspace(tmp_path / "there", "alice")
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Path:
+    """A directory that belongs to no workspace."""
+    path = tmp_path / "nowhere"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(params=["there", "nowhere"])
+def elsewhere(request: pytest.FixtureRequest) -> Path:
+    """Each place that is not the workspace in which conversations begin."""
+    path: Path = request.getfixturevalue(request.param)
+    return path
+
+
+def write_template(user_dir: Path, name: str, text: str) -> None:
+    (user_dir / "templates").mkdir(exist_ok=True)
+    (user_dir / "templates" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+Ask = Callable[..., Result]
+
+
+@pytest.fixture
+def ask(run_llm: RunLlm, server: OpenAIServer) -> Ask:
+    """Run `llm -m wire ARGS…`, which must succeed."""
+
+    def ask(*args: str, input: str | None = None) -> Result:
+        model = () if {"-c", "--cid"} & set(args) or args[0] == "chat" else ("-m", "wire")
+        result = run_llm([*model, *args], input=input)
+        assert result.exit_code == 0, result.output
+        return result
+
+    return ask
+
+
+@pytest.mark.parametrize("model", ["wire", "wire-responses"])
+@pytest.mark.parametrize("options", [[], ["--no-stream"], ["--async"]], ids=["", "whole", "async"])
+def test_protocols(
+    here: Path, run_llm: RunLlm, server: OpenAIServer, model: str, options: list[str]
+) -> None:
+    """The section once, in the place of the system prompt; calls in parallel and in a row."""
+    server.call(("learn", {"topic": "project"}), ("learn", {"topic": "skills"}))
+    server.call(("learn", {"topic": "skills", "subjects": "ast-grep"}))
+    result = run_llm(["-m", model, *options, "-T", "learn", "-k", "project/maintainers/*", "hi"])
+    assert (result.exit_code, result.stdout.strip()) == (0, "ok"), result.output
+    assert [sent.tools for sent in server.sent] == [["learn"]] * 3
+    assert [sent.system.count("<knowledge>") for sent in server.sent] == [1, 1, 1]
+    assert "jean reviews." in server.sent[0].system
+    listed, others, loaded = server.last.outputs
+    assert "- code-quality" in listed
+    assert "- ast-grep" in others
+    assert loaded == "Search by structure.\n"
+
+
+# Every way of giving knowledge, with what stands in its system prompt: of `project` what is
+# pre-loaded, and whether there is a menu, and so the tool.
+WAYS = {
+    "-k": (["-k", "project/maintainers/*"], True, False),
+    "-T learn": (["-T", "learn"], False, True),
+    "both": (["-T", "learn", "-k", "project/maintainers/*"], True, True),
+    "assignment": (["--kb-cfg", 'kb.topic.project.learned+="maintainers/*"'], True, False),
+    "config fragment": (["--kb-cfg", "maintainers"], True, False),
+    "template, system_fragments": (["-t", "system"], True, False),
+    "template, fragments": (["-t", "fragment"], True, False),
+    "template, tools": (["-t", "tool"], False, True),
+    "saved template": (["-t", "saved"], True, True),
+    "-t kb:": (["-t", "kb:project"], False, True),
+}
+
+
+@pytest.fixture
+def templates(user_dir: Path, here: Path, ask: Ask) -> None:
+    """One template for each way."""
+    write_template(user_dir, "system", 'system_fragments: ["kb:project/maintainers/*"]\nsystem: S')
+    write_template(user_dir, "fragment", 'fragments: ["kb:project/maintainers/*"]\nsystem: S')
+    write_template(user_dir, "tool", "tools: [learn]")
+    ask("-k", "project/maintainers/*", "-T", "learn", "--save", "saved")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.usefixtures("templates")
+def test_prompt_and_chat_send_the_same(ask: Ask, server: OpenAIServer, way: str) -> None:
+    args, is_preloaded, has_menu = WAYS[way]
+    ask(*args, "one")
+    ask("chat", "-m", "wire", *args, input="one\ntwo\nexit\n")
+    prompt, first, second = server.sent
+    assert prompt.everything.count("jean reviews.") == int(is_preloaded)
+    assert (prompt.everything.count(MENU), prompt.tools) == (
+        int(has_menu),
+        ["learn"] * has_menu,
+    )
+    assert (first.system, first.prompt, first.tools) == (prompt.system, prompt.prompt, prompt.tools)
+    assert (second.system, second.tools) == (first.system, first.tools)
+    assert second.turns[: len(first.turns)] == first.turns
+    assert second.prompt == "two"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.usefixtures("templates")
+def test_continued_in_the_same_place_nothing_is_sent_again(
+    ask: Ask, server: OpenAIServer, way: str
+) -> None:
+    args, is_preloaded, has_menu = WAYS[way]
+    ask(*args, "one")
+    result = ask("-c", "two")
+    assert (result.stderr, server.last.prompt) == ("", "two")
+    assert server.last.tools == ["learn"] * has_menu
+    # What is known already is neither offered nor sent when more is asked for.
+    server.call(("learn", {"topic": "project"}))
+    ask("-c", "-T", "learn", "three")
+    assert server.last.everything.count("jean reviews.") == int(is_preloaded)
+    assert server.last.everything.count(MENU) == 1
+    already = server.last.outputs[0].partition("Already learned")[2]
+    assert ("- maintainers/jean" in already) == is_preloaded
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.usefixtures("templates")
+def test_continued_elsewhere_it_goes_on_with_what_it_has(
+    ask: Ask, server: OpenAIServer, way: str, elsewhere: Path, here: Path
+) -> None:
+    """Nothing of another workspace is sent, and a tool nobody typed is no error."""
+    args, _, has_menu = WAYS[way]
+    ask(*args, "one")
+    os.chdir(elsewhere)
+    for command in (["-c", "two"], ["chat", "-c"]):
+        result = ask(*command, input="two\nexit\n" if command[0] == "chat" else None)
+        assert (server.last.prompt, server.last.tools) == ("two", [])
+        assert "alice" not in server.last.everything
+        found = f"here is {elsewhere}" if elsewhere.name == "there" else "here is no workspace"
+        assert result.stderr == has_menu * (
+            f"llm-kb: learn is left out: this conversation learned from {here}, {found};"
+            " -T learn offers what is here\n"
+        )
+
+
+def test_what_is_asked_for_elsewhere_is_of_there(
+    here: Path, there: Path, ask: Ask, server: OpenAIServer
+) -> None:
+    ask("-T", "learn", "-k", "project/maintainers/*", "one")
+    os.chdir(there)
+    result = ask("-c", "-k", "project/code-quality", "two")
+    assert result.stderr == (
+        f"llm-kb: learn is left out: this conversation learned from {here}, here is {there};"
+        " -T learn offers what is here\n"
+        "llm-kb: not looked up here: project/maintainers/jean; this conversation was given that of"
+        f" another place\n{TO_PROMPT}"
+    )
+    assert server.last.prompt.startswith(f'<knowledge>\n{INTRO}\n\n<topic "General">')
+    assert "alice" not in server.last.everything
+
+
+def test_what_is_new_is_sent_and_what_is_old_is_named(
+    here: Path, ask: Ask, server: OpenAIServer
+) -> None:
+    ask("-k", "project/maintainers/*", "one")
+    result = ask("-c", "-k", "project", "two")
+    assert result.stderr == TO_PROMPT
+    assert server.last.prompt == (
+        f"<knowledge>\n{INTRO}\n\n"
+        '<topic "General">\n\n<subject "code-quality">\nShort functions.\n</subject>\n</topic>\n\n'
+        "Already in your system prompt: project/maintainers/jean\n</knowledge>\ntwo"
+    )
+    ask("-c", "-k", "project", "-k", "skills", "three")
+    assert server.last.prompt == (
+        f"<knowledge>\n{INTRO}\n\n"
+        '<topic "skills">\n\n<subject "ast-grep">\nSearch by structure.\n</subject>\n</topic>\n\n'
+        "Already in your system prompt: project/maintainers/jean, project/code-quality\n"
+        "</knowledge>\nthree"
+    )
+    assert ask("-c", "-k", "project", "four").stderr == ""
+    assert server.last.prompt == "four"
+    ask("-c", "-T", "learn", "five")
+    assert (server.last.tools, server.last.prompt) == ([], "five")
+
+
+def test_memory_does_not_depend_on_who_logged_a_text_first(
+    here: Path, ask: Ask, server: OpenAIServer
+) -> None:
+    ask("--kb-cfg", "maintainers", "-T", "learn", "one")
+    ask("-T", "learn", "-k", "project/maintainers/*", "one")
+    server.call(("learn", {"topic": "project"}))
+    result = ask("-c", "two")
+    assert (result.stderr, server.last.prompt) == ("", "two")
+    assert "## Already learned (in system prompt):\n\n- maintainers/jean" in server.last.outputs[0]
+
+
+def test_a_template_of_one_topic_stays_with_it(here: Path, ask: Ask, server: OpenAIServer) -> None:
+    ask("-t", "kb:project", "one")
+    server.call(("learn", {"topic": "skills"}))
+    result = ask("-c", "two")
+    assert (result.stderr, server.last.prompt) == ("", "two")
+    assert server.last.outputs == ["Error: unknown topic 'skills'; valid topics: project"]
+
+
+def test_a_memory_sends_nothing(here: Path, ask: Ask, server: OpenAIServer) -> None:
+    """It is a blank fragment of the system prompt, which the host leaves out."""
+    ask("-k", "project/maintainers/*", "-s", "Be kind.", "one")
+    assert server.last.system.endswith("</knowledge>\n\nBe kind.")
+    ask("-c", "-k", "skills", "two")
+    assert server.last.system.endswith("</knowledge>\n\nBe kind.")
+    assert server.last.turns[0] == {"role": "user", "content": "one"}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param(["-T", "learn", "-T", "learn"], id="typed twice"),
+        pytest.param(["-t", "a", "-t", "b"], id="two templates"),
+        pytest.param(["-t", "a", "-t", "kb:project", "-T", "learn"], id="every way"),
+        pytest.param(["-t", "kb:project", "-t", "kb:skills"], id="two topics"),
+    ],
+)
+def test_learn_is_offered_once(
+    here: Path, user_dir: Path, ask: Ask, server: OpenAIServer, args: list[str]
+) -> None:
+    for name in "ab":
+        write_template(user_dir, name, "tools: [learn, llm_version]")
+    ask(*args, "hi")
+    assert server.last.tools.count("learn") == 1
+    assert server.last.tools.count("llm_version") == args.count("a") + args.count("b")
+
+
+def test_a_subject_given_as_a_fragment_is_not_sent_twice(
+    here: Path, ask: Ask, server: OpenAIServer
+) -> None:
+    ask("-f", "kb:project/maintainers/jean", "-k", "project", "-f", "kb:project/*", "hi")
+    assert server.last.everything.count("jean reviews.") == 1
+    assert server.last.everything.count("Short functions.") == 1
+    server.call(("learn", {"topic": "project"}))
+    ask("-T", "learn", "-f", "kb:project/maintainers/jean", "hi")
+    listing = server.last.outputs[0]
+    assert "- maintainers/jean" in listing.partition("Already learned")[2]
+
+
+@pytest.mark.parametrize("options", [[], ["--no-kb"]], ids=["nowhere", "muted"])
+def test_a_template_with_our_tools_works_without_them(
+    nowhere: Path, user_dir: Path, ask: Ask, server: OpenAIServer, options: list[str]
+) -> None:
+    os.chdir(nowhere)
+    write_template(user_dir, "tpl", "tools: [learn, emit_knowledge, llm_version]\nsystem: Be kind.")
+    result = ask(*options, "-t", "tpl", "hi")
+    assert (server.last.system, server.last.tools) == ("Be kind.", ["llm_version"])
+    lines = result.stderr.splitlines()
+    assert [line[:32] for line in lines] == (
+        []
+        if options
+        else [
+            "llm-kb: emit_knowledge is left o",
+            "llm-kb: learn is left out: there",
+        ]
+    )
+
+
+def test_with_auto_everywhere_a_conversation_goes_on_anywhere(
+    here: Path, nowhere: Path, user_dir: Path, ask: Ask, server: OpenAIServer
+) -> None:
+    (user_dir / "kb.toml").write_text("[kb]\nauto = true\n")
+    ask("hi")
+    assert server.last.tools == ["learn"]
+    os.chdir(nowhere)
+    result = ask("-c", "more")
+    assert server.last.tools == []
+    assert result.stderr.count("\n") == 1
+    assert ask("chat", "-c", input="more\nexit\n").stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--kb-cfg", 'kb.topic.project.learned+="maintaners/*"'],
+        ["--kb-cfg", "wrong"],
+        ["-k", "project/maintaners/*"],
+    ],
+    ids=["assignment", "config fragment", "-k"],
+)
+def test_what_matches_nothing_is_an_error_before_the_model(
+    here: Path, run_llm: RunLlm, server: OpenAIServer, args: list[str]
+) -> None:
+    (here / ".llm/config.d/wrong.toml").write_text(
+        '[kb.topic.project]\nlearned = ["maintaners/*"]\n'
+    )
+    result = run_llm(["-m", "wire", *args, "hi"])
+    assert (result.exit_code, result.stderr, server.sent) == (
+        1,
+        "Error: no subject of topic 'project' matches 'maintaners/*'; did you mean:"
+        " maintainers/jean\n",
+        [],
+    )
+
+
+@pytest.mark.parametrize("args", [["-T", "learn"], ["-k", "p"], ["-k", "p/*"], ["-t", "kb:p"]])
+def test_a_directory_that_is_not_there_is_an_error_before_the_model(
+    nowhere: Path, run_llm: RunLlm, server: OpenAIServer, args: list[str]
+) -> None:
+    os.chdir(nowhere)
+    (nowhere / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kbb"\n')
+    result = run_llm(["-m", "wire", *args, "hi"])
+    assert (result.exit_code, server.sent) == (1, [])
+    assert f"topic 'p' has no subjects: its directory {nowhere}/kbb is not there" in result.stderr
+
+
+def test_a_misspelled_tool_is_told_of_ours(
+    here: Path, run_llm: RunLlm, server: OpenAIServer
+) -> None:
+    result = run_llm(["-m", "wire", "-T", "lern", "hi"])
+    assert (result.exit_code, server.sent) == (1, [])
+    assert "References, emit_knowledge, learn" in result.stderr
