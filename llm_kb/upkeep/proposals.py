@@ -122,7 +122,9 @@ def propose_topics(root: Path) -> list[Proposal]:
 def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> Totals:
     """Return the number and size of the subjects that a directory would list as a topic."""
     topic = _make_topic(directory, layout, ignore)
-    opened = OpenTopic(topic=topic, catalog=DirectoryCatalog(topic), learned=Selection())
+    opened = OpenTopic(
+        topic=topic, catalog=DirectoryCatalog(topic), learned=Selection(), known=Selection()
+    )
     return list_topic(opened).totals
 
 
