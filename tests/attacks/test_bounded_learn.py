@@ -6,7 +6,9 @@ The caller is a model, which may send anything.
 from __future__ import annotations
 
 import os
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,7 +47,7 @@ CALLS: dict[str, list[str]] = {
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """3,000 files, one below 1,500 directories, and 500 rules that each look at all of a path."""
     root = tmp_path_factory.mktemp("hostile")
     for number in range(3_000):
@@ -61,7 +63,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         here = below
     os.close(os.open("x.md", os.O_CREAT | os.O_WRONLY, dir_fd=here))
     os.close(here)
-    return root
+    yield root
+    # Python's own way to remove a tree recurses, and so would fail when pytest cleans up.
+    subprocess.run(["rm", "-rf", root], check=True)
 
 
 def open_kb(root: Path) -> KnowledgeBase:
