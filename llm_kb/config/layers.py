@@ -29,6 +29,9 @@ from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError
 from llm_kb.subjects.topics import Capture, Config, Layer, Origin, References
 
+MAX_TOPICS = 1_000
+"""The most topics of one configuration."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -102,6 +105,10 @@ class _LayerReader:
         self._read_keys(references, REFERENCE_KEYS)
         self._read_keys(capture, CAPTURE_KEYS)
         self._read_keys(check, CHECK_KEYS)
+        if len(topics.table) > MAX_TOPICS:
+            found = f"{len(topics.table):,} topics"
+            topics.refuse(topics.path, BadValueError(found, f"at most {MAX_TOPICS:,}"))
+            return
         for id_ in topics:
             if TOPIC_ID.fullmatch(id_) is None:
                 found = f"the topic id {quote(id_)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from llm_kb.config.keys import Value
 from llm_kb.config.layers import LayerConfig, topic_key
@@ -26,10 +27,17 @@ def render_request(
 
 
 def render_withheld(config: Config) -> str:
-    """Render what an untrusted workspace asks for and does not get, and what to do."""
-    reason = "has changed since you trusted it" if config.has_lost_trust else "is not trusted"
+    """Return the line on the settings that an untrusted workspace does not get."""
+    return render_skipped(
+        config.workspace_file, config.withheld, has_lost_trust=config.has_lost_trust
+    )
+
+
+def render_skipped(place: Path | None, keys: Sequence[str], *, has_lost_trust: bool = False) -> str:
+    """Return the line on settings that are skipped, and what to do."""
+    reason = "has changed since you trusted it" if has_lost_trust else "is not trusted"
     return (
-        f"skipped from {show_place(config.workspace_file)}: {', '.join(config.withheld)}. This"
+        f"skipped from {show_place(place)}: {', '.join(keys)}. This"
         f" workspace {reason}: look at it with 'llm kb config', then run 'llm kb trust'."
     )
 

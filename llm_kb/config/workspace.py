@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -105,6 +106,28 @@ def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) 
     return any(_mentions_auto(path, root) for path, root in paths)
 
 
+def find_untrusted_auto(
+    cwd: Path | None, user_dir: Path, environ: Mapping[str, str]
+) -> Path | None:
+    """Return the workspace's file if it sets `auto` and was never trusted; None if in doubt.
+
+    Decided without parsing: a stranger's configuration may be large.
+    """
+    try:
+        file = find_workspace(cwd, environ, user_dir=user_dir)
+        if file is None or _mentions_auto(user_config_path(user_dir), None):
+            return None
+        text = read_bytes(file.path, owned_below=file.root)
+    except ConfigError:
+        return None
+    if not _SETS_AUTO.search(text):
+        return None
+    # Imported here: most workspaces do not set it.
+    from llm_kb.config.trust import was_trusted  # noqa: PLC0415
+
+    return None if was_trusted(file.path, user_dir) else file.path
+
+
 def _mentions_auto(path: Path, owned_below: Path | None) -> bool:
     if not exists(path):
         return False
@@ -115,8 +138,10 @@ def _mentions_auto(path: Path, owned_below: Path | None) -> bool:
         return False  # a request that did not ask for knowledge runs without it
 
 
-MAX_BYTES = 200_000
+MAX_BYTES = 65_536
 """The largest configuration that is read: decoding more would take noticeable time."""
+
+_SETS_AUTO = re.compile(rb"^[ \t]*(?:kb[ \t]*\.[ \t]*)?auto[ \t]*=[ \t]*true\b", re.MULTILINE)
 
 _MAX_LINKS = 40
 """Links followed on the way to a file, as many as Linux follows."""

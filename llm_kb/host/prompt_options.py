@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import llm
 
-from llm_kb.config.workspace import find_cwd, mentions_auto
+from llm_kb.config.workspace import find_cwd, find_untrusted_auto, mentions_auto
 from llm_kb.errors import KbError
 from llm_kb.host.arguments import Arguments, require_no_files
 from llm_kb.host.request import (
@@ -146,7 +146,14 @@ def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
     What is skipped is reported with the reason: a broken configuration must not break a
     command that did not ask for it.
     """
-    if not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ):
+    where = find_cwd(), Path(llm.user_dir()), os.environ
+    if not mentions_auto(*where):
+        return None
+    untrusted = find_untrusted_auto(*where)
+    if untrusted is not None:
+        from llm_kb.config.trust_report import render_skipped  # as in `_discover`
+
+        _say(render_skipped(untrusted, ["kb.auto"]))
         return None
     try:
         kb = _discover(arguments, (), (), set())

@@ -226,11 +226,11 @@ def test_knowledge_that_names_nothing_is_an_error(
         pytest.param(b"# \n\n# \xe9\n", "is not UTF-8 (line 3); save it as UTF-8", id="Latin-1"),
         pytest.param(
             b"x" * (MAX_BYTES + 1),
-            "is larger than 200,000 bytes, the most allowed",
+            "is larger than 65,536 bytes, the most allowed",
             id="huge",
         ),
         pytest.param(
-            b"a = " + b"[" * 100_000, "is not valid TOML: it is nested too deeply", id="deep"
+            b"a = " + b"[" * 50_000, "is not valid TOML: it is nested too deeply", id="deep"
         ),
     ],
 )

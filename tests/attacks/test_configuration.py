@@ -1,0 +1,95 @@
+"""Configurations that a stranger made to take long, or to fill a terminal.
+
+Reading one takes at most 0.3 s of processor time, and an error lists at most 50 problems.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from llm_kb.config.load import load_config
+from llm_kb.config.workspace import MAX_BYTES, find_untrusted_auto
+from llm_kb.errors import MAX_PROBLEMS, KbError
+
+SECONDS = 0.3
+SIZE = MAX_BYTES
+TOPIC = '[kb]\nauto = true\n[kb.topic.p]\nsubjects = "kb"\n'
+
+
+def repeat(unit: str, start: str = "", end: str = "") -> str:
+    """Repeat a numbered unit up to the largest configuration that is read."""
+    longest = len(unit.format(SIZE))
+    body = "".join(unit.format(n) for n in range((SIZE - len(start) - len(end)) // longest))
+    return f"{start}{body}{end}"
+
+
+DOCUMENTS = {
+    "patterns": repeat('"p{}",', TOPIC + "learned = [", "]"),
+    "disabled": repeat('"p{}",', TOPIC + "disabled = [", "]"),
+    "repeated patterns": repeat('"p",', TOPIC + "learned = [", "]"),
+    "bad patterns": repeat('"/{}",', TOPIC + "learned = [", "]"),
+    "rules": repeat('"p{}",', TOPIC + "ignore = [", "]"),
+    "topics": repeat('[kb.topic.p{}]\nsubjects="kb"\n'),
+    "many topics of one kind": repeat("[kb.topic.p{}]\nx=1\n"),
+    "unknown keys": repeat("k{}=1\n", "[kb]\n"),
+    "unknown tables": repeat("[a{}.b.c.d]\n"),
+    "near keys": repeat("learnd{}=1\n", TOPIC),
+    "long keys": repeat("a" * 5_000 + "{}=1\n", TOPIC),
+    "long text": 'a = "' + "x" * (SIZE - 10) + '"',
+    "deep arrays": repeat("1,", "a = " + "[" * 90, "]" * 90),
+    "inline tables": repeat("{{a=1}},", "a = [", "]"),
+    "one megabyte": "#" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_a_configuration_takes_at_most_a_third_of_a_second(tmp_path: Path, document: str) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "llm-kb.toml").write_text(document)
+    start = time.process_time()
+    try:
+        load_config(tmp_path, user_dir=tmp_path / "user", environ={})
+        message = ""
+    except KbError as error:
+        message = str(error)
+    assert time.process_time() - start < SECONDS
+    assert message.count("\n") <= MAX_PROBLEMS + 1
+    assert len(message) < 20_000
+
+
+@pytest.mark.parametrize("name", ["patterns", "topics", "bad patterns"])
+def test_an_untrusted_configuration_is_not_parsed_for_a_plain_request(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "llm-kb.toml").write_text(f"kb.auto = true\n{DOCUMENTS[name][:60_000]}")
+    start = time.process_time()
+    found = find_untrusted_auto(tmp_path, tmp_path / "user", {})
+    assert (found, time.process_time() - start < 0.05) == (tmp_path / "llm-kb.toml", True)
+
+
+@pytest.mark.parametrize(
+    ("workspace", "user", "trusted", "expected"),
+    [
+        pytest.param("[kb]\nauto = true", "", False, True, id="a stranger's"),
+        pytest.param("[kb]\nauto = true", "", True, False, id="trusted once"),
+        pytest.param("[kb]\nauto = true", "[kb]\nauto = true", False, False, id="the user's too"),
+        pytest.param("[kb]\nauto = false", "", False, False, id="not set"),
+        pytest.param("[kb]\n# auto = true", "", False, False, id="a comment"),
+        pytest.param("kb = {auto = true}", "", False, False, id="in doubt"),
+    ],
+)
+def test_only_what_is_surely_untrusted_is_decided_without_parsing(
+    tmp_path: Path, workspace: str, user: str, trusted: bool, expected: bool
+) -> None:
+    file = tmp_path / "llm-kb.toml"
+    file.write_text(workspace)
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "kb.toml").write_text(user)
+    if trusted:
+        (tmp_path / "user" / "kb-trust.json").write_text(json.dumps({"trusted": {str(file): "x"}}))
+    found = find_untrusted_auto(tmp_path, tmp_path / "user", {})
+    assert found == (file if expected else None)
