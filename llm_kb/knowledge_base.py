@@ -22,14 +22,8 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import find_size
 from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, render_listing
-from llm_kb.rendering.menu import (
-    FittedMenu,
-    MenuSubject,
-    MenuTopic,
-    fit_menu,
-    render_menu,
-    slugs_fit,
-)
+from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, render_menu
+from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
 from llm_kb.rendering.part_text import LONGEST_OUTLINE, OPENING, WHOLE, present_asked, take_pieces
 from llm_kb.rendering.parts import AnchorError
 from llm_kb.rendering.presentation import Presented, present_unreadable, truncate
@@ -395,15 +389,20 @@ class KnowledgeBase:
         """Return the menu within its budget, and what had to be cut for it."""
         left = [opened for opened in self.active if opened.has_left()]
         budget = self.config.menu_budget
+        has_hidden = any(opened.catalog.has_hidden() for opened in left)
         if self.config.menu != "subjects":
             topics = [MenuTopic(topic=opened.topic) for opened in left]
-            return fit_menu(topics, budget)
+            return fit_menu(topics, budget, has_hidden=has_hidden)
         listed = {opened.topic.id: sorted(opened.iter_left(), key=_slug) for opened in left}
         bare = [_menu_topic(opened, listed[opened.topic.id]) for opened in left]
-        if not slugs_fit(bare, budget):
-            return fit_menu(bare, budget)  # no summary would find room, so none is read
-        full = [self._with_summaries(opened, listed[opened.topic.id]) for opened in left]
-        return fit_menu(full, budget)
+        readable = find_readable(bare, budget)
+        full = [
+            self._with_summaries(opened, listed[opened.topic.id])
+            if opened.topic.id in readable
+            else entry
+            for opened, entry in zip(left, bare, strict=True)
+        ]
+        return fit_menu(full, budget, has_hidden=has_hidden)
 
     @cached_property
     def preloaded(self) -> tuple[PreloadedTopic, ...]:
@@ -428,14 +427,9 @@ class KnowledgeBase:
 
     def describe_learn(self) -> str:
         """Return the description of the `learn` tool: the same for the same configuration."""
-        names = ", ".join(
-            f"{opened.topic.id} ({' '.join(opened.topic.title.split())})"
-            if opened.topic.title
-            else opened.topic.id
-            for opened in self.active
-            if opened.has_left()
-        )
-        return f"{LEARN_SENTENCE} Available topics: {names}." if names else LEARN_SENTENCE
+        left = [opened.topic for opened in self.active if opened.has_left()]
+        named = list_topics(left, self.config.menu_budget)
+        return f"{LEARN_SENTENCE} Available topics: {named}." if named else LEARN_SENTENCE
 
     def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
         """Read subjects whole, and parts of others, cut with a notice like single loads.

@@ -36,6 +36,10 @@ class MemoryCatalog:
         """Yield those that are not hidden."""
         return (s for s in self.list_subjects().subjects if s.visibility is Visibility.LISTED)
 
+    def has_hidden(self) -> bool:
+        """Tell whether any path has a component that starts with a dot."""
+        return any("/." in f"/{path}" for path in self.files)
+
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the listed ones a pattern matches."""
         return [subject for subject in self.iter_listed() if pattern.matches(subject.slug)]

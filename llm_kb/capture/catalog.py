@@ -98,6 +98,10 @@ class KnowledgeCatalog:
         """Yield the subjects; none is ever hidden."""
         return (_make_subject(slug) for slug in self._texts)
 
+    def has_hidden(self) -> bool:
+        """Return False: what was captured is not hidden."""
+        return False
+
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the subjects whose slug the pattern matches, sorted."""
         return self.match_each([pattern])[0]

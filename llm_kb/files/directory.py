@@ -26,6 +26,10 @@ FileId: TypeAlias = "tuple[int, int]"
 ReadFile: TypeAlias = Callable[[str, "int | None"], "tuple[bytes, int, str]"]
 
 
+MOST_LOOKED_INTO = 1_000
+"""Directories that are looked into for hidden subjects."""
+
+
 class DirectoryCatalog:
     """The subjects of a topic that is a directory of files. Implements `Catalog`.
 
@@ -53,6 +57,16 @@ class DirectoryCatalog:
             scan.start_over()
             scan.add(scan.reader.listed(found))
             yield from self._drop_disabled_links(scan.rows.settle())
+
+    def has_hidden(self) -> bool:
+        """Tell whether there are hidden subjects; also true where that takes long to know."""
+        scan = self._scan()
+        for number, found in enumerate(scan.walk.find_files()):
+            scan.start_over()
+            scan.add(found)
+            if scan.rows.hidden or number >= MOST_LOOKED_INTO:
+                return True
+        return False
 
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the listed subjects whose slug the pattern matches, sorted."""

@@ -107,6 +107,10 @@ class ReferenceCatalog:
         """Yield the listed subjects in no order, as they are found."""
         return self._catalog.iter_listed()
 
+    def has_hidden(self) -> bool:
+        """Tell whether there are hidden subjects; also true where that takes long to know."""
+        return self._catalog.has_hidden()
+
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the listed subjects whose slug the pattern matches, sorted."""
         return self._catalog.match(pattern)

@@ -152,6 +152,9 @@ class Catalog(Protocol):
     def iter_listed(self) -> Iterator[Subject]:
         """Yield the listed subjects in no order, as they are found."""
 
+    def has_hidden(self) -> bool:
+        """Tell whether there are hidden subjects; also true where that takes long to know."""
+
     def match(self, pattern: Pattern) -> Sequence[Subject]:
         """Return the listed subjects whose slug the pattern matches, sorted."""
 

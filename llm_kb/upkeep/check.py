@@ -215,8 +215,8 @@ class Inspection:
         budget = self._kb.config.menu_budget
         menu = self._kb.menu()
         file = self._place("kb.menu_budget") or "kb.menu_budget"
-        for cut in menu.cuts:
-            what = f"to fit into {budget:,} tokens, {cut}"
+        if menu.cuts:
+            what = f"to fit into {budget:,} tokens, {'; '.join(menu.cuts)}"
             yield Finding(rule=Rule.OVER_BUDGET, file=file, what=what)
         if menu.topics and menu.tokens > budget:
             what = f"the menu takes about {menu.tokens:,} tokens of {budget:,}"

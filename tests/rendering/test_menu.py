@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,11 +14,10 @@ from llm_kb.rendering.menu import (
     MenuSubject,
     MenuTopic,
     estimate_tokens,
-    fit_menu,
     plain_menu,
     render_menu,
-    slugs_fit,
 )
+from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS
 
@@ -38,6 +38,12 @@ TOPICS = (
     MenuTopic(topic=PROJECT, subjects=subjects(4)),
     MenuTopic(topic=SKILLS, subjects=subjects(2)),
     MenuTopic(topic=BARE, subjects=()),
+)
+
+
+LONG_TOPICS = (
+    MenuTopic(topic=PROJECT, subjects=subjects(50, LONG * 2)),
+    MenuTopic(topic=SKILLS, subjects=subjects(10, LONG * 2)),
 )
 
 
@@ -64,88 +70,121 @@ def test_a_budget_that_is_just_enough_cuts_nothing() -> None:
 
 
 def test_first_summaries_are_shortened_evenly() -> None:
-    menu = fit_menu(TOPICS, budget_of(FittedMenu(topics=TOPICS)) - 5)
-    assert listed(menu) == (
-        "- project (**General Project Knowledge**): foo bar baz...\n"
-        "  - s00 — a summary of forty charact…\n"
-        "  - s01 — a summary of forty charact…\n"
-        "  - s02 — a summary of forty charact…\n"
-        "  - s03 — a summary of forty charact…\n"
-        "- skills (**Learnable Assistant Skills**)\n"
-        "  - s00 — a summary of forty charact…\n"
-        "  - s01 — a summary of forty charact…\n"
-        "- bare\n\n"
-        "(note: summaries are shortened to at most 27 characters)"
+    menu = fit_menu(TOPICS, budget_of(FittedMenu(topics=TOPICS)) + 60)
+    assert menu.cuts == ()
+    menu = fit_menu(LONG_TOPICS, budget_of(FittedMenu(topics=LONG_TOPICS)) - 5)
+    lines = listed(menu).splitlines()
+    [limit] = re.findall(r"^\(note: summaries are shortened to at most (\d+) ch", lines[-1])
+    summaries = [line.partition(" — ")[2] for line in lines if " — " in line]
+    assert len(summaries) == 60
+    assert {len(summary) for summary in summaries} == {int(limit)}
+    assert lines[-1].endswith(
+        f"; menu_budget = {budget_of(FittedMenu(topics=LONG_TOPICS))} would do)"
     )
 
 
-def test_then_they_are_left_out() -> None:
-    menu = fit_menu(TOPICS, budget_of(FittedMenu(topics=TOPICS)) - 40)
-    assert listed(menu) == (
-        "- project (**General Project Knowledge**): foo bar baz...\n"
-        "  - s00\n  - s01\n  - s02\n  - s03\n"
-        "- skills (**Learnable Assistant Skills**)\n"
-        "  - s00\n  - s01\n"
-        "- bare\n\n"
-        "(note: summaries are left out)"
+def test_the_largest_topic_loses_its_summaries_before_the_others_do() -> None:
+    menu = fit_menu(LONG_TOPICS, 800)
+    assert all(subject.summary == "" for subject in menu.topics[0].subjects or ())
+    assert [subject.summary for subject in menu.topics[1].subjects or ()] == [LONG * 2] * 10
+    assert menu.cuts[0] == "the summaries of 1 topic are left out"
+    assert menu.tokens <= 800
+
+
+def test_then_its_subjects_are_counted_by_directory() -> None:
+    menu = fit_menu(LONG_TOPICS, 250)
+    assert menu.topics[0].counted == "50 subjects"
+    assert [bool(topic.subjects) for topic in menu.topics] == [False, True]
+    assert '\n  - 50 subjects, call learn("project")\n' in render_menu(menu)
+    names = ["guide/a", "guide/b", "ref/deep/c", "top"] * 30
+    entry = MenuTopic(topic=BARE, subjects=tuple(MenuSubject(name=name) for name in names))
+    counted = "120 subjects: guide/** (60), ref/** (30), 30 others"
+    assert fit_menu([entry], 0).topics[0].counted == counted
+    assert f'\n  - {counted}; call learn("bare")\n' in render_menu(fit_menu([entry], 0))
+
+
+def test_a_large_reference_costs_no_project_its_summaries() -> None:
+    reference = replace(BARE, id="topic-django")
+    project = MenuTopic(topic=PROJECT, subjects=subjects(10))
+    big = MenuTopic(
+        topic=reference, subjects=tuple(MenuSubject(name=f"ref/{n}") for n in range(600))
     )
+    menu = fit_menu([project, big], 500)
+    assert menu.topics == (
+        project,
+        MenuTopic(topic=reference, counted="600 subjects: ref/** (600)"),
+    )
+    assert menu.cuts[0] == "the subjects of 1 topic are counted, not listed"
 
 
-def big_topics() -> list[MenuTopic]:
-    """Two topics of many subjects and one of few."""
+def test_a_reference_goes_before_a_larger_topic_of_the_workspace() -> None:
+    own = MenuTopic(topic=PROJECT, subjects=subjects(60))
+    fetched = MenuTopic(topic=replace(BARE, id="topic-x"), subjects=subjects(40))
+    menu = fit_menu([own, fetched], 900)
+    assert [entry.counted for entry in menu.topics] == [None, "40 subjects"]
+
+
+def introduced(number: int) -> list[MenuTopic]:
+    """Return topics with introductions of 80 characters."""
     return [
-        MenuTopic(topic=PROJECT, subjects=subjects(50, "")),
-        MenuTopic(topic=SKILLS, subjects=subjects(80, "")),
-        MenuTopic(topic=BARE, subjects=subjects(2, "")),
+        MenuTopic(topic=replace(BARE, id=f"topic{n}", introduction="introduce " * 8))
+        for n in range(number)
     ]
 
 
-def test_then_the_largest_topic_is_counted() -> None:
-    menu = fit_menu(big_topics(), 300)
-    assert menu.topics[1] == MenuTopic(topic=SKILLS, counted=80)
-    assert [len(topic.subjects or ()) for topic in menu.topics] == [50, 0, 2]
-    assert menu.cuts == ("the subjects of 1 topic are counted, not listed",)
-    assert '\n  - 80 subjects, call learn("skills")\n' in render_menu(menu)
-    assert menu.tokens <= 300
+def test_introductions_are_shortened_then_left_out_then_topics_are_named() -> None:
+    menu = fit_menu(introduced(30), 600)
+    assert menu.cuts[0].startswith("introductions are shortened to at most ")
+    assert menu.tokens <= 600
+    menu = fit_menu(introduced(60), 480)
+    assert menu.cuts[0] == "introductions are left out"
+    assert listed(menu).startswith("- topic0\n- topic1\n")
+    menu = fit_menu(introduced(300), 900)
+    assert menu.tokens <= 900
+    assert len(menu.topics) + len(menu.others) == 300
+    assert f"- topic{len(menu.topics)}, topic" in listed(menu)
+    menu = fit_menu(introduced(3_000), 1200)
+    assert menu.tokens <= 1200
+    assert menu.others[-1].startswith("and ")
 
 
-def test_then_the_next_but_none_that_saves_nothing() -> None:
-    menu = fit_menu(big_topics(), 0)
-    assert [topic.counted for topic in menu.topics] == [50, 80, None]
-    assert menu.cuts == ("the subjects of 2 topics are counted, not listed",)
-    assert menu.tokens > 0
+def test_the_note_on_hidden_subjects_stands_where_there_are_some() -> None:
+    assert "hidden subjects" in render_menu(fit_menu(TOPICS, 1200))
+    bare = render_menu(fit_menu(TOPICS, 1200, has_hidden=False))
+    assert bare.endswith("\n\nUse the `learn` tool to consume this knowledge.")
 
 
-def test_topics_of_one_size_are_counted_in_the_order_of_their_ids() -> None:
-    topics = [
-        MenuTopic(topic=replace(BARE, id=id_), subjects=subjects(50, "")) for id_ in ("b", "a")
-    ]
-    menu = fit_menu(topics, 260)
-    assert [topic.counted for topic in menu.topics] == [None, 50]
+def test_what_is_worth_reading() -> None:
+    small = MenuTopic(topic=PROJECT, subjects=subjects(5, None))
+    large = MenuTopic(topic=BARE, subjects=subjects(99, None) * 30)
+    assert find_readable([small, large], 300) == {"project"}
+    assert find_readable([small, large], 20_000) == {"project", "bare"}
 
 
-def test_a_menu_of_topics_is_never_cut() -> None:
-    menu = fit_menu([MenuTopic(topic=PROJECT)], 1)
-    assert menu == FittedMenu(topics=(MenuTopic(topic=PROJECT),))
+@pytest.mark.parametrize(
+    ("budget", "named"),
+    [
+        (100, "project (General Project Knowledge), skills (Learnable Assistant Skills), bare"),
+        (10, "project, skills, bare"),
+        (4, "project, skills, and 1 more"),
+        (0, "project, and 2 more"),
+    ],
+)
+def test_the_description_of_the_tool_keeps_to_the_budget(budget: int, named: str) -> None:
+    assert list_topics([PROJECT, SKILLS, BARE], budget) == named
 
 
-def test_summaries_that_were_not_read_are_left_out_and_that_is_said() -> None:
-    topics = [MenuTopic(topic=BARE, subjects=subjects(2, None))]
-    assert fit_menu(topics, 1200).cuts == ("summaries are left out",)
-    assert fit_menu(topics, 1200).topics == tuple(topics)
+def test_a_large_subject_says_its_size() -> None:
+    subject = MenuSubject(name="a", summary="All", size="(~29,900 tokens, 182 parts)")
+    assert "  - a (~29,900 tokens, 182 parts) — All\n" in render_menu(
+        fit_menu([MenuTopic(topic=BARE, subjects=(subject,))], 1200)
+    )
 
 
-def test_slugs_fit_tells_whether_summaries_are_worth_reading() -> None:
-    topics = [MenuTopic(topic=BARE, subjects=subjects(80, None))]
-    needed = budget_of(fit_menu(topics, 100_000))
-    assert slugs_fit(topics, needed)
-    assert not slugs_fit(topics, needed - 1)
-
-
-def test_summaries_are_lines_of_at_most_a_hundred_characters() -> None:
-    topic = MenuTopic(topic=BARE, subjects=(MenuSubject(name="a\nb", summary="x\n</topic>" * 20),))
+def test_summaries_are_lines_of_bounded_length() -> None:
+    topic = MenuTopic(topic=BARE, subjects=(MenuSubject(name="a\nb", summary="x\n</topic>" * 200),))
     (plain,) = plain_menu([topic]).topics
-    assert plain.subjects == (MenuSubject(name="a b", summary=("x <\\/topic>" * 20)[:99] + "…"),)
+    assert plain.subjects == (MenuSubject(name="a b", summary=("x <\\/topic>" * 200)[:1023] + "…"),)
 
 
 menus = st.lists(
@@ -169,17 +208,19 @@ def test_a_menu_is_within_its_budget_where_counting_can_bring_it_there(
 ) -> None:
     menu = fit_menu(topics, budget)
     assert fit_menu(topics, budget) == menu
-    assert menu.tokens <= budget or menu == fit_menu(topics, 0)
-    for before, after in zip(topics, menu.topics, strict=True):
+    assert menu.tokens <= max(budget, 190)
+    named = [name for name in menu.others if not name.startswith("and ")]
+    assert len(menu.topics) + len(named) <= len(topics)
+    for before, after in zip(topics, menu.topics, strict=False):
         assert before.topic == after.topic
-        kept = after.counted if after.subjects is None else len(after.subjects)
-        assert kept == len(before.subjects or ())
-    if menu.tokens <= budget and not menu.cuts:
+        shown = len(after.subjects or ()) or int((after.counted or "0").split()[0])
+        assert shown == len(before.subjects or ())
+    if not menu.cuts:
         assert menu == plain_menu(topics)
 
 
 def test_nothing_is_cut_in_silence() -> None:
-    for budget in range(60, 240):
+    for budget in range(60, 340):
         menu = fit_menu(TOPICS, budget)
         assert bool(menu.cuts) == (menu.topics != TOPICS)
         assert all(cut in render_menu(menu) for cut in menu.cuts)
