@@ -44,5 +44,6 @@ def prompt(
     section = kb.section(learn=not preloaded)
     if section is not None:
         show_content(section)
-    for line in [] if preloaded else kb.menu().cuts:
-        say(f"llm-kb: {line}")
+    cuts = () if preloaded else kb.menu().cuts
+    if cuts:
+        say(f"llm-kb: {'; '.join(cuts)}")
