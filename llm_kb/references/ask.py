@@ -138,6 +138,13 @@ def find_topic(library: Library, wanted: str, *, obsolete: bool = False) -> Topi
     return found[0]
 
 
+def find_id(library: Library, wanted: str) -> str:
+    """Return the id that an id, a title or words name; for commands, broken topics included."""
+    if wanted in library.store.ids():
+        return wanted
+    return find_topic(library, wanted, obsolete=True).id
+
+
 def _find_meant(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
     titled = [topic for topic in topics if topic.title.casefold() == wanted.casefold()]
     return titled or find_named(topics, wanted)

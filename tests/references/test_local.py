@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,11 +17,14 @@ from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan_text import describe_plan
+from llm_kb.references.sources.git import Tree
 from llm_kb.references.sources.local import list_local, read_local
 from llm_kb.references.sources.records import LocalSource
 from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Site
 from tests.references.unreadable import unreadable
+
+MOST = 1_000_000
 
 
 def test_what_is_left_out_is_counted(notes: Path) -> None:
@@ -25,15 +33,16 @@ def test_what_is_left_out_is_counted(notes: Path) -> None:
     os.mkfifo(notes / "fifo")
     (notes / "line\nbreak.md").write_text("x")
     Path(os.fsdecode(os.fsencode(notes) + b"/\xff.md")).write_text("x")
-    (notes / ".git").mkdir()
-    (notes / ".git" / "config").write_text("x")
-    tree = list_local(LocalSource(url=str(notes)))
+    (notes / ".hg").mkdir()
+    (notes / ".hg" / "config").write_text("x")
+    tree = list_local(LocalSource(url=str(notes)), MOST)
     assert [(file.path, file.size) for file in tree.files] == [
         ("a.md", 4),
         ("b/c.md", 6),
         ("b/d.md", 6),
     ]
     assert tree.notes == (
+        "files: b/ 2, beside them 1",
         "left out: 2 links",
         "left out: 1 special file",
         "left out: 2 files with an unsafe name",
@@ -44,14 +53,15 @@ def test_the_operator_is_told_in_the_plan(library: Library, notes: Path) -> None
     (notes / "link").symlink_to("/etc/passwd")
     plan = plan_topic(library, request(LocalSource(url=str(notes))))
     assert describe_plan(plan) == (
-        f"  local {notes}: 3 files, 16 B\n    left out: 1 link\n  from this machine"
+        f"  local {notes}: 3 files, 16 B\n    files: b/ 2, beside them 1\n    left out: 1 link\n"
+        "  from this machine"
     )
 
 
 def test_paths_that_match_nothing_are_told(notes: Path) -> None:
-    tree = list_local(LocalSource(url=str(notes), paths=("b", "x/")))
+    tree = list_local(LocalSource(url=str(notes), paths=("b", "x/")), MOST)
     assert [file.path for file in tree.files] == ["b/c.md", "b/d.md"]
-    assert tree.notes == ("no file matches the path 'x/'",)
+    assert tree.notes == ("files: b/ 2", "no file matches the path 'x/'")
 
 
 @pytest.mark.parametrize("where", ["b", "b/c.md"])
@@ -70,29 +80,32 @@ def test_what_cannot_be_read_is_not_gone(
 def test_a_directory_that_is_not_wanted_need_not_be_readable(notes: Path) -> None:
     (notes / "private").mkdir()
     with unreadable(notes / "private"):
-        tree = list_local(LocalSource(url=str(notes), paths=("b/c.md",)))
+        tree = list_local(LocalSource(url=str(notes), paths=("b/c.md",)), MOST)
     assert [file.path for file in tree.files] == ["b/c.md"]
 
 
-@pytest.mark.parametrize("what", ["nothing", "file"])
-def test_a_source_must_be_a_directory(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("nothing", "No such file"), ("fifo", "it is neither a directory nor a file")],
+)
+def test_a_source_must_be_a_directory_or_a_file(tmp_path: Path, kind: str, reason: str) -> None:
     path = tmp_path / "x"
-    if what == "file":
-        path.write_text("x")
-    with pytest.raises(FetchError, match="it is no directory"):
-        list_local(LocalSource(url=str(path)))
+    if kind == "fifo":
+        os.mkfifo(path)
+    with pytest.raises(FetchError, match=reason):
+        list_local(LocalSource(url=str(path)), MOST)
 
 
 def test_a_directory_below_one_that_is_closed_is_an_error(notes: Path) -> None:
     with unreadable(notes), pytest.raises(FetchError, match="Permission denied"):
-        list_local(LocalSource(url=str(notes / "b")))
+        list_local(LocalSource(url=str(notes / "b")), MOST)
 
 
 def test_a_file_that_became_a_fifo_does_not_block(notes: Path) -> None:
     (notes / "a.md").unlink()
     os.mkfifo(notes / "a.md")
     with pytest.raises(FetchError, match=r"a\.md: not a regular file"):
-        read_local(LocalSource(url=str(notes)), "a.md")
+        list(read_local(LocalSource(url=str(notes)), ["a.md"]))
 
 
 # A source that fails half-way
@@ -119,3 +132,127 @@ def test_a_source_that_fails_half_way_leaves_nothing_beside_another(
     assert created.warnings == (f"cannot fetch {notes}: b/c.md: Permission denied",)
     assert files_of(library) == {"other/o.md": "o"}
     assert not (library.store.directory("topic-frob") / "notes").exists()
+
+
+def git(directory: Path, *args: str) -> None:
+    subprocess.run(["git", *args], cwd=directory, check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with what its owner would not want in a topic."""
+    project = tmp_path / "project"
+    for name in (
+        "README.md", "docs/guide.md", "docs/more.md", "node_modules/x/i.js", ".venv/lib/a.py",
+        ".env", "secret.env", "build/out.md", "drafts/idea.md", ".github/CONTRIBUTING.md",
+    ):  # fmt: skip
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(name)
+    (project / ".gitignore").write_text("*.env\nbuild/\n")
+    (project / ".kbignore").write_text("drafts/\n")
+    git(project, "init", "--quiet")
+    return project
+
+
+def paths_of(tree: Tree) -> list[str]:
+    return [file.path for file in tree.files]
+
+
+def test_what_is_hidden_or_ignored_stays_out_and_is_named(project: Path) -> None:
+    tree = list_local(LocalSource(url=str(project)), MOST)
+    assert paths_of(tree) == ["README.md", "docs/guide.md", "docs/more.md"]
+    assert tree.notes == (
+        "files: docs/ 2, beside them 1",
+        "left out as hidden or ignored: .env, .github/, .gitignore, .kbignore, .venv/, build/,"
+        " drafts/, node_modules/, secret.env",
+    )
+
+
+def test_a_directory_inside_a_repository_keeps_to_its_rules(project: Path) -> None:
+    (project / "docs" / "build").mkdir()
+    (project / "docs" / "build" / "out.md").write_text("x")
+    tree = list_local(LocalSource(url=str(project / "docs")), MOST)
+    assert paths_of(tree) == ["guide.md", "more.md"]
+
+
+def test_a_repository_inside_a_directory_has_rules_of_its_own(project: Path) -> None:
+    outer = project.parent
+    tree = list_local(LocalSource(url=str(outer)), MOST)
+    assert "project/secret.env" not in paths_of(tree)
+    assert "project/docs/guide.md" in paths_of(tree)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".github/", [".github/CONTRIBUTING.md"]),
+        ("build/out.md", ["build/out.md"]),
+        ("secret.env", ["secret.env"]),
+        ("docs", ["docs/guide.md", "docs/more.md"]),
+    ],
+)
+def test_paths_name_what_is_hidden_or_ignored(project: Path, path: str, found: list[str]) -> None:
+    tree = list_local(LocalSource(url=str(project), paths=(path,)), MOST)
+    assert paths_of(tree) == found
+
+
+def test_one_file_over_the_limit_is_left_out_and_named(project: Path) -> None:
+    (project / "large.md").write_text("x" * 2000)
+    tree = list_local(LocalSource(url=str(project)), 1000)
+    assert "large.md" not in paths_of(tree)
+    assert "left out: large.md (2.0 KB)" in tree.notes
+
+
+def write_zip(path: Path, files: Mapping[str, str]) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+
+
+def write_tar(path: Path, files: Mapping[str, str]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+        link = tarfile.TarInfo("frob-1.0/link.md")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+
+
+FILES = {"frob-1.0/README.md": "# Frob\n", "frob-1.0/docs/a.md": "# A\n", "frob-1.0/../x": "x"}
+
+
+@pytest.mark.parametrize(("name", "write"), [("f.zip", write_zip), ("f-1.0.tar.gz", write_tar)])
+def test_an_archive_is_a_source(
+    library: Library, tmp_path: Path, name: str, write: Callable[[Path, Mapping[str, str]], None]
+) -> None:
+    archive = tmp_path / name
+    write(archive, FILES)
+    create_topic(library, request(LocalSource(url=str(archive))), yes)
+    assert files_of(library) == {"README.md": "# Frob\n", "docs/a.md": "# A\n"}
+    assert refresh_topic(library, "topic-frob", never).changed is False
+    write(archive, {**FILES, "frob-1.0/docs/b.md": "# B\n"})
+    assert refresh_topic(library, "topic-frob", never).added == 1
+
+
+def test_one_file_is_a_source(library: Library, notes: Path) -> None:
+    create_topic(library, request(LocalSource(url=str(notes / "a.md"))), yes)
+    assert files_of(library) == {"a.md": "a.md"}
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04broken", b"\x1f\x8b\x08broken"])
+@pytest.mark.parametrize("name", ["x.zip", "x.tar.gz", "x.tar"])
+def test_what_is_not_an_archive_says_so(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(FetchError, match="it is not an archive that can be read"):
+        list_local(LocalSource(url=str(tmp_path / name)), MOST)
+
+
+def test_an_archive_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    write_zip(path, {"a.md": "x" * 500})
+    data = path.read_bytes()
+    path.write_bytes(data.replace((500).to_bytes(4, "little"), (400).to_bytes(4, "little")))
+    with pytest.raises(FetchError, match="it is not an archive that can be read"):
+        list(read_local(LocalSource(url=str(path)), ["a.md"]))

@@ -25,6 +25,7 @@ from llm_kb.commands.references._shared import (
 )
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal, read_input
+from llm_kb.references.ask import find_id
 from llm_kb.references.errors import GrowthError, UnknownPlanError
 from llm_kb.references.library import Library
 from llm_kb.references.topic.staleness import is_stale
@@ -53,8 +54,8 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
     "local",
     "--local",
     multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A directory of this machine",
+    type=click.Path(exists=True, path_type=Path),
+    help="A directory, file or archive of this machine",
 )
 @click.option("sources", "--source", multiple=True, metavar="JSON", help="Any source, as an object")
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
@@ -73,8 +74,8 @@ def create(title: str, body: str, yes: bool, json_: bool, **options: Any) -> Non
     """
     Fetch a new reference topic, after showing what would be fetched
 
-    Options for sources may be given more than once. --ref and --path belong to the
-    one --git; where there are several, write them as --source.
+    Options for sources may be given more than once. --ref belongs to the one --git,
+    --path to the one --git or --local; where there are several, use --source.
 
     \b
         llm kb references create --title "Dioxus - Rust UI Framework" \\
@@ -214,11 +215,19 @@ def pending(drop: str | None, json_: bool) -> None:
 
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     """Turn the options into tables as models write them."""
-    git = [{"type": "git", "url": url} for url in options["git"]]
-    if options["ref"] or options["paths"]:
+    git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
+    local: list[dict[str, Any]] = [
+        {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
+    ]
+    if options["ref"]:
         if len(git) != 1:
-            raise click.UsageError("--ref and --path belong to one --git; else use --source")
-        git[0] |= {"ref": options["ref"], "paths": list(options["paths"]) or None}
+            raise click.UsageError("--ref belongs to one --git; else use --source")
+        git[0]["ref"] = options["ref"]
+    if options["paths"]:
+        owners = git or local
+        if len(owners) != 1:
+            raise click.UsageError("--path belongs to one --git or --local; else use --source")
+        owners[0]["paths"] = list(options["paths"])
     crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
     if crawl_limits and not options["crawl"]:
         raise click.UsageError("--depth and --max-pages belong to --crawl")
@@ -226,7 +235,7 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
         *git,
         *({"type": "web", "url": url} for url in options["web"]),
         *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
-        *({"type": "local", "url": path.resolve().as_posix()} for path in options["local"]),
+        *local,
         *(_parse_source(text) for text in options["sources"]),
     ]
     if not tables:
@@ -253,7 +262,7 @@ def _choose(
         found = []
         for topic_id in dict.fromkeys(topics):
             try:
-                found.append(library.read(topic_id))
+                found.append(library.read(find_id(library, topic_id)))
             except KbError as error:
                 problems.append(str(error))
     else:

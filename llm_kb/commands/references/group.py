@@ -16,7 +16,7 @@ from llm_kb.commands.references._shared import (
 )
 from llm_kb.host.terminal import read_input
 from llm_kb.references.answers import topic_details, topic_entry
-from llm_kb.references.ask import ask
+from llm_kb.references.ask import ask, find_id
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line, visible_text
 
@@ -73,7 +73,7 @@ def show(topic: str, json_: bool) -> None:
         llm kb references show topic-dioxus-ui
     """
     library = current_library()
-    stored = library.store.open(topic)
+    stored = library.store.open(find_id(library, topic))
     files = sorted(stored.read_provenance().files)
     details = topic_details(stored.file, files, library.clock(), str(stored.directory))
     if json_:
@@ -166,6 +166,7 @@ def update(
     from llm_kb.references.plan.topic_request import parse_changes  # noqa: PLC0415 - slow to import
 
     library = current_library()
+    topic = find_id(library, topic)
     entry = topic_entry(library.update(topic, *parse_changes(changes)), library.clock())
     if json_:
         show_json(entry)
@@ -189,7 +190,8 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
         llm kb references verify topic-dioxus-ui --json
     """
     library = current_library()
-    found = {topic: library.verify(topic) for topic in topics or library.store.ids()}
+    chosen = [find_id(library, topic) for topic in topics] or library.store.ids()
+    found = {topic: library.verify(topic) for topic in chosen}
     tables = {
         topic: {kind: list(texts) for kind, texts in asdict(differences).items()}
         for topic, differences in found.items()

@@ -58,7 +58,7 @@ def _find(index: int, source: Source, old: OldTopic, remotes: Remotes) -> FoundS
             elif isinstance(source, CrawlSource):
                 found = find_crawl(index, source, old, remotes)
             else:
-                found = _find_local(index, source, old)
+                found = _find_local(index, source, old, remotes.settings.max_bytes)
         check_source(found.planned, remotes.settings)
     except KbError as error:
         return FoundSource(planned=PlannedSource(source=source, problem=explain(error, source)))
@@ -83,10 +83,11 @@ def _find_repository(index: int, source: GitSource, old: OldTopic, remotes: Remo
     return FoundSource(planned=plan_tree(pinned, tree))
 
 
-def _find_local(index: int, source: LocalSource, old: OldTopic) -> FoundSource:
+def _find_local(index: int, source: LocalSource, old: OldTopic, most: int) -> FoundSource:
     records = old.of_source(index)
-    tree = list_local(source)
-    there = {file.path: hash_content(read_local(source, file.path)) for file in tree.files}
+    tree = list_local(source, most)
+    paths = [file.path for file in tree.files]
+    there = {path: hash_content(data) for path, data in read_local(source, paths)}
     # Whether the files have a folder of their own is no change.
     first = min(there, default="")
     homes = [path for path in records if path == first or path.endswith(f"/{first}")]

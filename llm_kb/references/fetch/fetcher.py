@@ -116,10 +116,10 @@ class Fetcher:
         return self.staged.keep(prefix + file.path, record)
 
     def _fetch_local(self, index: int, source: LocalSource, folder: str) -> None:
-        files = [file.path for file in list_local(source).files]
+        tree = list_local(source, self.remotes.settings.max_bytes)
+        files = [file.path for file in tree.files]
         prefix = _prefix(source, folder, files)
-        for done, path in enumerate(files, 1):
-            data = read_local(source, path)
+        for done, (path, data) in enumerate(read_local(source, files), 1):
             old = self._recorded(index, prefix + path)
             record = FileRecord(source=index, url=source.url, fetched_at=self.staged.now)
             same = old is not None and old.hash == hash_content(data)

@@ -89,7 +89,7 @@ def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
             elif isinstance(source, CrawlSource):
                 planned = _plan_crawl(source, remotes)
             else:
-                planned = plan_tree(source, list_local(source))
+                planned = plan_tree(source, list_local(source, remotes.settings.max_bytes))
         check_source(planned, remotes.settings)
     except KbError as error:
         return PlannedSource(source=source, problem=explain(error, source))
@@ -124,16 +124,18 @@ def explain(error: KbError, source: Source) -> str:
 def check_limits(plan: Plan, settings: References) -> None:
     """Raise TooLargeError when a whole plan is over the user's limits."""
     where = plan.request.title
+    has_paths = any(isinstance(p.source, GitSource | LocalSource) for p in plan.sources)
+    advice = "narrow it by paths" if has_paths else "fetch fewer pages"
     if plan.files > settings.max_files:
         raise TooLargeError(
             where,
-            f"{plan.files:,} files are over max_files ({settings.max_files:,}); narrow it by paths",
+            f"{plan.files:,} files are over max_files ({settings.max_files:,}); {advice}",
         )
     if plan.size > settings.max_bytes:
         raise TooLargeError(
             where,
             f"{format_about(plan.size)} are over max_bytes ({format_about(settings.max_bytes)}); "
-            "narrow it by paths",
+            f"{advice}",
         )
 
 

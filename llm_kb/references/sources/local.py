@@ -1,74 +1,189 @@
-"""Read the files of a directory of this machine, which its user chose."""
+"""List and read what a user chose on this machine: a directory, a file or an archive."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from llm_kb.git import GitError, read_git
 from llm_kb.opener import read_regular
 from llm_kb.references.errors import FetchError
+from llm_kb.references.sources.archive import is_archive, list_archive, read_archive
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import LocalSource
+from llm_kb.rendering.plain_text import count, format_size
+from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
+
+MOST_NAMED = 10
+"""Names of directories and files that a note lists."""
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
+_MAX_IGNORED = 10_000_000
+"""Bytes read of git's list of what it ignores."""
 
 
-def list_local(source: LocalSource) -> Tree:
+def list_local(source: LocalSource, most_bytes: int) -> Tree:
     """Return the files a local source wants, with their sizes; links are not followed.
 
-    Raises FetchError for a directory that cannot be read: what is in it is not gone.
+    What git ignores, what is hidden, and what is never a subject stays out of a directory,
+    unless `paths` names it; so does a file larger than `most_bytes`. Raises FetchError for
+    a directory that cannot be read: what is in it is not gone.
     """
     root = Path(source.url)
-    entries = []
-    for path in _walk(source, root):
+    try:
+        mode = root.stat().st_mode
+    except OSError as error:
+        _fail(source, error)
+    if stat.S_ISDIR(mode):
+        walk = _Walk(source)
+        entries = list(walk.iter_files())
+        notes = walk.notes
+    elif not stat.S_ISREG(mode):
+        raise FetchError(source.url, "it is neither a directory nor a file")
+    elif is_archive(root):
+        entries, notes = list_archive(root), []
+    else:
+        entries, notes = [(_mode(mode), GitFile(path=root.name, size=root.stat().st_size))], []
+    large = [file for _, file in entries if (file.size or 0) > most_bytes]
+    notes += [f"left out: {file.path} ({format_size(file.size or 0)})" for file in large]
+    tree = select_files(source, [entry for entry in entries if entry[1] not in large])
+    directories = _count_directories(tree.files) if stat.S_ISDIR(mode) else []
+    return Tree(files=tree.files, notes=(*directories, *notes, *tree.notes))
+
+
+def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of files of a local source."""
+    root = Path(source.url)
+    if is_archive(root) and root.is_file():
+        yield from read_archive(root, paths)
+        return
+    for path in paths:
         try:
-            status = path.lstat()
+            yield path, read_regular(root if root.is_file() else root / path)
         except OSError as error:
-            _fail(source, error)
-        name = path.relative_to(root).as_posix()
-        entries.append((_mode(status.st_mode), GitFile(path=name, size=status.st_size)))
-    return select_files(source, entries)
+            raise FetchError(source.url, f"{path}: {error.strerror}") from error
 
 
-def read_local(source: LocalSource, path: str) -> bytes:
-    """Read a file of a local source."""
+@dataclass(slots=True)
+class _Walk:
+    """One walk of a directory, and what it leaves out."""
+
+    source: LocalSource
+    left_out: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    ignored: set[str] = field(default_factory=set)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the operator should know about the walk."""
+        notes = [f"git's ignore rules cannot be read: {problem}" for problem in self.problems]
+        if self.left_out:
+            names = sorted(self.left_out)
+            more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+            listed = ", ".join([*names[:MOST_NAMED], *more])
+            notes.append(f"left out as hidden or ignored: {listed}")
+        return notes
+
+    def iter_files(self) -> Iterator[tuple[str, GitFile]]:
+        """Yield mode and path of all that is not a directory, and of links to directories."""
+        root = Path(self.source.url)
+        rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
+
+        def fail(error: OSError) -> NoReturn:
+            _fail(self.source, error)
+
+        self._ask_git(root, "", is_repository=False)
+        for directory, directories, names in os.walk(root, onerror=fail):
+            here = Path(directory)
+            below = "" if here == root else f"{here.relative_to(root).as_posix()}/"
+            if below and (".git" in directories or ".git" in names):
+                self._ask_git(here, below, is_repository=True)
+            links = [name for name in directories if (here / name).is_symlink()]
+            for name in [*names, *links]:
+                if name not in _VERSION_CONTROL and self._keeps(f"{below}{name}", rules):
+                    try:
+                        status = (here / name).lstat()
+                    except OSError as error:
+                        _fail(self.source, error)
+                    yield _mode(status.st_mode), GitFile(path=below + name, size=status.st_size)
+            directories[:] = [
+                name
+                for name in directories
+                if name not in _VERSION_CONTROL
+                and name not in links
+                and self._leads_to_wanted(below + name)
+                and self._keeps(f"{below}{name}/", rules)
+            ]
+
+    def _ask_git(self, directory: Path, below: str, *, is_repository: bool) -> None:
+        """Note what git ignores in a directory, of the repository it is in or is."""
+        try:
+            data, _ = read_git(
+                *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"),
+                cwd=directory,
+                limit=_MAX_IGNORED,
+            )
+        except GitError as error:
+            is_repository = is_repository or any(
+                (parent / ".git").exists() for parent in (directory, *directory.parents)
+            )
+            if is_repository:
+                self.problems.append(str(error))
+            return
+        names = data.decode("utf-8", "surrogateescape").split("\0")
+        self.ignored.update(below + name for name in names if name)
+
+    def _keeps(self, path: str, rules: IgnoreRules) -> bool:
+        """Tell whether a path is kept; a directory's ends in `/`."""
+        name = path.rstrip("/").rpartition("/")[2]
+        if not (
+            name.startswith(".")
+            or is_always_ignored(name)
+            or path in self.ignored
+            or rules.ignores(path)
+        ):
+            return True
+        named = path.rstrip("/")
+        if any(f"{wanted.rstrip('/')}/".startswith(f"{named}/") for wanted in self.source.paths):
+            return True
+        self.left_out.append(path)
+        return False
+
+    def _leads_to_wanted(self, directory: str) -> bool:
+        """Tell whether a directory holds something of `paths`; others need not be readable."""
+        return self.source.wants(directory) or any(
+            wanted.startswith(f"{directory}/") for wanted in self.source.paths
+        )
+
+
+def _count_directories(files: Collection[GitFile]) -> list[str]:
+    """Return a note on how many files are in each directory, if there are directories."""
+    counts: dict[str, int] = {}
+    for file in files:
+        top, slash, _ = file.path.partition("/")
+        counts[top + slash if slash else ""] = counts.get(top + slash if slash else "", 0) + 1
+    if set(counts) <= {""}:
+        return []
+    own = counts.pop("", 0)
+    largest = sorted(counts, key=lambda name: (-counts[name], name))
+    listed = [f"{name} {counts[name]:,}" for name in largest[:MOST_NAMED]]
+    if len(largest) > MOST_NAMED:
+        listed.append(f"{count(len(largest) - MOST_NAMED, 'more directory', 'more directories')}")
+    if own:
+        listed.append(f"beside them {own:,}")
+    return [f"files: {', '.join(listed)}"]
+
+
+def _read_rules(root: Path) -> list[str]:
     try:
-        return read_regular(Path(source.url) / path)
-    except OSError as error:
-        raise FetchError(source.url, f"{path}: {error.strerror}") from error
-
-
-def _walk(source: LocalSource, root: Path) -> Iterator[Path]:
-    """Yield all that is no directory, and links to directories."""
-
-    def fail(error: OSError) -> NoReturn:
-        _fail(source, error)
-
-    try:
-        if not root.is_dir():
-            raise FetchError(source.url, "it is no directory")
-    except OSError as error:
-        _fail(source, error)
-    for directory, directories, names in os.walk(root, onerror=fail):
-        here = Path(directory)
-        yield from (here / name for name in names)
-        yield from (here / name for name in directories if (here / name).is_symlink())
-        directories[:] = [
-            name
-            for name in directories
-            if name not in _VERSION_CONTROL
-            and _leads_to_wanted(source, (here / name).relative_to(root).as_posix())
-        ]
-
-
-def _leads_to_wanted(source: LocalSource, directory: str) -> bool:
-    """Tell whether a directory holds something of `paths`; others need not be readable."""
-    return source.wants(directory) or any(
-        wanted.startswith(f"{directory}/") for wanted in source.paths
-    )
+        data = read_regular(root / RULES_FILE, follow_link=True)
+    except OSError:
+        return []
+    return data.decode("utf-8", "replace").splitlines()
 
 
 def _fail(source: LocalSource, error: OSError) -> NoReturn:

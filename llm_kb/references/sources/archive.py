@@ -1,0 +1,112 @@
+"""List and read the files of an archive: `.zip`, `.whl`, `.tar` and its compressed forms.
+
+Nothing is extracted to disk here. A directory that holds everything, as in source
+distributions, is left out of the paths.
+"""
+
+from __future__ import annotations
+
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from lzma import LZMAError
+from pathlib import Path
+from typing import IO, NamedTuple, TypeVar
+
+from llm_kb.references.errors import FetchError
+from llm_kb.references.sources.git import GitFile
+
+_T = TypeVar("_T")
+
+MAX_MEMBERS = 200_000
+ZIPS = (".zip", ".whl")
+TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")
+
+_BROKEN = (
+    EOFError, LZMAError, NotImplementedError, OSError, RuntimeError, ValueError,
+    tarfile.TarError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What reading a damaged, encrypted or unusual archive raises."""
+
+
+class _Member(NamedTuple):
+    """One entry of an archive that is not a directory."""
+
+    mode: str
+    name: str
+    size: int
+    file: IO[bytes] | None
+
+
+def is_archive(path: Path) -> bool:
+    """Tell whether the name of a file is that of an archive."""
+    return path.name.lower().endswith((*ZIPS, *TARS))
+
+
+def list_archive(path: Path) -> list[tuple[str, GitFile]]:
+    """Return the files of an archive with their modes and sizes; raise FetchError."""
+    with _refusing(path):
+        members = [(m.mode, m.name, m.size) for m in _iter_members(path, read=())]
+    prefix = _find_prefix([name for _, name, _ in members])
+    return [(mode, GitFile(path=name[len(prefix) :], size=size)) for mode, name, size in members]
+
+
+def read_archive(path: Path, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of files of an archive, in its order; raise FetchError."""
+    with _refusing(path):
+        prefix = _find_prefix([member.name for member in _iter_members(path, read=())])
+        for member in _iter_members(path, read={prefix + name for name in paths}):
+            if member.file is not None:
+                data = member.file.read(member.size + 1)
+                if len(data) != member.size:
+                    raise ValueError(f"{member.name} is not as long as stated")
+                yield member.name[len(prefix) :], data
+
+
+def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
+    """Yield the members of an archive, those whose names are in `read` with their content."""
+    if path.name.lower().endswith(ZIPS):
+        with zipfile.ZipFile(path) as archive:
+            for info in _bounded(archive.infolist()):
+                if info.is_dir():
+                    continue
+                kind = "120000" if stat.S_ISLNK(info.external_attr >> 16) else "100644"
+                if info.filename in read and kind == "100644":
+                    with archive.open(info) as file:
+                        yield _Member(kind, info.filename, info.file_size, file)
+                else:
+                    yield _Member(kind, info.filename, info.file_size, None)
+        return
+    with tarfile.open(path) as tar:
+        for entry in _bounded(tar):
+            if entry.isdir():
+                continue
+            name = entry.name.removeprefix("./")
+            kind = "100644" if entry.isreg() else "120000" if entry.issym() else "special"
+            content = tar.extractfile(entry) if name in read and entry.isreg() else None
+            yield _Member(kind, name, entry.size, content)
+
+
+def _bounded(members: Iterable[_T]) -> Iterator[_T]:
+    for number, member in enumerate(members):
+        if number == MAX_MEMBERS:
+            raise ValueError(f"it holds more than {MAX_MEMBERS:,} entries")
+        yield member
+
+
+def _find_prefix(names: Collection[str]) -> str:
+    """Return the directory that holds all files, with its `/`; empty without one."""
+    tops = {name.partition("/")[0] for name in names}
+    is_one = len(tops) == 1 and all("/" in name for name in names)
+    return f"{tops.pop()}/" if is_one else ""
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _BROKEN as error:
+        raise FetchError(str(path), f"it is not an archive that can be read: {error}") from error
