@@ -68,7 +68,7 @@ class Candidates:
     sequence: Sequence[str] = ()
     """All words of the question."""
     is_look_up: bool = False
-    """Whether the question is a name: then what has it best comes first, whatever is around."""
+    """Whether the question is a name: then the dense leg only adds what holds no word of it."""
 
     @property
     def question(self) -> Question:
@@ -105,8 +105,10 @@ def rank(candidates: Candidates, limit: int) -> list[Hit]:
     question = candidates.question
     ranked = _order(candidates.hits, question)
     if candidates.is_look_up:
+        by_words = [hit._replace(cosine=None) for hit in candidates.hits if hit.bm25]
+        places = {hit.place: place for place, hit in enumerate(_order(by_words, question))}
         # The sort is stable: what holds no word stays in the order of the dense leg.
-        ranked.sort(key=lambda hit: -hit.bm25)
+        ranked.sort(key=lambda hit: places.get(hit.place, len(places)))
     spread_out = spread(
         join_copies(ranked),
         lambda hit: (hit.topic, hit.path),

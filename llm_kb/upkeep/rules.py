@@ -112,6 +112,11 @@ class Rule(Enum):
         "One load does not return all of it.",
         "Split it into several subjects, or raise `max_result_chars`.",
     )
+    NOT_SEARCHED = (
+        Level.WARNING,
+        "No search finds anything in it.",
+        "Split it into several subjects, or add it to the topic's `ignore`.",
+    )
     UNSAFE_NAME = (
         Level.WARNING,
         "Some shells, file systems or models will get it wrong.",

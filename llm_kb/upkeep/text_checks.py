@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.plain_text import count, format_size
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
+from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, WINDOWS_DEVICE
 from llm_kb.subjects.topics import Skipped, Subject
 from llm_kb.upkeep.rules import Finding, Rule
@@ -90,6 +91,9 @@ def check_content(file: str, presented: Presented, max_chars: int) -> Iterator[F
     if max_chars and (presented.is_cut or len(presented.text) > max_chars):
         what = f"its {presented.size:,} bytes are more than one load returns"
         yield Finding(rule=Rule.OVERSIZE, file=file, what=what)
+    if presented.size > MAX_FILE_BYTES:
+        what = f"larger than the {format_size(MAX_FILE_BYTES)} that a search reads of a file"
+        yield Finding(rule=Rule.NOT_SEARCHED, file=file, what=what)
 
 
 def check_binary(directory: str, files: Sequence[str]) -> Iterator[Finding]:
