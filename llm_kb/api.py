@@ -51,6 +51,9 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     >>> model.chain("Review this", system=kb.section(), tools=[kb.learn_tool()])
     """
 
+    directory: Path | None = None
+    """Where it was discovered; None where the current directory is gone."""
+
     @classmethod
     def discover(  # noqa: PLR0913 - each is an option of the command line
         cls,
@@ -82,13 +85,19 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             only = only or memory.only
         kb = cls(
             config,
-            open_catalogs(config, directory, user_dir, shipped=replace(SHIPPED, in_menu=builtin)),
+            open_catalogs(
+                config,
+                directory,
+                user_dir,
+                shipped=replace(SHIPPED, in_menu=builtin or config.capture.offer),
+            ),
             knowledge=[*asked, *map(split_knowledge, knowledge)],
             only=only,
             remembered=memory.sent if memory else (),
             given=[split_knowledge(value) for value in given],
             references=references,
         )
+        kb.directory = directory
         kb.index_dir = user_dir / "kb" / "index"
         return kb
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from llm import Tool
 
+from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import (
     EMIT_DESCRIPTION,
     EMIT_NAME,
@@ -18,6 +20,7 @@ from llm_kb.capture.emission import (
 from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.store import record_entry
+from llm_kb.capture.store_format import dump_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.tool_text import make_signature
 
@@ -68,9 +71,15 @@ def make_emit_tool(
     )
 
 
-def answer_emission(arguments: Mapping[str, object]) -> str:
-    """Answer a call of `emit_knowledge` in the repository of the current directory."""
-    return render_reply(record_entry(_find_root(), parse_emission(arguments)))
+def answer_emission(directory: Path, arguments: Mapping[str, object]) -> str:
+    """Answer a call of `emit_knowledge` in a repository. Raises KbError."""
+    return render_reply(record_entry(directory, parse_emission(arguments)))
+
+
+def answer_annotation(directory: Path, arguments: Mapping[str, object]) -> str:
+    """Annotate a commit of a repository and return the result as JSON. Raises KbError."""
+    result = annotate(directory, parse_live_input(json.dumps(arguments)))
+    return dump_json(result.to_json()).decode()
 
 
 def _find_root() -> Path:

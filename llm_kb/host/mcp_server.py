@@ -1,4 +1,4 @@
-"""The knowledge base as an MCP server: `learn` and `search` for any MCP client.
+"""The knowledge base as an MCP server: tools to learn, search and capture for any MCP client.
 
 Needs the extra `mcp`. The configuration is read again for every call, so that a
 client that stays connected sees what is on disk now.
@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -23,7 +24,12 @@ from mcp.server.stdio import stdio_server
 
 from llm_kb import __version__
 from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
+from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
+from llm_kb.capture.errors import NotARepositoryError
+from llm_kb.capture.git.repository import Repository, find_repository
 from llm_kb.errors import KbError
+from llm_kb.host.capture_schemas import SCHEMAS
+from llm_kb.host.capture_tools import answer_annotation, answer_emission
 from llm_kb.host.search_tool import answer_search
 from llm_kb.host.tool_text import ToolText, check_arguments, integer, object_schema, string
 
@@ -54,6 +60,8 @@ class ServedTool:
     schema: dict[str, Any]
     describe: Callable[[KnowledgeBase], str]
     answer: Callable[[KnowledgeBase, Mapping[str, Any]], str]
+    writes: bool = False
+    """Whether it writes to the repository, and is there in one alone."""
 
 
 class UnknownToolError(KbError):
@@ -67,7 +75,7 @@ class UnknownToolError(KbError):
 def run(open_kb: OpenKnowledgeBase) -> None:
     """Serve one client on standard input and output until it goes, or until Ctrl-C."""
     # The thread that waits for standard input cannot be interrupted, and Python would wait
-    # for it. There is nothing to lose: this server writes nothing.
+    # for it. There is nothing to lose: what is written takes a ref over at once or not at all.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         asyncio.run(serve(open_kb))
@@ -138,10 +146,17 @@ def _list(open_kb: OpenKnowledgeBase) -> list[types.Tool]:
             name=name,
             description=tool.describe(kb),
             input_schema=tool.schema,
-            annotations=types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+            annotations=types.ToolAnnotations(
+                read_only_hint=not tool.writes, destructive_hint=False, open_world_hint=False
+            ),
         )
         for name, tool in TOOLS.items()
+        if not tool.writes or _find_repository(kb)
     ]
+
+
+def _find_repository(kb: KnowledgeBase) -> Repository | None:
+    return find_repository(kb.directory, bare=False) if kb.directory else None
 
 
 def _call(
@@ -173,10 +188,37 @@ def _search(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
     return answer_search(kb, given["query"], given.get("topic"), given.get("limit"))
 
 
+def _require_root(kb: KnowledgeBase) -> Path:
+    repository = _find_repository(kb)
+    if repository is None:
+        raise NotARepositoryError(kb.directory or Path("/"))
+    return repository.root
+
+
+ANNOTATE_DESCRIPTION = (
+    "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"
+    " and conventions, boundaries or anti-patterns it taught (knowledge). Written to git notes."
+)
+
 TOOLS = {
     "learn": ServedTool(schema=LEARN_SCHEMA, describe=KnowledgeBase.describe_learn, answer=_learn),
     SEARCH.name: ServedTool(
         schema=SEARCH.schema, describe=lambda _: SEARCH.description, answer=_search
     ),
+    EMIT_NAME: ServedTool(
+        schema=EMIT_SCHEMA,
+        describe=lambda _: EMIT_DESCRIPTION,
+        answer=lambda kb, arguments: answer_emission(_require_root(kb), arguments),
+        writes=True,
+    ),
+    "annotate": ServedTool(
+        schema=SCHEMAS["live-input"],
+        describe=lambda _: ANNOTATE_DESCRIPTION,
+        answer=lambda kb, arguments: answer_annotation(_require_root(kb), arguments),
+        writes=True,
+    ),
 }
-"""Every tool this server has, by name. None of them writes, fetches or starts anything."""
+"""Every tool this server has, by name. None of them fetches anything.
+
+Those that write add notes to the repository, as `git notes` would.
+"""

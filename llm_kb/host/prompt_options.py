@@ -208,6 +208,10 @@ def _decide_tools(
         # Alone it would find what nothing can read.
         tools.discard("search_knowledge")
         _leave_out("search_knowledge", "it comes with learn", is_error=False)
+    if "learn" in tools:
+        _say_unmerged()
+        if kb.config.capture.offer and _has_repository():
+            tools.add("emit_knowledge")
     return tools
 
 
@@ -236,6 +240,19 @@ def _has_repository() -> bool:
     from llm_kb.host.capture_tools import make_emit_knowledge  # few requests ask for it
 
     return make_emit_knowledge() is not None
+
+
+def _say_unmerged() -> None:
+    """Tell once that knowledge was fetched that is not merged."""
+    # Opening the knowledge base has imported most of it.
+    from llm_kb.capture.git.repository import find_repository
+    from llm_kb.capture.sharing.remotes import take_hint
+
+    cwd = find_cwd()
+    repository = find_repository(cwd, bare=False) if cwd else None
+    hint = take_hint(repository) if repository else None
+    if hint:
+        _say(hint)
 
 
 def _say_withheld(config: Config) -> None:

@@ -22,7 +22,8 @@ class Repo:
 
     def git(self, *args: str, stdin: str = "") -> str:
         """Run git here and return what it printed, without the last line's end."""
-        return run_git(*args, cwd=self.path, stdin=stdin.encode()).decode().rstrip("\n")
+        done = run_git(*args, cwd=self.path, stdin=stdin.encode(), network=True)
+        return done.decode().rstrip("\n")
 
     def commit(self, message: str = "change", **files: str | bytes) -> str:
         """Write files, commit everything, and return the commit's id.

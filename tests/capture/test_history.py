@@ -115,14 +115,10 @@ def test_an_entry_without_a_place_has_an_age_alone(history: tuple[Repo, str]) ->
     assert gather(repo.path, (None, first)) == [known(recorded_at=START)]
 
 
-def test_facts_are_the_same_from_below_and_in_a_bare_repository(
-    history: tuple[Repo, str], tmp_path: Path
-) -> None:
+def test_facts_are_the_same_from_below(history: tuple[Repo, str]) -> None:
     repo, first = history
-    repo.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
     expected = [known(recorded_at=START, place_exists=True, changes=2)]
-    for place in (repo.path / "src", tmp_path / "bare.git"):
-        assert gather(place, ("src/", first)) == expected
+    assert gather(repo.path / "src", ("src/", first)) == expected
 
 
 def test_without_a_commit_nothing_is_known(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from llm_kb.capture.store import (
     record_entry,
     remove_from_store,
 )
+from llm_kb.git import GitError
 from tests.capture.repositories import (
     KNOWLEDGE_REF,
     SHA1_EMPTY_TREE,
@@ -185,7 +186,7 @@ def test_sha256(tmp_path: Path) -> None:
 
 
 def test_every_place_of_a_repository_shares_one_store(repo: Repo, tmp_path: Path) -> None:
-    """From a subdirectory, from a linked work tree, and in a bare repository."""
+    """From a subdirectory and from a linked work tree; a bare one is refused."""
     below = repo.path / "src"
     below.mkdir()
     repo.git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "linked"))
@@ -194,8 +195,8 @@ def test_every_place_of_a_repository_shares_one_store(repo: Repo, tmp_path: Path
         assert rules(repo.path)[-1] == rule
     bare = tmp_path / "bare.git"
     repo.git("clone", "--quiet", "--mirror", ".", str(bare))
-    add_to_store(bare, convention("bare"))
-    assert rules(bare) == ["root", "below", "linked", "bare"]
+    with pytest.raises(GitError, match="cannot use bare repository"):
+        add_to_store(bare, convention("bare"))
 
 
 def test_a_submodule_has_its_own_store(repo: Repo, tmp_path: Path) -> None:

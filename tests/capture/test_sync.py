@@ -9,8 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import DamagedStoreError
+from llm_kb.capture.git.notes import ANNOTATIONS_REF
+from llm_kb.capture.git.repository import find_repository
+from llm_kb.capture.sharing.annotations import join_annotations
+from llm_kb.capture.sharing.remotes import (
+    add_settings,
+    find_unmerged,
+    missing_settings,
+    take_hint,
+)
 from llm_kb.capture.sharing.sync import Outcome, has_store, pull, push
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
 from llm_kb.git import GitError
@@ -207,3 +217,78 @@ def test_clones_that_push_at_the_same_time_lose_nothing(clones: tuple[Repo, Repo
         pull(clone.path, "origin")
     assert rules(clones[0]) == rules(clones[1])
     assert len(rules(clones[0])) == 6
+
+
+def lesson(repo: Repo, content: str) -> dict[str, str]:
+    wisdom = {"category": "gotcha", "content": content}
+    live = {"commit": "HEAD", "summary": f"why {repo.path.name}", "wisdom": [wisdom]}
+    annotate(repo.path, parse_live_input(json.dumps(live)))
+    return wisdom
+
+
+def test_annotations_travel_and_what_two_clones_wrote_is_joined(
+    clones: tuple[Repo, Repo],
+) -> None:
+    one, two = clones
+    first = lesson(one, "from one")
+    push(one.path, "origin")
+    second = lesson(two, "from two")
+    elsewhere = two.commit("another")
+    lesson(two, "of another commit")
+    push(two.path, "origin")
+    pulled = pull(one.path, "origin")
+    assert (pulled.outcome, pulled.annotations) == (Outcome.NOTHING_THERE, 2)
+    shared = two.git("rev-parse", "HEAD~1")
+    for repo in clones:
+        joined = repo.note_json(ANNOTATIONS_REF, shared)
+        assert joined["wisdom"] == [
+            first,
+            second,
+            {"category": "insight", "content": "why two"},
+        ]
+        assert joined["summary"] == "why one"
+        assert repo.note_json(ANNOTATIONS_REF, elsewhere)["summary"] == "why two"
+    assert pull(one.path, "origin").annotations == 0
+    assert pull(two.path, "origin").annotations == 0
+
+
+def test_a_removed_annotation_stays_removed(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    lesson(one, "a")
+    push(one.path, "origin")
+    pull(two.path, "origin")
+    head = one.head
+    one.git("notes", "--ref=chronicle", "remove", "HEAD")
+    two.commit("another")
+    lesson(two, "b")
+    push(one.path, "origin")
+    push(two.path, "origin")
+    assert head not in two.git("notes", "--ref=chronicle", "list")
+
+
+def test_what_is_not_an_annotation_is_kept_in_a_row() -> None:
+    assert join_annotations(b"a\n", b"{}") == b"a\n\n{}"
+    assert json.loads(join_annotations(b'{"x": 1}', b'{"x": 2, "y": 3}')) == {"x": 1, "y": 3}
+
+
+def test_fetched_entries_that_are_not_merged_are_found(clones: tuple[Repo, Repo]) -> None:
+    one, two = clones
+    add(one, "a")
+    push(one.path, "origin")
+    assert find_unmerged(two.path) == []
+    missing = missing_settings(two.path, "origin")
+    assert len(missing) == 1
+    add_settings(two.path, missing)
+    assert missing_settings(two.path, "origin") == []
+    two.git("fetch", "--quiet")
+    assert find_unmerged(two.path) == ["origin"]
+    repository = find_repository(two.path)
+    assert repository is not None
+    assert take_hint(repository) == (
+        "origin has knowledge that is not merged here; `llm kb knowledge pull` does it"
+    )
+    assert take_hint(repository) is None
+    pull(two.path, "origin")
+    assert find_unmerged(two.path) == []
+    add(two, "b")
+    assert find_unmerged(two.path) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
-from llm_kb.commands.knowledge._schemas import SCHEMAS
+from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm

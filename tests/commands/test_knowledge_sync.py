@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.commands.knowledge.setup import RECIPES
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
+from tests.scripted import Script
 
 KNOWLEDGE = ["kb", "knowledge"]
 
@@ -81,3 +83,84 @@ def test_an_option_is_no_remote(
     result = run_llm([*KNOWLEDGE, command, "--", "--upload-pack=touch x"])
     assert result.exit_code == 2
     assert "is no remote" in result.stderr
+
+
+def test_after_setup_a_fetch_brings_entries_and_list_and_learn_tell(
+    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
+    one, two = clones
+    monkeypatch.chdir(one.path)
+    run_llm([*KNOWLEDGE, "add", "--type", "convention", "--scope", "*", "--rule", "a"])
+    run_llm([*KNOWLEDGE, "push"])
+    monkeypatch.chdir(two.path)
+    listed = run_llm([*KNOWLEDGE, "list"])
+    assert listed.stderr == (
+        "No entries.\nIf origin has some, `llm kb knowledge pull origin` fetches them.\n"
+    )
+    refused = run_llm([*KNOWLEDGE, "setup"])
+    assert refused.exit_code == 1
+    assert refused.stdout.startswith("git config --add remote.origin.fetch '+refs/notes/chron")
+    assert "use -y to say yes" in refused.stderr
+    assert run_llm([*KNOWLEDGE, "setup", "--push", "-y"]).exit_code == 0
+    assert run_llm([*KNOWLEDGE, "setup", "--push"]).stderr == "origin: set up already.\n"
+    two.git("fetch", "--quiet")
+    hint = "origin has knowledge that is not merged here; `llm kb knowledge pull` does it\n"
+    assert hint in run_llm([*KNOWLEDGE, "list"]).stderr
+    (two.path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "."\n')
+    learn = ["-m", "scripted", "-T", "learn", "hi"]
+    assert hint in run_llm(learn).stderr
+    assert hint not in run_llm(learn).stderr
+    run_llm([*KNOWLEDGE, "pull"])
+    assert "is not merged" not in run_llm([*KNOWLEDGE, "list"]).stderr
+    run_llm([*KNOWLEDGE, "add", "--type", "convention", "--scope", "*", "--rule", "b"])
+    two.commit("work", a_py="1")
+    two.git("push", "--quiet")
+    assert two.git("rev-parse", "refs/notes/chronicle-knowledge") in two.git("ls-remote", "origin")
+    assert two.head in two.git("ls-remote", "origin")
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes_are_printed_and_nothing_is_installed(
+    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, recipe: str
+) -> None:
+    monkeypatch.chdir(clones[0].path)
+    before = (clones[0].path / ".git" / "config").read_text()
+    result = run_llm([*KNOWLEDGE, "setup", "--recipe", recipe])
+    assert (result.exit_code, result.stdout) == (0, RECIPES[recipe])
+    assert "llm kb knowledge" in result.stdout
+    assert (clones[0].path / ".git" / "config").read_text() == before
+
+
+def test_two_clones_that_edit_one_entry_keep_both_texts(
+    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = clones
+
+    def run(clone: Repo, *args: str) -> str:
+        monkeypatch.chdir(clone.path)
+        result = run_llm([*KNOWLEDGE, *args])
+        assert result.exit_code == 0
+        return result.stdout
+
+    run(one, "add", "--type", "anti-pattern", "--pattern", "shell=True", "--instead", "a list")
+    run(one, "push")
+    run(two, "pull")
+    run(one, "edit", "ap-1", "--instead", "a list of arguments")
+    run(two, "edit", "ap-1", "--instead", "shlex.quote")
+    run(one, "push")
+    assert run(two, "push") == (
+        "Conflict: ap-1: shell=True\n"
+        "  ours:   instead: shlex.quote\n"
+        "  theirs: instead: a list of arguments\n"
+        "  Both are kept; `llm kb knowledge edit ap-1` settles it.\n"
+        "Pushed to origin.\n"
+    )
+    run(one, "pull")
+    for clone in clones:
+        lines = [line.strip() for line in run(clone, "list").splitlines()]
+        assert lines[3:5] == [
+            "instead: a list of arguments",
+            "another version: instead: shlex.quote",
+        ]
+    run(one, "edit", "ap-1", "--instead", "a list, quoted")
+    assert "another version" not in run(one, "list")

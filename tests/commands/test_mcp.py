@@ -20,6 +20,7 @@ from mcp.client import Client
 from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.host.mcp_server import answer, make_server
+from tests.capture.repositories import make_repo
 from tests.conftest import RunLlm
 
 CONFIG = """
@@ -191,7 +192,12 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
             "the question has no word to look for",
             id="no word",
         ),
-        pytest.param("write", {}, "unknown tool 'write'; tools: learn, search", id="unknown tool"),
+        pytest.param(
+            "write",
+            {},
+            "unknown tool 'write'; tools: learn, search, emit_knowledge, annotate",
+            id="unknown tool",
+        ),
     ],
 )
 def test_a_wrong_call_says_how_to_correct_it(
@@ -247,3 +253,33 @@ def test_a_broken_configuration_ends_the_command_with_its_error(
     assert result.exit_code == 1
     assert "llm-kb.toml" in result.stderr
     assert "subjects" in result.stderr
+
+
+def test_entries_and_annotations_are_written_in_a_repository_alone(
+    workspace: Path, tmp_path: Path
+) -> None:
+    async def list_names(client: Client) -> list[tuple[str, bool | None]]:
+        tools = (await client.list_tools()).tools
+        return [(t.name, t.annotations.read_only_hint if t.annotations else None) for t in tools]
+
+    assert [name for name, _ in talk(list_names, workspace)] == ["learn", "search"]
+    repo = make_repo(tmp_path / "repo")
+
+    async def write(client: Client) -> list[tuple[str, bool]]:
+        live = {"commit": "HEAD", "summary": "why", "wisdom": [{"category": "tip"}]}
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("emit_knowledge", {"entry_type": "convention", "scope": "gone/", "rule": "r"}),
+            ("emit_knowledge", {"entry_type": "convention", "scope": "*", "rule": "r"}),
+            ("annotate", live),
+            ("annotate", {**live, "wisdom": []}),
+        ]
+        return [read(await client.call_tool(name, arguments)) for name, arguments in calls]
+
+    assert talk(list_names, repo.path)[2:] == [("emit_knowledge", False), ("annotate", False)]
+    refused, written, invalid, annotated = talk(write, repo.path)
+    assert (refused[1], "does not exist at" in refused[0]) == (True, True)
+    assert written == ("recorded convention conv-1 (*): r", False)
+    assert (invalid[1], "wisdom[0].category: found 'tip'" in invalid[0]) == (True, True)
+    assert annotated[1] is False
+    assert repo.note_json()["conventions"][0]["decided_in"] == repo.head
+    assert repo.note_json("refs/notes/chronicle", repo.head)["summary"] == "why"

@@ -113,3 +113,22 @@ def test_a_directory_that_was_deleted_has_no_tool(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert make_emit_knowledge() is None
+
+
+@pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "not trusted"])
+def test_it_comes_with_learn_where_the_workspace_offers_it(
+    repo: Repo, script: Script, run_llm: RunLlm, is_trusted: bool
+) -> None:
+    (repo.path / "kb").mkdir()
+    (repo.path / "kb" / "a.md").write_text("# a\n")
+    config = '[kb.capture]\noffer = true\n[kb.topic.project]\nsubjects = "kb"\n'
+    (repo.path / "llm-kb.toml").write_text(config)
+    if is_trusted:
+        assert run_llm(["kb", "trust", "-y"]).exit_code == 0
+    script.say("ok").say("ok")
+    result = run_llm(["-m", "scripted", "-T", "learn", "hi"])
+    assert result.exit_code == 0
+    assert script.last.tool_names == ("learn", *(["emit_knowledge"] if is_trusted else []))
+    assert ("kb.capture.offer" in result.stderr) is not is_trusted
+    run_llm(["-m", "scripted", "hi"])
+    assert script.last.tool_names == ()

@@ -163,7 +163,11 @@ def commit_note(
     """
     blob = run_git("hash-object", "-w", "--stdin", cwd=directory, stdin=data).decode().strip()
     tree = write_trees(directory, note, blob)
-    parents = [*([note.commit] if note.commit else []), *merged]
+    return commit_tree(directory, tree, message, [*([note.commit] if note.commit else []), *merged])
+
+
+def commit_tree(directory: Path, tree: str, message: str, parents: Sequence[str]) -> str:
+    """Write a commit of a tree and return its id. Raises IdentityError."""
     options = [option for parent in parents for option in ("-p", parent)]
     try:
         done = run_git("commit-tree", *options, "-m", message, tree, cwd=directory)

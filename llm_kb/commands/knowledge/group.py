@@ -12,6 +12,11 @@ from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.rendering import render_store
+from llm_kb.capture.sharing.remotes import (
+    describe_unmerged,
+    find_default_remote,
+    find_unmerged,
+)
 from llm_kb.capture.store import (
     add_to_store,
     edit_in_store,
@@ -22,8 +27,7 @@ from llm_kb.capture.store import (
 )
 from llm_kb.capture.store_format import dump_json, dump_store
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands._output import show_json_document
-from llm_kb.commands.knowledge._schemas import SCHEMAS
+from llm_kb.commands._output import say, show_json_document
 from llm_kb.commands.knowledge._shared import (
     complete_id,
     find_here,
@@ -33,6 +37,7 @@ from llm_kb.commands.knowledge._shared import (
     remind_of_older,
 )
 from llm_kb.git import ObjectReader
+from llm_kb.host.capture_schemas import SCHEMAS
 
 
 @click.command("list")
@@ -69,6 +74,10 @@ def list_(file: str | None, json_: bool) -> None:
     text = render_store(store, statuses, int(time.time()))
     # With `color` click does not search the text for control sequences, of which it has none.
     click.echo(text or "No entries.", err=not text, color=True)
+    for remote in find_unmerged(here):
+        say(describe_unmerged(remote))
+    if note is None and (origin := find_default_remote(here)):
+        say(f"If {origin} has some, `llm kb knowledge pull {origin}` fetches them.")
 
 
 @click.command()

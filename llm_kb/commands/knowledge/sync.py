@@ -83,6 +83,9 @@ def import_() -> None:
 
 def echo_pull(pulled: Pull, remote: str) -> None:
     """Show what a pull brought, and every entry that did not simply come together."""
+    if pulled.annotations:
+        commits = count(pulled.annotations, "commit")
+        click.echo(f"Annotations of {commits} received.", err=True)
     if pulled.outcome in {Outcome.NOTHING_THERE, Outcome.UP_TO_DATE}:
         click.echo(f"{remote}: {pulled.outcome.value}.", err=True)
         return

@@ -1,0 +1,163 @@
+"""Refs of a remote: fetched beside ours, pushed without force, set up for plain fetches."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from llm_kb.capture.errors import BusyStoreError
+from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
+from llm_kb.capture.git.repository import Repository
+from llm_kb.git import GitError, run_git
+
+TRACKING_REFS = "refs/llm-kb"
+"""Outside `refs/notes`, where a mirroring refspec would push or prune it."""
+
+SHARED_REFS = (KNOWLEDGE_REF, ANNOTATIONS_REF)
+
+MAX_PUSHES = 10
+_NETWORK_TIMEOUT = 300.0
+
+_MOVED = re.compile(
+    r"\((fetch first|non-fast-forward|stale info|failed to update ref"
+    r"|incorrect old value provided|cannot lock ref.*|reference already exists)\)"
+    r"|failed to lock"
+)
+
+
+def tracking_ref(remote: str, ref: str) -> str:
+    """Return where a ref of a remote is kept here."""
+    return f"{TRACKING_REFS}/{_ref_component(remote)}/{ref.rpartition('/')[2]}"
+
+
+def _ref_component(remote: str) -> str:
+    # A remote may be a URL, which no ref can be called.
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", remote):
+        return remote
+    return f"url-{hashlib.sha256(remote.encode()).hexdigest()[:16]}"
+
+
+def fetch_ref(directory: Path, remote: str, ref: str) -> str | None:
+    """Fetch a ref of a remote and return its commit; None when it has none."""
+    tracking = tracking_ref(remote, ref)
+    options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
+    command = ("fetch", *options, "--end-of-options", remote, f"+{ref}:{tracking}")
+    try:
+        run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT, network=True)
+    except GitError as error:
+        if "couldn't find remote ref" in error.stderr:
+            return None
+        raise
+    return run_git("rev-parse", "--verify", tracking, cwd=directory).decode().strip()
+
+
+def push_ref(directory: Path, remote: str, ref: str, pull: Callable[[], object]) -> None:
+    """Push a ref, calling `pull` as often as the remote turns out to have moved.
+
+    Raises BusyStoreError when the remote never rests.
+    """
+    # Neither tags nor submodules, whatever `push.*` says of the user's own pushes.
+    options = ("--quiet", "--no-follow-tags", "--recurse-submodules=no")
+    command = ("push", *options, "--end-of-options", remote, f"{ref}:{ref}")
+    for attempt in range(MAX_PUSHES):
+        try:
+            run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT, network=True)
+        except GitError as error:
+            if not _MOVED.search(error.stderr):
+                raise
+            last = error
+        else:
+            return
+        time.sleep(random.uniform(0, 0.1 * attempt))  # noqa: S311 - no secret
+        pull()
+    raise BusyStoreError(f"{ref} of {remote}", last.stderr.strip()) from last
+
+
+def find_merge_base(directory: Path, one: str, other: str) -> str | None:
+    """Return the commit from which two went apart; None when they began apart."""
+    try:
+        return run_git("merge-base", one, other, cwd=directory).decode().strip()
+    except GitError as error:
+        if error.code == 1:
+            return None
+        raise
+
+
+def find_unmerged(directory: Path) -> list[str]:
+    """Return the remotes, as the refs name them, whose fetched entries are not in our store."""
+    format_ = "--format=%(refname) %(objectname)"
+    listed = run_git("for-each-ref", format_, TRACKING_REFS, KNOWLEDGE_REF, cwd=directory)
+    refs = dict(line.split(" ", 1) for line in listed.decode().splitlines())
+    ours = refs.pop(KNOWLEDGE_REF, None)
+    name = KNOWLEDGE_REF.rpartition("/")[2]
+    return [
+        ref.split("/")[2]
+        for ref, commit in refs.items()
+        if ref.endswith(f"/{name}")
+        and commit != ours
+        and (ours is None or find_merge_base(directory, ours, commit) != commit)
+    ]
+
+
+def find_default_remote(directory: Path) -> str | None:
+    """Return `origin`, else the first remote of a repository; None without any."""
+    remotes = run_git("remote", cwd=directory).decode(errors="replace").split()
+    return "origin" if "origin" in remotes else next(iter(remotes), None)
+
+
+def missing_settings(directory: Path, remote: str, *, push: bool = False) -> list[tuple[str, str]]:
+    """Return the settings of git that plain fetches, and pushes, still lack, as (key, value).
+
+    Raises GitError when there is no such remote.
+    """
+    run_git("remote", "get-url", "--", remote, cwd=directory)
+    # A pattern, because a fetch fails for a single ref that the remote does not have.
+    fetched = f"+refs/notes/chronicle*:{TRACKING_REFS}/{_ref_component(remote)}/chronicle*"
+    wanted = [(f"remote.{remote}.fetch", fetched)]
+    if push:
+        # With refs to push set, a plain push no longer knows what else to push.
+        wanted += [(f"remote.{remote}.push", ref) for ref in ("HEAD", "refs/notes/chronicle*")]
+    return [(key, value) for key, value in wanted if value not in _read_settings(directory, key)]
+
+
+def _read_settings(directory: Path, key: str) -> list[str]:
+    try:
+        listed = run_git("config", "--get-all", key, cwd=directory)
+    except GitError:
+        return []  # not set: exit code 1
+    return listed.decode(errors="replace").splitlines()
+
+
+def add_settings(directory: Path, settings: list[tuple[str, str]]) -> None:
+    """Add settings to the repository's configuration."""
+    for key, value in settings:
+        run_git("config", "--add", key, value, cwd=directory)
+
+
+def take_hint(repository: Repository) -> str | None:
+    """Return a line about fetched entries that are not merged, once for each such state.
+
+    Starts a process only where something was fetched.
+    """
+    if not (repository.common_dir / TRACKING_REFS).is_dir():
+        return None
+    remotes = find_unmerged(repository.root)
+    path = repository.common_dir / "llm-kb" / "told"
+    state = run_git("for-each-ref", TRACKING_REFS, cwd=repository.root) if remotes else b""
+    try:
+        if not remotes or (path.is_file() and path.read_bytes() == state):
+            return None
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(state)
+    except OSError:
+        return None  # it could not be said only once
+    return describe_unmerged(remotes[0])
+
+
+def describe_unmerged(remote: str) -> str:
+    """Return a line about entries of a remote that are not merged."""
+    return f"{remote} has knowledge that is not merged here; `llm kb knowledge pull` does it"
