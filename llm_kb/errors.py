@@ -92,12 +92,15 @@ class PatternError(KbError):
 class UnknownTopicError(KbError):
     """A topic that is neither an id nor a title."""
 
-    def __init__(self, name: str, topics: Sequence[str], *, has_workspace: bool = True) -> None:
+    def __init__(
+        self, name: str, topics: Sequence[str], *, near: str = "", has_workspace: bool = True
+    ) -> None:
         self.name = name
+        self.near = near
         self.topics = tuple(topics)
         self.has_workspace = has_workspace
         known = join_names(self.topics) or "none here ('llm kb add' makes one)"
-        message = f"unknown topic {quote(name)}; valid topics: {known}"
+        message = f"unknown topic {quote(name)}; valid topics: {known}{near}"
         if not has_workspace:
             message += (
                 "; neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml"

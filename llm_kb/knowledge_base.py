@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.errors import (
+    MAX_SHOWN,
     NoMatchError,
     NoPartError,
     UnknownTopicError,
@@ -20,12 +21,14 @@ from llm_kb.errors import (
 )
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import find_size
+from llm_kb.files.values import suggest
 from llm_kb.references.catalog import reference_topics
-from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, render_listing
+from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, join_groups, render_listing
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, render_menu
 from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
 from llm_kb.rendering.part_text import LONGEST_OUTLINE, OPENING, WHOLE, present_asked, take_pieces
 from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.plain_text import one_line
 from llm_kb.rendering.presentation import Presented, present_unreadable, truncate
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.rendering.summaries import summarize
@@ -62,6 +65,8 @@ SEARCHED_FROM_BYTES = 80_000
 """With `search = "auto"` the search is offered for more subjects, or about 20,000 tokens."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
+
+SEVERAL = "One call can load several subjects, those of another topic as topic/subject."
 
 
 SHIPPED = Topic(
@@ -290,15 +295,28 @@ class KnowledgeBase:
         return OpenTopic(topic=topic, catalog=catalog, learned=learned, known=before)
 
     def find_topic(self, name: str) -> OpenTopic:
-        """Return the topic of this id, else of this title without case."""
+        """Return the topic of this id, else of this id or title without case and outer spaces."""
         if name in self.topics:
             return self.topics[name]
-        wanted = name.casefold()
+        wanted = name.strip().casefold()
+        for id_ in self.topics.ids():
+            if id_.casefold() == wanted and id_ in self.topics:
+                return self.topics[id_]
         # Those of the request first: to know another title takes opening its topic.
         for opened in chain(self.active, self.topics.values()):
             if opened.topic.title and opened.topic.title.casefold() == wanted:
                 return opened
-        raise UnknownTopicError(name, self.menu_ids)
+        raise UnknownTopicError(name, self.menu_ids, near=self._find_near_topic(name.strip()))
+
+    def _find_near_topic(self, name: str) -> str:
+        """Return what may have been meant by a topic that is none; empty for nothing."""
+        if len(name) > MAX_SHOWN:
+            return ""
+        for opened in self.active:
+            if opened.topic.in_menu and any(map(is_listed, opened.catalog.find(name))):
+                return f"; {name!r} is a subject of topic {opened.topic.id!r}"
+        titles = [each.topic.title for each in self.active if each.topic.title]
+        return suggest(name, [*self.menu_ids, *titles])
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
@@ -416,20 +434,69 @@ class KnowledgeBase:
     def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
         """Answer one call of the `learn` tool: a listing, or the subjects' text.
 
-        Raises UnknownTopicError, PatternError, TooManyPatternsError, or NoMatchError
-        when no pattern matches anything.
+        `topic/pattern` is understood as both, in either place, so that one call can load
+        subjects of several topics. Raises UnknownTopicError, PatternError,
+        TooManyPatternsError, or NoMatchError when no pattern matches anything.
         """
-        opened = self.find_topic(topic)
         given = [subjects] if isinstance(subjects, str) else subjects or ()
         patterns = list(dict.fromkeys(given))
-        require_few(patterns)
-        return self._load(opened, patterns) if patterns else self._list(opened)
+        require_few([topic, *patterns])
+        name, _, rest = topic.partition("/")
+        if rest and self._knows(name):
+            topic, patterns = name, [rest, *patterns]
+        opened = self.find_topic(topic)
+        if not patterns:
+            return self._list(opened)
+        groups = self._group_by_topic(opened, patterns)
+        if len(groups) == 1:
+            ((id_, patterns),) = groups.items()
+            return self._load(self.topics[id_], patterns)
+        return self._load_groups(groups)
+
+    def _knows(self, name: str) -> bool:
+        wanted = name.strip().casefold()
+        return any(id_.casefold() == wanted for id_ in self.topics.ids())
+
+    def _group_by_topic(self, opened: OpenTopic, patterns: Sequence[str]) -> dict[str, list[str]]:
+        """Return the patterns of each topic: the one that they name, if this one has none such."""
+        named = [each for each in patterns if "/" in each and self._knows(each.partition("/")[0])]
+        selections = zip(named, select_each(opened.catalog, named), strict=True)
+        elsewhere = {pattern for pattern, selection in selections if selection.missing}
+        groups: dict[str, list[str]] = {}
+        for pattern in patterns:
+            if pattern in elsewhere:
+                name, _, rest = pattern.partition("/")
+                groups.setdefault(self.find_topic(name).topic.id, []).append(rest)
+            else:
+                groups.setdefault(opened.topic.id, []).append(pattern)
+        return groups
+
+    def _load_groups(self, groups: Mapping[str, Sequence[str]]) -> str:
+        """Return subjects of several topics, within the limit of one answer."""
+        most = self.config.max_result_chars
+        parts: list[str] = []
+        missing: list[NoMatchError] = []
+        left_out: list[str] = []
+        for id_, patterns in groups.items():
+            if most and sum(map(len, parts)) >= most:
+                left_out += [f"{id_}/{pattern}" for pattern in patterns]
+                continue
+            opened = self.topics[id_]
+            try:
+                text = self._load(opened, patterns, wrap=True)
+            except NoMatchError as error:
+                missing.append(error)
+            else:
+                parts.append(f"# Topic: {one_line(opened.topic.label)}\n\n{text}")
+        if not parts:
+            raise NoMatchesError(missing)
+        return join_groups(parts, missing, left_out, most)
 
     def describe_learn(self) -> str:
         """Return the description of the `learn` tool: the same for the same configuration."""
         left = [opened.topic for opened in self.active if opened.has_left()]
-        named = list_topics(left, self.config.menu_budget)
-        return f"{LEARN_SENTENCE} Available topics: {named}." if named else LEARN_SENTENCE
+        names = list_topics(left, self.config.menu_budget)
+        return f"{LEARN_SENTENCE} Available topics: {names}. {SEVERAL}" if names else LEARN_SENTENCE
 
     def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
         """Read subjects whole, and parts of others, cut with a notice like single loads.
@@ -512,7 +579,7 @@ class KnowledgeBase:
         available = [subject.name for subject in left]
         return render_listing(opened.topic, available, opened.preloaded_names)
 
-    def _load(self, opened: OpenTopic, patterns: Sequence[str]) -> str:
+    def _load(self, opened: OpenTopic, patterns: Sequence[str], *, wrap: bool = False) -> str:
         selection = select(opened.catalog, patterns)
         near = find_near_each(selection.missing, opened.catalog)
         missing: list[NoMatchError] = [
@@ -520,7 +587,9 @@ class KnowledgeBase:
             for pattern, names in zip(selection.missing, near, strict=True)
         ]
         preloaded = opened.preloaded
-        answer = Answer(wrap=not selection.is_single, max_chars=self.config.max_result_chars)
+        answer = Answer(
+            wrap=wrap or not selection.is_single, max_chars=self.config.max_result_chars
+        )
         already: list[str] = []
         unknown: list[tuple[Subject, AnchorError]] = []
         with opened.catalog.reading() as read:

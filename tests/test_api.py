@@ -116,3 +116,75 @@ def test_package_offers_no_more_than_it_says() -> None:
     assert llm_kb.KnowledgeBase is KnowledgeBase
     with pytest.raises(AttributeError, match="no attribute 'Nope'"):
         _ = llm_kb.Nope
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> KnowledgeBase:
+    """Two topics; the second has a title."""
+    for name in ("project/code-quality", "project/maintainers/jean", "skills/ast-grep"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.md").write_text(f"{name}\n")
+    (tmp_path / "project" / ".hush.md").write_text("hush\n")
+    (tmp_path / "llm-kb.toml").write_text(
+        '[kb.topic.project]\nsubjects = "project"\n\n'
+        '[kb.topic.skills]\ntitle = "Good Skills"\nsubjects = "skills"\n'
+    )
+    return KnowledgeBase.discover(tmp_path)
+
+
+@pytest.mark.parametrize("topic", ["Project", " project ", "PROJECT"])
+def test_ids_match_without_case_and_outer_spaces(topics: KnowledgeBase, topic: str) -> None:
+    assert call(topics, topic=topic) == topics.learn("project")
+
+
+@pytest.mark.parametrize(
+    ("topic", "hint"),
+    [
+        pytest.param("projct", "; did you mean 'project'?", id="id"),
+        pytest.param("Good Skill", "; did you mean 'Good Skills'?", id="title"),
+        pytest.param("ast-grep", "; 'ast-grep' is a subject of topic 'skills'", id="slug"),
+        pytest.param("hush", "", id="hidden slug"),
+        pytest.param("zzz", "", id="nothing near"),
+    ],
+)
+def test_an_unknown_topic_says_what_is_near(topics: KnowledgeBase, topic: str, hint: str) -> None:
+    with pytest.raises(KbError) as raised:
+        call(topics, topic=topic)
+    assert str(raised.value) == f"unknown topic {topic!r}; valid topics: project, skills{hint}"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({"topic": "project/code-quality"}, id="topic"),
+        pytest.param({"topic": "project", "subjects": "project/code-quality"}, id="subjects"),
+        pytest.param({"topic": "skills", "subjects": ["project/code-quality"]}, id="of another"),
+    ],
+)
+def test_a_subject_with_its_topic_is_understood(
+    topics: KnowledgeBase, arguments: dict[str, object]
+) -> None:
+    assert call(topics, **arguments) == "project/code-quality\n"
+
+
+def test_one_call_loads_subjects_of_several_topics(topics: KnowledgeBase) -> None:
+    subjects = ["code-quality", "skills/ast-grep", "maintainers/*", "skills/nope", "nope"]
+    assert call(topics, topic="project", subjects=subjects) == (
+        "# Topic: project\n\n"
+        '<subject "code-quality">\nproject/code-quality\n</subject>\n\n'
+        '<subject "maintainers/jean">\nproject/maintainers/jean\n</subject>\n\n'
+        "## Not found:\n\n- no subject of topic 'project' matches 'nope'\n\n"
+        "# Topic: Good Skills\n\n"
+        '<subject "ast-grep">\nskills/ast-grep\n</subject>\n\n'
+        "## Not found:\n\n- no subject of topic 'skills' matches 'nope'"
+    )
+
+
+def test_subjects_of_several_topics_share_the_limit(tmp_path: Path, topics: KnowledgeBase) -> None:
+    kb = KnowledgeBase.discover(tmp_path, fragments=["kb.max_result_chars=50"])
+    answer = call(kb, topic="project", subjects=["code-quality", "skills/ast-grep"])
+    assert answer.endswith(
+        "## Left out (over the limit of 50 characters):\n\n- skills/ast-grep\n\n"
+        "Load them with another call of the `learn` tool."
+    )
+    assert "skills/ast-grep\n</subject>" not in answer

@@ -110,6 +110,22 @@ class Answer:
         return self._render(truncate(item, max(0, self._max_chars - frame)))
 
 
+def join_groups(
+    parts: Sequence[str],
+    missing: Sequence[NoMatchError],
+    left_out: Sequence[str],
+    max_chars: int,
+) -> str:
+    """Return one answer of the parts of several topics, with what was not found or left out."""
+    parts = list(parts)
+    if left_out:
+        heading = f"## Left out (over the limit of {max_chars:,} characters):"
+        parts.append(f"{heading}\n\n{_bullets(left_out)}\n\n{_HOW_TO_CONTINUE.capitalize()}")
+    if missing:
+        parts.append("## Not found:\n\n" + _bullets([str(error) for error in missing]))
+    return "\n\n".join(parts)
+
+
 def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
     """Return the notice of whole subjects that found no room, with every byte of them."""
     sizes: dict[str, int] = {}

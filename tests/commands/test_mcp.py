@@ -93,6 +93,7 @@ def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
     assert (learn.name, learn.input_schema) == ("learn", LEARN_SCHEMA)
     assert learn.description == (
         "Learn about knowledge base topics and subjects. Available topics: project (General)."
+        " One call can load several subjects, those of another topic as topic/subject."
     )
     assert search.name == "search"
     assert [tool.annotations.read_only_hint for tool in (learn, search)] == [True, True]

@@ -97,6 +97,7 @@ def test_tool_brings_the_menu(workspace: Path, run_llm: RunLlm, script: Script) 
     assert script.last.tools[0].description == (
         "Learn about knowledge base topics and subjects."
         " Available topics: project (General Project Knowledge), skills."
+        " One call can load several subjects, those of another topic as topic/subject."
     )
 
 
