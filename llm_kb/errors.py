@@ -20,6 +20,9 @@ MAX_SHOWN = 60
 """The most characters of a value or a key that an error shows."""
 
 MOST_NAMES = 50
+MOST_COMPARED = 200
+"""Characters of a name, and number of names, that are compared to find one spelled alike."""
+
 """Topics that an error names at most."""
 
 
@@ -100,12 +103,21 @@ class UnknownTopicError(KbError):
         self.topics = tuple(topics)
         self.has_workspace = has_workspace
         known = join_names(self.topics) or "none here ('llm kb add' makes one)"
+        near = near or _suggest(name, self.topics)
         message = f"unknown topic {quote(name)}; valid topics: {known}{near}"
         if not has_workspace:
             message += (
                 "; neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml"
             )
         super().__init__(message)
+
+
+def _suggest(name: str, topics: Sequence[str]) -> str:
+    # Imported here: only a mistake pays for it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    near = get_close_matches(name[:MOST_COMPARED], topics[:MOST_COMPARED], n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class NoMatchError(KbError):

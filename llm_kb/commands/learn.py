@@ -7,7 +7,7 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
-from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._errors import kb_errors, suggest_subjects
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import show_content
 
@@ -33,4 +33,5 @@ def learn(
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     say_withheld(kb.config)
-    show_content(kb.learn(topic, list(patterns) or None))
+    with suggest_subjects(kb, [topic]):
+        show_content(kb.learn(topic, list(patterns) or None))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from llm_kb.api import KnowledgeBase
@@ -69,6 +71,16 @@ def list_(
     show("".join(f"{_style(line)}\n" for t in listed for line in render(t)), nl=False)
     if not any(opened.topic.in_menu for opened in kb.topics.values()):
         say("llm-kb: no topics are configured; `llm kb init` proposes some")
+    elif not records if queries or topic is None else not (records or listed[0].problem):
+        say(f"llm-kb: {_explain_nothing(topic, queries)}")
+
+
+def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
+    if not queries:
+        return f"topic {topic!r} lists no subjects; --all shows more"
+    searched = "topic's name" if topic is None else "slug"
+    words = " and ".join(map(repr, queries))
+    return f"no {searched} has {words}; `llm kb search` looks into the texts"
 
 
 def _style(line: str) -> str:

@@ -10,6 +10,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_content, show_json
 from llm_kb.upkeep.costs import count_costs, render_costs
+from llm_kb.upkeep.subject_list import explain_nothing
 
 
 @click.command()
@@ -24,8 +25,8 @@ def prompt(
     """
     Print the section that a request with -T learn carries
 
-    Nothing is printed when there is nothing to say. What had to be cut from the
-    menu for its budget is said on standard error.
+    If there is no section, standard error has the reason; it also names what had to
+    be cut from the menu for its budget.
 
     \b
         llm kb prompt
@@ -44,6 +45,8 @@ def prompt(
     section = kb.section(learn=not preloaded)
     if section is not None:
         show_content(section)
+    else:
+        say(f"llm-kb: {explain_nothing(kb, learn=not preloaded)}")
     cuts = () if preloaded else kb.menu().cuts
     if cuts:
         say(f"llm-kb: {'; '.join(cuts)}")

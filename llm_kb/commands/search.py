@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from llm_kb.api import DEFAULT_LIMIT, KnowledgeBase
@@ -9,10 +11,12 @@ from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
+from llm_kb.config.workspace import find_cwd
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.passages import EmptyQuestionError
 from llm_kb.rendering.passages import Passage, find_notes
 from llm_kb.rendering.plain_text import visible_line, visible_text
+from llm_kb.upkeep.subject_list import name_file
 
 
 @click.command()
@@ -49,7 +53,8 @@ def search(
 
     Every topic in the menu is searched, whatever its kind, by words and, where
     llm has a default embedding model, by meaning. Hidden and disabled subjects
-    are never found. Each passage is headed by what `learn` takes.
+    are never found. Each passage is headed by its file and line, and by what
+    `learn` takes.
 
     \b
         llm kb search how do we review code
@@ -64,7 +69,7 @@ def search(
     if json_:
         show_json([_as_dict(passage) for passage in found.passages])
     else:
-        show("\n".join(map(_render, found.passages)), nl=False)
+        show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
     if not found.passages:
         say("llm-kb: nothing fits; try other words, or fewer")
     for note in find_notes(found):
@@ -89,9 +94,11 @@ def _as_dict(passage: Passage) -> dict[str, object]:
     return entry | ({"preloaded": True} if passage.is_preloaded else {})
 
 
-def _render(passage: Passage) -> str:
+def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a passage for people: its heading, where else it stands, its text."""
-    lines = [style(visible_line(passage.heading), fg="cyan")]
+    file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
+    heading = f"{file}:{passage.first_line}: {passage.topic}/{passage.address}"
+    lines = [style(visible_line(heading), fg="cyan")]
     if passage.also_in:
         lines.append(style(visible_line(f"also in {', '.join(passage.also_in)}"), dim=True))
     if passage.origin:

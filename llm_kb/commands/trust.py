@@ -71,6 +71,8 @@ def _list(json_: bool) -> None:
     if json_:
         show_json(files)
         return
+    if not files:
+        say("no configuration is trusted")
     for file in files:
         show_content(os.fsencode(file))  # as bytes: a name need not be text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -27,7 +26,7 @@ from llm_kb.upkeep import text_checks as checks
 from llm_kb.upkeep.mentions import Mentions, find_references
 from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
 from llm_kb.upkeep.skills import check_skill, check_strays
-from llm_kb.upkeep.subject_list import find_disabled, find_problem
+from llm_kb.upkeep.subject_list import find_disabled, find_problem, name_file, name_place
 
 _PROSE = frozenset({"", "adoc", "markdown", "md", "mdx", "org", "rst", "text", "txt"})
 
@@ -41,7 +40,7 @@ MOST_PATTERNS = 1_000
 
 def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
     """Yield the problems of a configuration file that cannot be used."""
-    file = _name_file(error.where, cwd)
+    file = name_place(error.where, cwd)
     for problem in error.problems:
         yield Finding(rule=Rule.CONFIGURATION, file=file, what=problem)
 
@@ -91,7 +90,7 @@ class Inspection:
             what = "there is no llm-kb.toml here or above, and no topic of your own"
             return Finding(rule=Rule.NO_CONFIGURATION, file=str(self._cwd), what=what)
         what = "no topics are configured"
-        return Finding(rule=Rule.NO_TOPICS, file=_name_file(str(file), self._cwd), what=what)
+        return Finding(rule=Rule.NO_TOPICS, file=name_place(str(file), self._cwd), what=what)
 
     def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
         listing = opened.catalog.list_subjects()
@@ -239,12 +238,10 @@ class Inspection:
         """Return the file that sets a key; None if there is none."""
         origins = self._kb.config.origins.get(key, ())
         places = [origin.place for origin in origins if origin.place]
-        return _name_file(places[-1], self._cwd) if places else None
+        return name_place(places[-1], self._cwd) if places else None
 
     def _file(self, opened: OpenTopic, path: str) -> str:
-        if not isinstance(opened.catalog, DirectoryCatalog):
-            return f"{opened.topic.id}/{path}"
-        return _name_file(f"{opened.topic.root}/{path}", self._cwd)
+        return name_file(opened, path, self._cwd)
 
 
 def _is_read(topic: Topic, subject: Subject) -> bool:
@@ -256,8 +253,3 @@ def disables_any(topic: Topic, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
     listing = DirectoryCatalog(replace(topic, disabled=(pattern,))).list_subjects()
     return bool(find_disabled(topic, listing))
-
-
-def _name_file(path: str, cwd: Path) -> str:
-    """Return a path relative to the current directory, if it is below that."""
-    return path.removeprefix(f"{cwd}{os.sep}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import Enum
+from pathlib import Path
 from typing import TypeAlias
 
 from llm_kb.errors import UnreadableError
@@ -204,6 +205,30 @@ def find_problem(opened: OpenTopic, listing: Listing) -> str | None:
     """Return the reason why the directory of a topic cannot be read; None if it can."""
     reasons = [skipped.reason for skipped in listing.skipped if not skipped.path]
     return f"{opened.topic.root}: {reasons[0]}" if reasons else None
+
+
+def name_file(opened: OpenTopic, path: str, cwd: Path) -> str:
+    """Return the name of a subject's file; that of a captured one is its topic and path."""
+    if not isinstance(opened.catalog, DirectoryCatalog):
+        return f"{opened.topic.id}/{path}"
+    return name_place(f"{opened.topic.root}/{path}", cwd)
+
+
+def name_place(path: str, cwd: Path) -> str:
+    """Return a path relative to the current directory, if it is below that."""
+    return path.removeprefix(f"{cwd}{os.sep}")
+
+
+def explain_nothing(kb: KnowledgeBase, *, learn: bool) -> str:
+    """Return why there is no section to send."""
+    offered = [opened for opened in kb.topics.values() if opened.topic.in_menu]
+    if not offered:
+        return "no topics are configured; `llm kb init` proposes some"
+    if not learn:
+        return "nothing is pre-loaded; -k or `learned` does that"
+    problems = [find_problem(opened, opened.catalog.list_subjects()) for opened in offered]
+    named = [problem for problem in problems if problem]
+    return "; ".join(named) or "no topic has a subject to list; `llm kb list --all` shows all files"
 
 
 def _state(subject: Subject, preloaded: frozenset[str]) -> State:

@@ -1,0 +1,93 @@
+"""What commands say when there is nothing to show, or when a name is mistyped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.workspaces import write_files
+from tests.conftest import RunLlm
+
+CONFIG = """
+[kb.topic.docs]
+subjects = "docs"
+
+[kb.topic.empty]
+subjects = "nowhere"
+"""
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path) -> Path:
+    """A topic with subjects, and one whose directory is missing."""
+    files = ["docs/index.md", "docs/patterns/celery.md", "docs/a/celery.md", "docs/.hidden.md"]
+    write_files(tmp_path, {"llm-kb.toml": CONFIG, **dict.fromkeys(files, "x\n")})
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["show", "celery"], "Did you mean the subject docs/a/celery or docs/patterns/celery?"),
+        (["learn", "CELERY"], "Did you mean the subject docs/a/celery or docs/patterns/celery?"),
+        (["show", "patterns/celery"], "Did you mean the subject docs/patterns/celery?"),
+        (["learn", "dosc"], "valid topics: docs, empty; did you mean 'docs'?"),
+        (["show", "docs/patterns/celry"], "did you mean: patterns/celery, a/celery"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_like_a_mistyped_name_is_suggested(
+    run_llm: RunLlm, arguments: list[str], hint: str
+) -> None:
+    result = run_llm(["kb", *arguments])
+    assert result.exit_code == 1
+    assert result.stderr.endswith(f"{hint}\n")
+
+
+@pytest.mark.parametrize("name", ["hidden", "zzz", "elery"])
+def test_hidden_subjects_and_parts_of_names_are_not_suggested(run_llm: RunLlm, name: str) -> None:
+    result = run_llm(["kb", "show", name])
+    assert result.stderr == f"Error: unknown topic {name!r}; valid topics: docs, empty\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["list", "-q", "celery"],
+            "llm-kb: no topic's name has 'celery'; `llm kb search` looks into the texts\n",
+        ),
+        (
+            ["list", "docs", "-q", "a", "-q", "zz"],
+            "llm-kb: no slug has 'a' and 'zz'; `llm kb search` looks into the texts\n",
+        ),
+        (["trust", "--list"], "no configuration is trusted\n"),
+        (["prompt", "--preloaded"], "llm-kb: nothing is pre-loaded; -k or `learned` does that\n"),
+    ],
+    ids=" ".join,
+)
+def test_silence_never_stands_for_nothing_found(
+    run_llm: RunLlm, arguments: list[str], said: str
+) -> None:
+    result = run_llm(["kb", *arguments])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", said)
+
+
+def test_an_empty_prompt_has_a_reason(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {"llm-kb.toml": CONFIG.replace('"docs"', '"kbb"')})
+    assert run_llm(["kb", "prompt"]).stderr == (
+        f"llm-kb: {tmp_path}/kbb: no such directory; {tmp_path}/nowhere: no such directory\n"
+    )
+    write_files(tmp_path, {"llm-kb.toml": "[kb]\n"})
+    none = "llm-kb: no topics are configured; `llm kb init` proposes some\n"
+    assert run_llm(["kb", "prompt"]).stderr == none
+
+
+def test_a_topic_without_listed_subjects_says_so_once(run_llm: RunLlm, tmp_path: Path) -> None:
+    (tmp_path / "nowhere").mkdir()
+    said = "llm-kb: topic 'empty' lists no subjects; --all shows more\n"
+    assert run_llm(["kb", "list", "empty"]).output == said
+    (tmp_path / "nowhere").rmdir()
+    shown = f"no subjects: {tmp_path}/nowhere: no such directory\n"
+    assert run_llm(["kb", "list", "empty"]).output == shown
