@@ -172,7 +172,9 @@ def test_a_tree_is_no_json(run_llm: RunLlm) -> None:
 def test_an_unknown_topic(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "list", "projct"])
     assert result.exit_code == 1
-    assert result.stderr == "Error: unknown topic 'projct'; valid topics: project, gone; did you mean 'project'?\n"
+    assert result.stderr == (
+        "Error: unknown topic 'projct'; valid topics: project, gone; did you mean 'project'?\n"
+    )
 
 
 def test_without_topics_it_says_how_to_begin(run_llm: RunLlm, workspace: Path) -> None:
