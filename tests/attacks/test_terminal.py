@@ -101,7 +101,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) 
     return repo
 
 
-def test_nothing_acts_on_a_terminal() -> None:
+def test_nothing_acts_on_a_terminal(run_llm: RunLlm) -> None:
+    run_llm(["kb", "search", "needle"])  # so that no index is built, with a progress bar
     outputs = [run_on_terminal(["kb", *command])[0] for command in COMMANDS]
     acting = {
         " ".join(command): found
