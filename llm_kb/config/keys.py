@@ -181,6 +181,7 @@ KB_KEYS: Mapping[str, Key] = {
     "max_result_chars": Key(read=_count),
     "outline_over": Key(read=_count),
     "search": Key(read=_search),
+    "show_reads": Key(read=_flag),
     "config_load_paths": ListKey(read=read_load_path),
     "allow_links_to": ListKey(read=read_directory, user_only=True),
 }

@@ -192,6 +192,7 @@ def default_layer() -> LayerConfig:
         "kb.max_result_chars": config.max_result_chars,
         "kb.outline_over": config.outline_over,
         "kb.search": config.search,
+        "kb.show_reads": config.show_reads,
         "kb.config_load_paths": (".llm/config.d",),
         "kb.capture.offer": capture.offer,
         "kb.capture.branch_only": capture.branch_only,

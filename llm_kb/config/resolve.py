@@ -93,6 +93,7 @@ def resolve(
         menu=_get(settings, "kb.menu", str, base.menu),
         menu_budget=_get(settings, "kb.menu_budget", int, base.menu_budget),
         max_result_chars=_get(settings, "kb.max_result_chars", int, base.max_result_chars),
+        show_reads=_get(settings, "kb.show_reads", bool, base.show_reads),
         outline_over=_get(settings, "kb.outline_over", int, base.outline_over),
         search=_get_search(settings),
         config_load_paths=tuple(root / place for place in load_path_values(merged)),

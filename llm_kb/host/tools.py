@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from llm_kb.errors import KbError
 from llm_kb.host.request import OUR_TOOLS, current_request
@@ -12,6 +16,9 @@ if TYPE_CHECKING:
     import llm
 
     from llm_kb.api import KnowledgeBase
+
+LONGEST_REPORT = 200
+"""The most characters of a line that reports a call."""
 
 
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
@@ -25,9 +32,9 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         yield from _all_tools()
         return
     if "learn" in request.tools and request.kb is not None:
-        yield request.kb.learn_tool()
+        yield _shown(request.kb, request.kb.learn_tool())
     if "search_knowledge" in request.tools and request.kb is not None:
-        yield _search_knowledge(request.kb)
+        yield _shown(request.kb, _search_knowledge(request.kb))
     if "References" in request.tools:
         yield _references()
         # A continued conversation asks for the tools of the toolbox one by one.
@@ -59,6 +66,42 @@ def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         pass  # a broken configuration must not break commands that do not use it
     yield _references()
     yield from _emit_knowledge()
+
+
+def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
+    """Return the tool; where the user wants to see what models read, it reports each call."""
+    from llm_kb.rendering.menu import estimate_tokens  # noqa: PLC0415 - as above
+
+    answer = tool.implementation
+    if not kb.config.show_reads or answer is None:
+        return tool
+
+    @wraps(answer)
+    def answer_and_report(**arguments: Any) -> Any:
+        try:
+            text = answer(**arguments)
+        except KbError as error:
+            _report(f"{_describe_call(tool.name, arguments)}: {error}")
+            raise
+        _report(f"{_describe_call(tool.name, arguments)} (~{estimate_tokens(text):,} tokens)")
+        return text
+
+    return replace(tool, implementation=answer_and_report)
+
+
+def _describe_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return a call in a few words: `learn project/review`."""
+    topic, subjects = arguments.get("topic") or "", arguments.get("subjects") or ""
+    if name != "learn":
+        return f"{name} {arguments.get('question', '')!r}" + (f" in {topic}" if topic else "")
+    patterns = subjects if isinstance(subjects, list) else [subjects]
+    return f"learn {', '.join(f'{topic}/{pattern}' if pattern else topic for pattern in patterns)}"
+
+
+def _report(text: str) -> None:
+    from llm_kb.rendering.plain_text import shorten, visible_line  # noqa: PLC0415 - as above
+
+    click.echo(f"llm-kb: {shorten(visible_line(text), LONGEST_REPORT)}", err=True)
 
 
 def _search_knowledge(kb: KnowledgeBase) -> llm.Tool:

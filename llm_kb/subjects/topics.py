@@ -236,6 +236,7 @@ class Config:
     menu: str = "topics"
     menu_budget: int = 1200
     max_result_chars: int = 100_000
+    show_reads: bool = False
     outline_over: int = 24_000
     search: bool | str = "auto"
     """Whether `search_knowledge` is offered beside `learn`; "auto": where that is much."""
