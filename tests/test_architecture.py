@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from importlinter.application import use_cases
 from importlinter.configuration import configure
 
 from llm_kb import plugin
+from llm_kb.files.toml import decode_toml
 from tests.conftest import RunLlm, RunLlmProcess
 
 PROJECT = Path(__file__).parent.parent
@@ -55,6 +57,22 @@ def test_the_import_contract_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     configure()
     assert use_cases.lint_imports(config_filename="pyproject.toml", cache_dir=None)
+
+
+def test_the_picture_of_the_house_is_the_contract() -> None:
+    """And every room has a row in the table below it."""
+    project = decode_toml((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = [
+        contract
+        for contract in project["tool"]["importlinter"]["contracts"]  # type: ignore[index]
+        if contract.get("containers") == ["llm_kb"]
+    ]
+    design = (PROJECT / "docs" / "design.md").read_text(encoding="utf-8")
+    picture = design.partition("```text\n")[2].partition("```")[0]
+    floors = re.findall(r"^\| (.*?) +\|  ", picture, re.MULTILINE)
+    assert [re.sub(r" +([:|]) ", r" \1 ", floor) for floor in floors] == contract["layers"]
+    rooms = set(re.findall(r"\w+", " ".join(contract["layers"])))
+    assert set(re.findall(r"^\| `(\w+)` \|", design, re.MULTILINE)) == rooms
 
 
 def test_starting_llm_imports_three_modules_and_so_do_commands_that_are_not_ours() -> None:

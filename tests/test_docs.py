@@ -17,6 +17,8 @@ from tests.console import PROJECT, find_transcripts, iter_commands
 
 DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 
+HOME = "https://github.com/llm-kb/llm-kb"
+
 HOST = click.Group("llm")
 register_commands(HOST)
 
@@ -114,6 +116,16 @@ def test_links_to_files_lead_somewhere(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#]+)", text)
     assert [target for target in targets if not os.path.lexists(path.parent / target)] == []
+    ours = re.findall(rf"\]\({HOME}/(?:blob|tree)/main/([^)#]+)", text)
+    assert [target for target in ours if not os.path.lexists(PROJECT / target)] == []
+
+
+def test_the_readme_can_be_read_on_a_package_page() -> None:
+    """Where relative links would lead nowhere."""
+    text = (PROJECT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert f"{HOME}/blob/main/docs/commands.md" in links
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
 
 
 def test_the_readme_has_transcripts() -> None:
