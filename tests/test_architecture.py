@@ -68,11 +68,12 @@ def test_the_picture_of_the_house_is_the_contract() -> None:
         if contract.get("containers") == ["llm_kb"]
     ]
     design = (PROJECT / "docs" / "design.md").read_text(encoding="utf-8")
-    picture = design.partition("```text\n")[2].partition("```")[0]
+    house = design.partition("## The house\n")[2].partition("\n## ")[0]
+    picture = house.partition("```text\n")[2].partition("```")[0]
     floors = re.findall(r"^\| (.*?) +\|  ", picture, re.MULTILINE)
     assert [re.sub(r" +([:|]) ", r" \1 ", floor) for floor in floors] == contract["layers"]
     rooms = set(re.findall(r"\w+", " ".join(contract["layers"])))
-    assert set(re.findall(r"^\| `(\w+)` \|", design, re.MULTILINE)) == rooms
+    assert set(re.findall(r"^\| `(\w+)` \|", house, re.MULTILINE)) == rooms
 
 
 def test_starting_llm_imports_three_modules_and_so_do_commands_that_are_not_ours() -> None:
