@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from llm_kb.errors import KbError
+from llm_kb.rendering.plain_text import shorten
 
 MOST_SHOWN = 80
 
@@ -191,3 +193,22 @@ class UnknownPlanError(KbError):
         self.plan_id = plan_id
         self.reason = reason
         super().__init__(f"no plan {plan_id!r} to approve: {reason}")
+
+
+HOSTILE = (
+    ArithmeticError, AssertionError, LookupError, MemoryError, RecursionError, ValueError,
+)  # fmt: skip
+"""What the parsers of pages, character sets and archives raise on content nobody foresaw."""
+
+
+@contextmanager
+def refuse_hostile(url: str) -> Iterator[None]:
+    """Turn what hostile content may make a parser raise into a FetchError of its source.
+
+    One source must not end a run: the others of its topic, and other topics, go on.
+    """
+    try:
+        yield
+    except HOSTILE as error:
+        reason = f"its content cannot be processed ({type(error).__name__}: {error})"
+        raise FetchError(url, shorten(reason, MOST_SHOWN * 2)) from error

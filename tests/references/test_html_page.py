@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.references.sources.html_to_markdown import markdown_alternate, page_links, page_title
+from llm_kb.references.sources.html_page import markdown_alternate, page_links, page_title
 from llm_kb.references.sources.html_tree import parse_html
 
 URL = "https://e.org/docs/page.html"

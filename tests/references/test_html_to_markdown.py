@@ -77,6 +77,78 @@ def convert(html: str) -> str:
             "a",
             id="invisible",
         ),
+        pytest.param(
+            "<article><h2>A</h2></article><article><h2>B</h2></article><nav>n</nav>",
+            "## A\n\n## B",
+            id="several articles",
+        ),
+        pytest.param(
+            "<div role=tablist><button role=tab id=t1>Unix</button><button role=tab id=t2>Windows"
+            "</button></div><div role=tabpanel aria-labelledby=t1><pre>a</pre></div>"
+            "<div role=tabpanel aria-labelledby=t2 hidden=true><pre>b</pre></div>",
+            "**Unix**\n\n```\na\n```\n\n**Windows**\n\n```\nb\n```",
+            id="tabs of Sphinx",
+        ),
+        pytest.param(
+            "<ul role=tablist><li role=tab>npm</li><li role=tab>pnpm</li></ul><div>"
+            "<div role=tabpanel>a</div><div role=tabpanel hidden>b</div></div>",
+            "**npm**\n\na\n\n**pnpm**\n\nb",
+            id="tabs of Docusaurus",
+        ),
+        pytest.param(
+            "<div class='tabbed-set'><input type=radio><div class=tabbed-labels><label>A</label>"
+            "<label>B</label></div><div class=tabbed-content><div class=tabbed-block><p>a</p></div>"
+            "<div class=tabbed-block><div class=tabbed-labels><label>C</label></div>"
+            "<div class=tabbed-block>c</div></div></div></div>",
+            "**A**\n\na\n\n**B**\n\n**C**\n\nc",
+            id="tabs of MkDocs within tabs",
+        ),
+        pytest.param(
+            "<div class=sd-tab-set><label class=sd-tab-label>A</label><div class=sd-tab-content>a"
+            "</div><label class=sd-tab-label>B</label><div class=sd-tab-content>b</div></div>",
+            "**A**\n\na\n\n**B**\n\nb",
+            id="tabs of sphinx-design",
+        ),
+        pytest.param(
+            "<div class=vp-code-group><div class=tabs><label>npm</label><label>yarn</label></div>"
+            "<div class=blocks><div class=language-sh><span class=lang>sh</span><pre>a</pre></div>"
+            "<div class=language-sh><span class=lang>sh</span><pre>b</pre></div></div></div>",
+            "**npm**\n\n```sh\na\n```\n\n**yarn**\n\n```sh\nb\n```",
+            id="tabs of VitePress",
+        ),
+        pytest.param("<div hidden=until-found><p>a</div>", "a", id="accordion"),
+        pytest.param(
+            "<div class='admonition warning'><p class=admonition-title>Warning</p><p>a</p>"
+            "<pre>b</pre></div><p>c",
+            "> **Warning**\n>\n> a\n>\n> ```\n> b\n> ```\n\nc",
+            id="admonition",
+        ),
+        pytest.param(
+            "<details class='custom-block'><summary>More</summary><p>a</p></details>",
+            "> **More**\n>\n> a",
+            id="admonition that folds",
+        ),
+        pytest.param(
+            "<dl><dt>a</dt><dt>b</dt><dd>c</dd><div><dt>d</dt><dd><p>e</p><p>f</p></dd></div></dl>",
+            "- **a**\n\n  **b**\n\n  c\n\n- **d**\n\n  e\n\n  f",
+            id="definitions",
+        ),
+        pytest.param(
+            "<h2>M</h2><dl><dt class=sig id=C>class C(<em>*a</em>)<a class=headerlink>¶</a>"
+            "</dt><dd><p>x</p><dl><dt class=sig id=C.f>f()</dt><dd>y</dd></dl></dd>"
+            "<dt class=sig id=D>D</dt></dl>",
+            "## M\n\n### class C(*a)\n\nx\n\n#### f()\n\ny\n\n### D",
+            id="a method below its class",
+        ),
+        pytest.param(
+            "<p><math><mi>E</mi><annotation encoding='application/x-tex'>E=mc^2</annotation></math>"
+            "<span aria-hidden=true>E</span></p>",
+            "$E=mc^2$",
+            id="math once",
+        ),
+        pytest.param(
+            "<div class=highlight-default><pre>a</pre></div>", "```\na\n```", id="no language"
+        ),
         pytest.param("<title>T &amp; U</title><p>a", "# T & U\n\na", id="title"),
         pytest.param("<title>T</title><h1>H</h1>", "# H", id="title beside a heading"),
         pytest.param("plain text", "plain text", id="no markup"),

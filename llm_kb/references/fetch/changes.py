@@ -7,11 +7,11 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
-from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError
+from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.fetch.fetcher import FoundSource, conditions
 from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same
 from llm_kb.references.plan.crawl import find_pages
-from llm_kb.references.plan.make import check_source, explain, plan_tree, refuse_hostile
+from llm_kb.references.plan.make import check_source, explain, plan_tree
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.local import list_local, read_local

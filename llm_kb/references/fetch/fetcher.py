@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
-from llm_kb.references.errors import FetchError, PlanChangedError, TopicTooLargeError
+from llm_kb.references.errors import (
+    FetchError,
+    PlanChangedError,
+    TopicTooLargeError,
+    refuse_hostile,
+)
 from llm_kb.references.fetch.staging import Staged
-from llm_kb.references.plan.make import explain, refuse_hostile
+from llm_kb.references.plan.make import explain
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.file_names import page_name, page_path, unused_name

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from protego import Protego
 
-from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError
+from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.web import fetch_text, measure_page, read_links
@@ -75,7 +75,9 @@ class _Site:
         self.prefix = split.path.rpartition("/")[0] + "/"
         self.host = split.hostname or ""
         self.refused = 0
-        self._robots = Robots(fetch_text(f"{self.root}/robots.txt", policy) or "", PRODUCT)
+        place = f"{self.root}/robots.txt"
+        with refuse_hostile(place):
+            self._robots = Robots(fetch_text(place, policy) or "", PRODUCT)
 
     def covers(self, url: str) -> bool:
         """Tell whether a link leads to a page of the crawl."""
@@ -185,7 +187,7 @@ class _Walk:
         if self._is_late:
             return False
         self._is_cut = len(self.pages) + len(self.failed) >= self._source.max_pages
-        return not self._is_cut
+        return not self._is_cut and self._site.refused < MAX_REFUSED
 
     def _visit(self, url: str, *, read: bool, is_start: bool = False) -> Sequence[str]:
         """Ask for a page, keep what it weighs, and return where it leads if it is to be read."""
@@ -193,10 +195,11 @@ class _Walk:
         self._site.wait()
         hosts = {self._site.host}
         try:
-            if read:
-                page, links = read_links(url, self._site.policy, hosts=hosts)
-            else:
-                page, links = measure_page(url, self._site.policy, hosts=hosts), []
+            with refuse_hostile(url):
+                if read:
+                    page, links = read_links(url, self._site.policy, hosts=hosts)
+                else:
+                    page, links = measure_page(url, self._site.policy, hosts=hosts), []
         except FetchError as error:
             if is_start:
                 raise
@@ -214,10 +217,19 @@ MAX_DELAY = 5.0
 """Seconds between requests that a site may ask for with Crawl-delay."""
 
 
+MAX_WILDCARDS = 5_000
+"""Signs of patterns in robots.txt: each of its rules is matched with each address."""
+
+MAX_REFUSED = 5_000
+"""Addresses that robots.txt may refuse before a crawl ends."""
+
+
 class Robots:
     """The rules of one site for one client, as RFC 9309 reads them."""
 
     def __init__(self, text: str, agent: str) -> None:
+        if text.count("*") + text.count("$") > MAX_WILDCARDS:
+            raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
         self._agent = agent
         self._rules = Protego.parse(text)
 

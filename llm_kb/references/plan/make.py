@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
 from llm_kb.references.errors import (
-    MOST_SHOWN,
     FetchError,
     NothingFetchedError,
     SourceError,
     TooLargeError,
+    refuse_hostile,
 )
 from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
@@ -25,16 +25,10 @@ from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, Source, WebSource
 from llm_kb.references.sources.web import measure_page
 from llm_kb.references.topic.topic_file import Description
-from llm_kb.rendering.plain_text import shorten
 from llm_kb.subjects.topics import References
 
 Progress = Callable[[str], None]
 """Called with what is being asked or fetched now."""
-
-HOSTILE = (
-    ArithmeticError, AssertionError, LookupError, MemoryError, RecursionError, ValueError,
-)  # fmt: skip
-"""What the parsers of pages, character sets and archives raise on content nobody foresaw."""
 
 
 @contextmanager
@@ -45,19 +39,6 @@ def open_remotes(library: Library) -> Iterator[Remotes]:
         git_policy(library.settings, resolver), library.store.scratch
     ) as repositories:
         yield Remotes(settings=library.settings, repositories=repositories, resolver=resolver)
-
-
-@contextmanager
-def refuse_hostile(url: str) -> Iterator[None]:
-    """Turn what hostile content may make a parser raise into a FetchError of its source.
-
-    One source must not end a run: the others of its topic, and other topics, go on.
-    """
-    try:
-        yield
-    except HOSTILE as error:
-        reason = f"its content cannot be processed ({type(error).__name__}: {error})"
-        raise FetchError(url, shorten(reason, MOST_SHOWN * 2)) from error
 
 
 def make_plan(request: Description, remotes: Remotes, progress: Progress = lambda _: None) -> Plan:

@@ -80,7 +80,8 @@ def resolve_host(
         raise FetchError(url, f"cannot resolve {host}: {error}") from error
     if not addresses:
         raise FetchError(url, f"{host} has no address")
-    if _plain(host) not in {_plain(allowed) for allowed in allow_hosts}:
+    allowed = {_plain(name) for name in allow_hosts}
+    if not {_plain(host), f"{_plain(host)}:{port}"} & allowed:
         for address in addresses:
             if not is_public(address):
                 raise BlockedAddressError(url, host, address)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
 
+from llm_kb.references.sources.html_page import absolute_link, find_main, page_base, page_title
 from llm_kb.references.sources.html_tree import BLOCKS, Element, parse_html
-from llm_kb.references.sources.http import join_url
+from llm_kb.references.sources.page_budget import Budget
+from llm_kb.references.sources.page_tabs import TabLabels
 
 _SKIPPED = frozenset(
     """
@@ -27,16 +28,30 @@ _CODE = frozenset({"code", "kbd", "samp", "tt"})
 _PERMALINKS = frozenset(
     {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor"}
 )
+# The frames of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
+_ADMONITIONS = frozenset({"admonition", "theme-admonition", "markdown-alert", "custom-block"})
+_ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]+)")
+_NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
 _BREAK = "\x00"
 """Stands for a forced line break while blanks are collapsed."""
 
+MAX_NESTING = 20
+"""Quotes and lists within one another that are written as such; deeper ones as plain blocks."""
+
+MAX_COLUMNS = 100
+"""Columns to which the short rows of a table are filled up."""
+
 
 def html_to_markdown(html: str, url: str) -> str:
-    """Return the main part of a page as Markdown; links become absolute by `url`."""
-    root = parse_html(html.replace(_BREAK, ""))
-    writer = _Writer(page_base(root, url))
+    """Return the main part of a page as Markdown; links become absolute by `url`.
+
+    Raises PageTooComplexError.
+    """
+    budget = Budget(len(html))
+    root = parse_html(html.replace(_BREAK, ""), budget)
+    writer = _Writer(page_base(root, url), budget, TabLabels(root))
     blocks = list(writer.blocks(find_main(root).children))
     title = page_title(root)
     if title and not any(block.startswith("# ") for block in blocks):
@@ -49,12 +64,24 @@ def _is_skipped(element: Element) -> bool:
     attributes = element.attributes
     return (
         element.tag in _SKIPPED
-        or "hidden" in attributes
+        or (_is_hidden(element) and not _is_panel(element))
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in _SKIPPED_ROLES
-        or "display:none" in attributes.get("style", "").replace(" ", "").lower()
         or (element.tag == "td" and "linenos" in element.classes())
+        # VitePress names the language of a block of code above it.
+        or (element.tag == "span" and element.classes() == ["lang"])
     )
+
+
+def _is_hidden(element: Element) -> bool:
+    style = element.attributes.get("style", "")
+    return "hidden" in element.attributes or "display:none" in style.replace(" ", "").lower()
+
+
+def _is_panel(element: Element) -> bool:
+    """Tell whether an element is a panel of tabs or accordions, of which one at most is shown."""
+    attributes = element.attributes
+    return attributes.get("role") == "tabpanel" or attributes.get("hidden") == "until-found"
 
 
 def _is_permalink(element: Element) -> bool:
@@ -64,11 +91,16 @@ def _is_permalink(element: Element) -> bool:
 
 
 class _Writer:
-    """Turns elements into blocks of Markdown; knows the level of the last heading."""
+    """Turns elements into blocks of Markdown; knows what is around them."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, budget: Budget, labels: TabLabels) -> None:
         self._base = base
+        self._budget = budget
+        self._labels = labels
         self._level = 1
+        """The level of the last heading."""
+        self._nesting = 0
+        """How many quotes and lists are around."""
         self._language = ""
         """What a highlighter says of the code around here."""
 
@@ -76,6 +108,7 @@ class _Writer:
         """Yield the blocks of some children; neighbouring inline ones make a paragraph."""
         inline: list[Element | str] = []
         for child in children:
+            self._budget.step()
             if isinstance(child, Element) and (child.tag in BLOCKS or child.holds_block):
                 yield from self._paragraph(inline)
                 inline = []
@@ -91,8 +124,12 @@ class _Writer:
             # A line of text must not begin what is no heading, list or fence.
             yield re.sub(r"(?m)^(#{1,6} |>|[-+] |```|~~~)", r"\\\1", text)
 
-    def _block(self, element: Element) -> Iterator[str]:
+    def _block(self, element: Element) -> Iterator[str]:  # noqa: C901 - one branch for each kind
         tag = element.tag
+        if self._labels.take(element):
+            return
+        if label := self._labels.label_of(element):
+            yield f"**{label}**"
         if tag in _HEADINGS:
             self._level = _HEADINGS[tag]
             yield from self._heading(element, self._level)
@@ -100,15 +137,14 @@ class _Writer:
             yield from _fence(element, self._language)
         elif tag in {"ul", "ol"}:
             yield from self._list(element)
+        elif tag == "dl":
+            yield from self._definitions(element)
         elif tag == "table":
             yield from self._table(element)
         elif tag == "blockquote":
-            quoted = "\n\n".join(self.blocks(element.children))
-            if quoted:
-                yield "\n".join(f"> {line}".rstrip() for line in quoted.split("\n"))
-        elif tag == "dt" and element.attributes.get("id"):
-            # The signature of a documented name: what it says belongs below it.
-            yield from self._heading(element, min(self._level + 1, 6))
+            yield from self._quote(element.children)
+        elif not _ADMONITIONS.isdisjoint(element.classes()):
+            yield from self._admonition(element)
         elif tag == "hr":
             yield "---"
         else:
@@ -122,26 +158,98 @@ class _Writer:
         if text:
             yield f"{'#' * level} {' '.join(text.split())}"
 
+    def _nested(self, children: Sequence[Element | str]) -> list[str]:
+        """Return blocks that will get a mark or an indent of their own."""
+        self._nesting += 1
+        blocks = list(self.blocks(children))
+        self._nesting -= 1
+        return blocks
+
+    def _quote(self, children: Sequence[Element | str], title: str = "") -> Iterator[str]:
+        blocks = [*([title] if title else []), *self._nested(children)]
+        if self._nesting >= MAX_NESTING:
+            yield from blocks
+        elif blocks:
+            text = "\n\n".join(blocks)
+            self._budget.add(2 * (1 + text.count("\n")))
+            yield re.sub(r"(?m)^> $", ">", "> " + text.replace("\n", "\n> "))
+
+    def _admonition(self, element: Element) -> Iterator[str]:
+        """Yield a note or warning as a quote that begins with its title."""
+        children = list(element.children)
+        first = next((child for child in children if isinstance(child, Element)), None)
+        title = ""
+        if first and (
+            first.tag == "summary" or _ADMONITION_TITLE.search(" ".join(first.classes()))
+        ):
+            title = " ".join(first.text().split())
+            children.remove(first)
+        yield from self._quote(children, f"**{title}**" if title else "")
+
+    def _definitions(self, element: Element) -> Iterator[str]:
+        """Yield a list of terms with what is said of each below it.
+
+        A term with an id documents a name: it is a heading, and what is defined below it one
+        level deeper, as a method is below its class.
+        """
+        outer = self._level
+        below = min(outer + 1, 6)
+        terms: list[str] = []
+        is_named = False
+        for child in _members(element):
+            if isinstance(child, str):
+                yield from self._paragraph([child])
+            elif child.tag == "dt":
+                is_named = "id" in child.attributes
+                if is_named:
+                    yield from self._signature(child, below)
+                else:
+                    terms += [f"**{' '.join(t.split())}**" for t in self._nested(child.children)]
+            elif is_named:
+                self._level = below
+                yield from self.blocks(child.children)
+            else:
+                yield from self._item("- ", [*terms, *self._nested(child.children)])
+                terms = []
+        yield from self._item("- ", terms)
+        self._level = outer
+
+    def _signature(self, element: Element, level: int) -> Iterator[str]:
+        """Yield the heading of a documented name; its parts are not emphasised."""
+        if "sig" not in element.classes():
+            yield from self._heading(element, level)
+            return
+        parts = [c for c in element.children if isinstance(c, str) or not _is_permalink(c)]
+        text = "".join(part if isinstance(part, str) else part.text() for part in parts)
+        if text.strip():
+            yield f"{'#' * level} {' '.join(text.split())}"
+
     def _list(self, element: Element) -> Iterator[str]:
-        items = []
-        number = 1
+        items: list[str] = []
         for child in element.children:
-            if not isinstance(child, Element) or _is_skipped(child):
+            if isinstance(child, str) and not child.strip():
                 continue
-            body = child.children if child.tag == "li" else [child]
-            parts = list(self.blocks(body))
-            if not parts:
-                continue
-            marker = f"{number}. " if element.tag == "ol" else "- "
-            number += 1
-            simple = all("\n\n" not in part for part in parts)
-            text = ("\n" if simple and len(parts) == 2 and _is_list(parts[1]) else "\n\n").join(
-                parts
-            )
-            items.append(marker + _indent(text, len(marker)))
-        if items:
+            marker = f"{len(items) + 1}. " if element.tag == "ol" else "- "
+            if isinstance(child, Element) and child.tag == "li" and not _is_skipped(child):
+                items += self._item(marker, self._nested(child.children))
+            else:
+                items += self._item(marker, self._nested([child]))
+        if self._nesting >= MAX_NESTING:
+            yield from items
+        elif items:
             loose = any("\n\n" in item for item in items)
             yield ("\n\n" if loose else "\n").join(items)
+
+    def _item(self, marker: str, parts: Sequence[str]) -> Iterator[str]:
+        """Yield an item of a list, unless it is empty."""
+        if self._nesting >= MAX_NESTING:
+            yield from parts
+        elif parts:
+            simple = all("\n\n" not in part for part in parts)
+            tight = simple and len(parts) == 2 and _is_list(parts[1])
+            text = ("\n" if tight else "\n\n").join(parts)
+            self._budget.add((1 + text.count("\n")) * len(marker))
+            yield marker + _indent(text, len(marker))
 
     def _table(self, element: Element) -> Iterator[str]:
         rows = [cells for row in _rows(element) if (cells := _cells(row))]
@@ -151,7 +259,7 @@ class _Writer:
                 for cell in row:
                     yield from self.blocks(cell.children)
             return
-        width = max(map(len, rows))
+        width = min(max(map(len, rows)), MAX_COLUMNS)
         lines = [
             [
                 _tidy(" ".join(self.blocks(cell.children))).replace("\n", " ").replace("|", "\\|")
@@ -159,14 +267,17 @@ class _Writer:
             ]
             for row in rows
         ]
-        lines = [line + [""] * (width - len(line)) for line in lines]
-        lines.insert(1, ["---"] * width)
+        for line in lines:
+            self._budget.add(3 * max(width, len(line)))
+            line.extend([""] * (width - len(line)))
+        lines.insert(1, ["---"] * len(lines[0]))
         yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def _inline(self, child: Element | str) -> str:  # noqa: PLR0911 - one for each kind
+        self._budget.step()
         if isinstance(child, str):
             return _BLANK.sub(" ", child)
-        if _is_skipped(child) or _is_permalink(child):
+        if _is_skipped(child) or _is_permalink(child) or self._labels.take(child):
             return ""
         if child.tag == "br":
             return _BREAK
@@ -175,13 +286,33 @@ class _Writer:
             return f"[{alt}]" if alt else ""
         if child.tag in _CODE:
             return _code_span(child.text())
+        if child.tag == "math" and (formula := _tex(child)):
+            return f"${formula}$"
         text = "".join(self._inline(inner) for inner in child.children)
         if child.tag in _MARKS:
             return _wrap(text, _MARKS[child.tag])
         if child.tag == "a":
             link = absolute_link(self._base, child.attributes.get("href", ""))
-            return f"[{text.strip()}]({link})" if link and text.strip() else text
+            if link and text.strip():
+                self._budget.add(len(link))
+                return f"[{text.strip()}]({link})"
         return text
+
+
+def _tex(math: Element) -> str:
+    """Return the TeX that a formula in MathML carries beside itself."""
+    found = (e for e in math.walk() if e.tag == "annotation")
+    source = next((e for e in found if "tex" in e.attributes.get("encoding", "")), None)
+    return " ".join(source.text().split()) if source else ""
+
+
+def _members(definitions: Element) -> Iterator[Element | str]:
+    """Yield the terms of a list and what is said of them, also those that a `div` groups."""
+    for child in definitions.children:
+        if isinstance(child, Element) and child.tag == "div" and not _is_skipped(child):
+            yield from _members(child)
+        elif isinstance(child, str) or not _is_skipped(child):
+            yield child
 
 
 def _rows(table: Element) -> Iterator[Element]:
@@ -238,7 +369,8 @@ def _fence(element: Element, around: str) -> Iterator[str]:
     if text.strip():
         fence = "`" * max(3, _longest_run(text) + 1)
         code = next((e for e in element.walk() if e.tag == "code"), element)
-        yield f"{fence}{_language(element) or _language(code) or around}\n{text}\n{fence}"
+        language = _language(element) or _language(code) or around
+        yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
 
 
 def _verbatim(element: Element) -> Iterator[str]:
@@ -260,61 +392,3 @@ def _language(element: Element) -> str:
 
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
-
-
-def page_title(root: Element) -> str:
-    """Return the text of `<title>` in one line."""
-    found = next((e for e in root.walk() if e.tag == "title"), None)
-    return " ".join(found.text().split()) if found else ""
-
-
-def page_base(root: Element, url: str) -> str:
-    """Return what relative links of a page start from: its `<base>`, else its own `url`."""
-    found = next((e for e in root.walk() if e.tag == "base" and "href" in e.attributes), None)
-    return (absolute_link(url, found.attributes["href"]) or url) if found else url
-
-
-def page_links(root: Element, url: str) -> list[str]:
-    """Return where a page's links lead, absolute, without #fragments, each once."""
-    base = page_base(root, url)
-    links = (absolute_link(base, e.attributes.get("href", "")) for e in root.walk() if e.tag == "a")
-    return list(dict.fromkeys(link.partition("#")[0] for link in links if link))
-
-
-def markdown_alternate(root: Element, url: str) -> str | None:
-    """Return the address of the page's own Markdown, where it names one."""
-    for element in root.walk():
-        attributes = element.attributes
-        if (
-            element.tag == "link"
-            and "alternate" in attributes.get("rel", "").lower().split()
-            and attributes.get("type", "").lower().startswith("text/markdown")
-        ):
-            return absolute_link(page_base(root, url), attributes.get("href", "")) or None
-    return None
-
-
-def absolute_link(base: str, href: str) -> str:
-    """Return a link's absolute http(s) address; empty for any other kind."""
-    link = join_url(base, href.strip()) if href.strip() else None
-    return link if link and urlsplit(link).scheme in {"http", "https"} else ""
-
-
-def find_main(root: Element) -> Element:
-    """Return the element that holds the content: `main`, `article`, else the page."""
-    best: Element | None = None
-    for wanted in (_is_main, _is_article):
-        candidates = [element for element in root.walk() if wanted(element)]
-        best = max(candidates, key=lambda element: len(element.text()), default=None)
-        # An empty shell that a script would fill is no main part.
-        if best and best.text().strip():
-            return best
-    return root
-
-
-def _is_main(element: Element) -> bool:
-    return element.tag == "main" or element.attributes.get("role") == "main"
-
-
-def _is_article(element: Element) -> bool:
-    return element.tag == "article"

@@ -1,23 +1,25 @@
 """HTML as a tree, in linear time whatever the page: a page is hostile input.
 
 The standard library's parser takes quadratic time on some malformed pages in
-the Pythons we support. Here whatever is never closed ends with the page, as the
-HTML standard has it, so every byte is looked at a bounded number of times.
+the Pythons we support. Here an element that is never closed ends with the page, as
+the HTML standard has it, so every byte is looked at a bounded number of times.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import unescape
 from typing import NamedTuple
 
+from llm_kb.references.sources.page_budget import Budget
+
 MAX_DEPTH = 120
-"""Deeper elements are taken for their parent: a bound for whoever walks the tree."""
+"""Deepest nesting parsed; deeper elements become text of their parent."""
 
 MAX_ELEMENTS = 200_000
-"""What comes after so many is taken for text of its parent: a bound for memory."""
+"""Elements parsed; the text of later ones is that of their parent."""
 
 VOID = frozenset(
     """
@@ -47,6 +49,9 @@ _ENDS: dict[str, frozenset[str]] = {
 _BOUNDARIES = frozenset({"ul", "ol", "dl", "table", "select"})
 
 _TAG = re.compile(r"</?([a-zA-Z][^\s/>]*)")
+_OPENING = re.compile(r"<(?=[a-zA-Z/!?])")
+# Python turns digits into a number, and refuses over 4,300 of them.
+_LONG_REFERENCE = re.compile(r"&#(?:([0-9]{8,})|[xX]([0-9a-fA-F]{8,}));?")
 _ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']*)))?""")
 
 
@@ -72,7 +77,16 @@ class Element:
 
     def text(self) -> str:
         """Return the text of this element and all below it."""
-        return "".join(child if isinstance(child, str) else child.text() for child in self.children)
+        return "".join(self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        stack: list[Element | str] = [self]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                yield node
+            else:
+                stack.extend(reversed(node.children))
 
     def classes(self) -> list[str]:
         """Return the names of its classes."""
@@ -87,27 +101,39 @@ class _Token(NamedTuple):
     text: str = ""
 
 
-def parse_html(text: str) -> Element:
-    """Return the root of a page's tree; anything is a page."""
+def parse_html(text: str, budget: Budget | None = None) -> Element:
+    """Return the root of a page's tree; anything is a page. Raises PageTooComplexError."""
+    budget = budget or Budget(len(text))
     root = Element("html")
-    stack = [root]
+    open_elements = _OpenElements(root)
     left = MAX_ELEMENTS
     for token in _tokens(text):
+        budget.step()
         if not token.name:
-            stack[-1].children.append(unescape(token.text))
+            open_elements.last.children.append(_unescape(token.text))
         elif token.attributes is None:
-            _close(stack, token.name)
+            open_elements.close(token.name)
         else:
-            _close_implied(stack, token.name)
+            open_elements.close_implied(token.name)
             if token.name == "html" or not left:
                 continue
             left -= 1
             element = Element(token.name, token.attributes)
-            stack[-1].children.append(element)
-            _mark_ancestors(stack, token.name)
-            if token.name not in VOID and len(stack) < MAX_DEPTH:
-                stack.append(element)
+            open_elements.last.children.append(element)
+            _mark_ancestors(open_elements.stack, token.name)
+            if token.name not in VOID:
+                open_elements.open(element)
     return root
+
+
+def _unescape(text: str) -> str:
+    """Replace character references; one that is too long for any character by U+FFFD."""
+    return unescape(_LONG_REFERENCE.sub(_shorten_reference, text))
+
+
+def _shorten_reference(found: re.Match[str]) -> str:
+    digits = (found[1] or found[2]).lstrip("0") or "0"
+    return "\ufffd" if len(digits) > 7 else f"&#{'' if found[1] else 'x'}{digits};"
 
 
 def _mark_ancestors(stack: list[Element], name: str) -> None:
@@ -124,45 +150,68 @@ def _mark_ancestors(stack: list[Element], name: str) -> None:
             element.holds_pre = True
 
 
-def _close(stack: list[Element], name: str) -> None:
-    for depth in range(len(stack) - 1, 0, -1):
-        if stack[depth].tag == name:
-            del stack[depth:]
-            return
+class _OpenElements:
+    """The elements that are open, innermost last, each found by its name in constant time."""
+
+    def __init__(self, root: Element) -> None:
+        self.stack = [root]
+        self._depths: dict[str, list[int]] = {}
+
+    @property
+    def last(self) -> Element:
+        """The innermost open element."""
+        return self.stack[-1]
+
+    def open(self, element: Element) -> None:
+        """Open an element, unless it is too deep."""
+        if len(self.stack) < MAX_DEPTH:
+            self._depths.setdefault(element.tag, []).append(len(self.stack))
+            self.stack.append(element)
+
+    def close(self, name: str) -> None:
+        """Close the innermost element of a name, if there is one, and all within it."""
+        depth = self._deepest((name,))
         # An end tag reaches through open paragraphs and the like, not out of a table.
-        if stack[depth].tag == "table" and name not in {"body", "html", "main", "article"}:
-            return
+        if depth and (
+            name in {"body", "html", "main", "article"}
+            or name == "table"
+            or depth > self._deepest(("table",))
+        ):
+            self._close_from(depth)
 
+    def close_implied(self, name: str) -> None:
+        """Close the elements that a start tag ends."""
+        if name in BLOCKS and self.last.tag == "p":
+            self._close_from(len(self.stack) - 1)
+        ended = _ENDS.get(name)
+        depth = self._deepest(ended) if ended else 0
+        if ended and depth > self._deepest(_BOUNDARIES):
+            while self.stack[depth - 1].tag in ended:
+                depth -= 1
+            self._close_from(depth)
 
-def _close_implied(stack: list[Element], name: str) -> None:
-    if name in BLOCKS and stack[-1].tag == "p":
-        stack.pop()
-    ended = _ENDS.get(name)
-    if not ended:
-        return
-    for depth in range(len(stack) - 1, 0, -1):
-        if stack[depth].tag in _BOUNDARIES:
-            return
-        if stack[depth].tag in ended:
-            above = stack[depth - 1].tag
-            if above not in ended or above in _BOUNDARIES:
-                del stack[depth:]
-                return
+    def _deepest(self, names: Iterable[str]) -> int:
+        """Return the depth of the innermost open element of these names; 0 without one."""
+        return max((self._depths[name][-1] for name in names if self._depths.get(name)), default=0)
+
+    def _close_from(self, depth: int) -> None:
+        for element in reversed(self.stack[depth:]):
+            self._depths[element.tag].pop()
+        del self.stack[depth:]
 
 
 def _tokens(text: str) -> Iterator[_Token]:
     """Yield the tokens of a page; what is never closed takes the rest of it."""
     position = 0
-    while (start := text.find("<", position)) != -1:
-        found = _TAG.match(text, start)
-        if not found:
-            end = _skip_declaration(text, start)
-            # A lone `<` is a text.
-            yield _Token("", None, text[position : start if end else start + 1])
-            position = end or start + 1
-            continue
+    # A `<` before anything else is text.
+    while opening := _OPENING.search(text, position):
+        start = opening.start()
         if start > position:
             yield _Token("", None, text[position:start])
+        found = _TAG.match(text, start)
+        if not found:
+            position = _skip_declaration(text, start)
+            continue
         name = found[1].lower()
         attributes, position = _attributes(text, found.end())
         if text.startswith("</", start):
@@ -174,18 +223,15 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token("", None, text[position:end])
             yield _Token(name, None)
             position = end
-    yield _Token("", None, text[position:])
+    if position < len(text):
+        yield _Token("", None, text[position:])
 
 
 def _skip_declaration(text: str, start: int) -> int:
-    """Return where a comment, doctype or instruction ends; 0 when none starts here."""
-    if text.startswith("<!--", start):
-        end = text.find("-->", start + 4)
-        return len(text) if end == -1 else end + 3
-    if text.startswith(("<!", "<?", "</"), start):
-        end = text.find(">", start)
-        return len(text) if end == -1 else end + 1
-    return 0
+    """Return where a comment, doctype or instruction ends: with the page if nowhere before."""
+    mark, begin = ("-->", start + 4) if text.startswith("<!--", start) else (">", start)
+    end = text.find(mark, begin)
+    return len(text) if end == -1 else end + len(mark)
 
 
 def _find_end_tag(text: str, name: str, position: int) -> int:
@@ -209,6 +255,6 @@ def _attributes(text: str, position: int) -> tuple[dict[str, str], int]:
             position += 1
             continue
         value = next((v for v in found.group(2, 3, 4) if v is not None), "")
-        attributes.setdefault(found[1].lower(), unescape(value))
+        attributes.setdefault(found[1].lower(), _unescape(value))
         position = found.end()
     return attributes, length

@@ -21,7 +21,7 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
 from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
-from llm_kb.references.sources.rules import check_web_url
+from llm_kb.references.sources.rules import ascii_url, check_web_url
 
 PRODUCT = "llm-kb"
 """What `robots.txt` calls us."""
@@ -32,6 +32,10 @@ MAX_PAGE_BYTES = 10_000_000
 """No page is larger, whatever the plan says."""
 
 CHUNK = 65_536
+
+MAX_MEMBERS = 1_000
+"""Parts that a compressed body may be put together from."""
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -112,11 +116,13 @@ def _find_target(url: str, location: str) -> str:
     """Return where a redirect leads; raise FetchError unless that is a web page."""
     target = join_url(url, _quote(location))
     if target is None:
-        raise FetchError(url, f"it redirects to what is no address: {location[:200]!r}")
+        raise FetchError(url, f"it redirects to an invalid address: {location[:200]!r}")
     try:
         return check_web_url(target, f"redirect of {url}")
     except SourceError as error:
-        raise FetchError(url, f"it redirects to what is no web page: {error.reason}") from error
+        raise FetchError(
+            url, f"it redirects to an address that is not a web page's: {error.reason}"
+        ) from error
 
 
 class _PinnedConnection(http.client.HTTPConnection):
@@ -235,22 +241,56 @@ def _read_body(
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
         raise FetchError(url, f"its encoding {encoding!r} was not asked for")
-    # 32 added to the window size: the header tells gzip from zlib.
-    inflate = zlib.decompressobj(wbits=47) if encoding not in {"", "identity"} else None
+    unpacker = _Unpacker(encoding) if encoding not in {"", "identity"} else None
     total = 0
     while data := answer.read(CHUNK):
-        while data:
-            # At most one byte over the limit is ever unpacked: that is how we know.
-            piece = inflate.decompress(data, most - total + 1) if inflate else data
-            data = inflate.unconsumed_tail if inflate else b""
+        for piece in unpacker.unpack(data) if unpacker else (data,):
             total += len(piece)
             if total > most:
                 raise TooLargeError(url, f"it is over the limit of {most:,} bytes")
             yield piece
     if answer.length:
         raise FetchError(url, f"the connection ended {answer.length:,} bytes early")
-    if inflate and not inflate.eof:
+    if unpacker and not unpacker.is_complete:
         raise FetchError(url, "its compressed body ended early")
+
+
+class _Unpacker:
+    """Unpacks a body: any number of gzip members, or deflate with or without its header."""
+
+    def __init__(self, encoding: str) -> None:
+        self._is_gzip = encoding != "deflate"
+        self._stream: zlib._Decompress | None = None
+        self._members = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last member came to its end."""
+        return self._stream is not None and self._stream.eof
+
+    def unpack(self, data: bytes) -> Iterator[bytes]:
+        """Yield what some bytes unpack to, at most CHUNK bytes at a time."""
+        is_full = False  # there may be more without more data
+        while data or is_full:
+            if self._stream is None or self._stream.eof:
+                if self._members and not (self._is_gzip and data.startswith(b"\x1f")):
+                    return  # padding, or what a server put behind; browsers ignore it too
+                self._start(data)
+            assert self._stream is not None  # noqa: S101 - just started
+            piece = self._stream.decompress(data, CHUNK)
+            yield piece
+            is_full = len(piece) == CHUNK and not self._stream.eof
+            data = self._stream.unconsumed_tail or self._stream.unused_data
+
+    def _start(self, data: bytes) -> None:
+        self._members += 1
+        if self._members > MAX_MEMBERS:
+            raise zlib.error(f"its compressed body has over {MAX_MEMBERS:,} parts")
+        # zlib's header says 8 in four bits, and is a multiple of 31; raw deflate has none.
+        has_header = data[0] & 15 == 8 and (len(data) < 2 or not (data[0] * 256 + data[1]) % 31)
+        raw = not self._is_gzip and not has_header
+        # 32 added to the window size: the header tells gzip from zlib.
+        self._stream = zlib.decompressobj(wbits=-15 if raw else 47)
 
 
 def _parse_length(text: str) -> int | None:
@@ -264,10 +304,10 @@ def _quote(text: str) -> str:
 
 
 def join_url(base: str, link: str) -> str | None:
-    """Return the absolute address of a link; None where it is no address."""
+    """Return the absolute address of a link, its host in ASCII; None where it is not an address."""
     try:
         joined = urljoin(base, link)
         _ = urlsplit(joined).port  # parsed late, and raises late
+        return ascii_url(joined)
     except ValueError:
         return None
-    return joined

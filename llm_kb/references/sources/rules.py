@@ -6,9 +6,12 @@ outside, hide from whoever approves it, or hold a secret. Pure.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Collection
 from urllib.parse import SplitResult, urlsplit
+
+import idna
 
 from llm_kb.references.errors import SourceError
 from llm_kb.subjects.names import UNUSABLE
@@ -21,6 +24,8 @@ OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
 
 # A subset of git's own rule (git-check-ref-format), and no first character that makes
 # an option, a refspec or a revision expression of it.
+_HOST = re.compile(r"(?:[a-z0-9_][a-z0-9_-]*\.)*[a-z0-9_][a-z0-9_-]*\.?")
+_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\.?")
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
 
 
@@ -40,7 +45,7 @@ def check_git_url(url: str, where: str, protocols: Collection[str] = ()) -> str:
         kinds = " or ".join(sorted(allowed))
         raise SourceError(where, f"url {url!r} must be a URL of {kinds}{hint}")
     if split.scheme != "file":
-        _check_host(split, url, where)
+        url = _check_host(split, url, where)
     if split.query or split.fragment:
         raise SourceError(where, f"url {url!r} may not have a query or a #fragment")
     if not split.path.strip("/"):
@@ -53,8 +58,31 @@ def check_web_url(url: str, where: str) -> str:
     split = _split(url, where)
     if split.scheme not in {"http", "https"}:
         raise SourceError(where, f"url {url!r} must be http or https")
-    _check_host(split, url, where)
-    return url
+    return _check_host(split, url, where)
+
+
+def ascii_url(url: str) -> str:
+    """Return a URL with its host in the one form in which it is checked, shown and connected to.
+
+    That is its ASCII form by UTS 46, as browsers convert it: programs differ in how they do
+    that, so one could check another host than the next connects to. Raises ValueError.
+    """
+    split = urlsplit(url)
+    host = split.hostname
+    if host is None:
+        return url
+    plain = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
+    if ":" in plain and "%" not in plain:
+        ipaddress.IPv6Address(plain)
+    elif not _HOST.fullmatch(plain):
+        raise ValueError(f"{host!r} is not a name of a host")
+    elif _NUMBER.fullmatch(plain.rstrip(".").rpartition(".")[2]):
+        ipaddress.IPv4Address(plain.rstrip("."))  # spelled otherwise, programs read it otherwise
+    if plain == host:
+        return url
+    user, at, _ = split.netloc.rpartition("@")
+    port = "" if split.port is None else f":{split.port}"
+    return split._replace(netloc=f"{user}{at}{plain}{port}").geturl()
 
 
 def check_ref(ref: str | None, where: str) -> str | None:
@@ -101,7 +129,8 @@ def _split(url: str, where: str) -> SplitResult:
     return split
 
 
-def _check_host(split: SplitResult, url: str, where: str) -> None:
+def _check_host(split: SplitResult, url: str, where: str) -> str:
+    """Return the URL with its host in ASCII; raise SourceError for one that may not be asked."""
     if not split.hostname or split.hostname.startswith("-"):
         raise SourceError(where, f"url {url!r} names no host")
     # `ssh://git@host` names a login, which is no secret.
@@ -111,3 +140,7 @@ def _check_host(split: SplitResult, url: str, where: str) -> None:
             f"the url of {split.hostname} holds a user name or password, which would be kept in "
             "plain text; use a git credential helper",
         )
+    try:
+        return ascii_url(url)
+    except ValueError as error:
+        raise SourceError(where, f"url {url!r} names no host: {error}") from error

@@ -1,0 +1,124 @@
+"""Pages of hostile servers: none crashes, hangs or blows up what is made of it."""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+
+import pytest
+
+from llm_kb.references.errors import FetchError
+from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
+from llm_kb.references.sources.html_to_markdown import html_to_markdown
+from llm_kb.references.sources.http import MAX_MEMBERS, HttpPolicy, request
+from llm_kb.references.sources.page_budget import PageTooComplexError
+from llm_kb.references.sources.records import CrawlSource
+from tests.references.conftest import site  # noqa: F401 - a fixture
+from tests.references.sites import Answer, Site
+
+URL = "http://h.example/p"
+TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=20)
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        pytest.param(f"<p>a&#{'9' * 5000};b", "a\ufffdb\n", id="a decimal reference"),
+        pytest.param(f"<p>a&#x{'f' * 5000};b", "a\ufffdb\n", id="a hexadecimal one"),
+        pytest.param(f"<p>&#{'0' * 5000}65;", "A\n", id="zeros before a letter"),
+        pytest.param(f"<img alt='&#{'9' * 5000};'>", "[\ufffd]\n", id="in an attribute"),
+    ],
+)
+def test_long_character_references_are_replaced(html: str, text: str) -> None:
+    assert html_to_markdown(html, URL) == text
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        pytest.param("<table><tr>" + "<td>" * 9_000 + "<tr><td>" * 9_000, id="wide table"),
+        pytest.param(
+            f"<base href='http://h/{'a' * 1900}/'>" + "<a href=x>x</a>" * 9_000, id="base"
+        ),
+        pytest.param(f"<base href='http://h/{'a' * 10**6}/'>" + "<a href=x>x</a>" * 900, id="long"),
+        pytest.param("<blockquote>" * 117 + "<pre>" + "x\n" * 50_000, id="quotes"),
+        pytest.param("<ol><li>" * 58 + "<pre>" + "x\n" * 50_000, id="lists"),
+        pytest.param("<dl><dt>t<dd>" * 39 + "<pre>" + "x\n" * 50_000, id="definitions"),
+        pytest.param("<div class=admonition>" * 99 + "<pre>" + "x\n" * 50_000, id="notes"),
+        pytest.param("<div>" * 119 + "</x>" * 50_000, id="ends of nothing"),
+        pytest.param("<b><table>" + "<div>" * 117 + "</b>" * 50_000, id="ends behind a table"),
+        pytest.param("<div>" * 118 + "<td>" * 50_000, id="cells of no table"),
+        pytest.param("<" * 1_000_000, id="less-than"),
+        pytest.param("<main>" * 119 + "x " * 100_000, id="mains"),
+        pytest.param("<article>x" * 119 + "<article>y</article>" * 9_000, id="articles"),
+        pytest.param("<link rel=alternate type=text/markdown href=x>" * 9_000, id="alternates"),
+        pytest.param("<div role=tablist><a role=tab>x" * 50 + "<p>y" * 9_000, id="tabs"),
+    ],
+)
+def test_no_page_takes_time_or_memory_out_of_proportion(html: str) -> None:
+    """Either it is refused, or it becomes at most a few times its size; both at once."""
+    started = time.process_time()
+    try:
+        size = len(html_to_markdown(html, URL))
+    except PageTooComplexError:
+        size = 0
+    assert size <= 6 * len(html) + 200_000
+    assert time.process_time() - started < 3
+
+
+def test_deep_lists_and_quotes_keep_their_words() -> None:
+    for tag in ("blockquote", "ul><li", "dl><dt>t</dt><dd"):
+        text = html_to_markdown(f"<{tag}>" * 39 + "<p>words</p>", URL)
+        assert text.rstrip().endswith("words")
+        assert max(len(line) for line in text.splitlines()) < 100
+
+
+def test_a_hostile_page_does_not_end_a_crawl(site: Site) -> None:  # noqa: F811
+    start = site.put("/d/", "<a href=bomb>b</a> <a href=good>g</a>")
+    site.put("/d/bomb", "<table><tr>" + "<td>" * 9_000 + "<tr><td>" * 9_000)
+    site.put("/d/good", "<p>g")
+    found = find_pages(CrawlSource(url=start), TRUSTING)
+    assert [page.url for page in found.pages][-1] == f"{site.url}/d/good"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        pytest.param("gzip", gzip.compress(b"one, ") + gzip.compress(b"two"), id="two members"),
+        pytest.param("gzip", gzip.compress(b"one, two") + b"\0\0\0", id="padding"),
+        pytest.param("deflate", zlib.compress(b"one, two"), id="deflate"),
+        pytest.param("deflate", zlib.compress(b"one, two")[2:-4], id="raw deflate"),
+    ],
+)
+def test_compressed_bodies_are_read_whole(site: Site, encoding: str, body: bytes) -> None:  # noqa: F811
+    url = site.answer("/x", Answer(body, headers={"Content-Encoding": encoding}))
+    assert request(url, TRUSTING).body == b"one, two"
+
+
+def test_compressed_bodies_of_very_many_parts_are_refused(site: Site) -> None:  # noqa: F811
+    body = gzip.compress(b"") * (MAX_MEMBERS + 1)
+    url = site.answer("/x", Answer(body, headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(FetchError, match="over 1,000 parts"):
+        request(url, TRUSTING)
+
+
+def test_large_compressed_bodies_are_whole(site: Site) -> None:  # noqa: F811
+    body = bytes(range(256)) * 4000
+    url = site.answer("/x", Answer(gzip.compress(body), headers={"Content-Encoding": "gzip"}))
+    assert request(url, TRUSTING).body == body
+
+
+def test_rules_are_matched_in_linear_time() -> None:
+    """A regular expression made of this pattern would run for ever."""
+    robots = Robots("User-agent: *\nDisallow: /" + "*a" * 1000 + "$", "llm-kb")
+    started = time.process_time()
+    assert robots.allows("http://h/" + "a" * 1900 + "b")
+    assert time.process_time() - started < 1
+
+
+def test_a_robots_txt_of_very_many_patterns_allows_nothing(site: Site) -> None:  # noqa: F811
+    rules = "User-agent: *\n" + "Disallow: /*a\n" * (MAX_WILDCARDS + 1)
+    site.answer("/robots.txt", Answer(rules.encode(), kind="text/plain"))
+    with pytest.raises(FetchError, match="over 5,000 wildcards"):
+        find_pages(CrawlSource(url=site.put("/d/", "<p>d")), TRUSTING)

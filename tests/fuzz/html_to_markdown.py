@@ -1,0 +1,29 @@
+"""HTML to Markdown: any bytes are a page, whose Markdown is in proportion to it."""
+
+from __future__ import annotations
+
+from llm_kb.references.sources.html_page import canonical_link, markdown_alternate, page_links
+from llm_kb.references.sources.html_to_markdown import html_to_markdown
+from llm_kb.references.sources.html_tree import MAX_DEPTH, parse_html
+from llm_kb.references.sources.page_budget import PageTooComplexError
+
+URL = "https://e.org/docs/page.html"
+
+
+def fuzz(data: bytes) -> None:
+    """Convert the bytes as a page, and ask what it says of itself."""
+    html = data.decode("utf-8", "replace")
+    try:
+        text = html_to_markdown(html, URL)
+    except PageTooComplexError:
+        return
+    assert len(text) <= 12 * len(html) + 200_000
+    root = parse_html(html)
+    assert len(root.text()) <= len(html)
+    for link in (*page_links(root, URL), canonical_link(root, URL), markdown_alternate(root, URL)):
+        assert link is None or link.startswith(("http://", "https://"))
+    level, depth = [root], 0
+    while level:
+        level = [child for e in level for child in e.children if not isinstance(child, str)]
+        depth += 1
+    assert depth <= MAX_DEPTH + 1
