@@ -20,4 +20,6 @@ def current_library() -> Library:
     config = load_config(find_cwd(), user_dir=user_dir, environ=os.environ)
     library = open_library(config, user_dir)
     name = config.references.embedding_model
-    return replace(library, find_embedder=lambda: find_embedder(name))
+    # Packages are those of the workspace, else of the directory we are in.
+    workspace = config.workspace or find_cwd()
+    return replace(library, workspace=workspace, find_embedder=lambda: find_embedder(name))

@@ -9,12 +9,20 @@ _SOURCE = {
     "properties": {
         "type": {
             "type": "string",
-            "enum": ["git", "web", "crawl"],
+            "enum": ["git", "web", "crawl", "package"],
             "description": (
                 "git: a repository. web: one page. crawl: the pages below a page, on its host."
+                " package: the documentation of a library at the version installed here."
             ),
         },
-        "url": string("http(s) URL of the repository or page."),
+        "url": string("http(s) URL of the repository or page; not for package."),
+        "ecosystem": {
+            "type": "string",
+            "enum": ["pypi", "npm", "crate"],
+            "description": "package only: where it is published.",
+        },
+        "name": string("package only: its name, such as flask."),
+        "version": string("package only. Default: the installed version, else the newest."),
         "ref": string("git only: branch, tag or commit id. Default: the default branch."),
         "paths": strings(
             "git only: files (README.md) and directories (docs/) to fetch. Default: everything."
@@ -27,7 +35,7 @@ _SOURCE = {
             "description": "What the source is good for; told from its files by default.",
         },
     },
-    "required": ["type", "url"],
+    "required": ["type"],
     "additionalProperties": False,
 }
 

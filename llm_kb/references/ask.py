@@ -75,6 +75,11 @@ def ask(
     problems += [f"not searched: {name}/{left}" for name, left in result.left_out]
     topics = {each.id: each for each in chosen}
     searched = dict.fromkeys(hit.topic for hit in result.hits)
+    for topic_id in searched:
+        if newer := library.find_newer(topics[topic_id]):
+            problems.append(
+                f"{topic_id} is of {newer}; to follow: llm kb references refresh {topic_id}"
+            )
     records = {topic_id: _provenance(library, topic_id) for topic_id in searched}
     hits = rank_by_role(
         result.hits, lambda hit: find_role(hit.path, topics[hit.topic], records[hit.topic])

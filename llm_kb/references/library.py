@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
+from llm_kb.references.sources.installed import find_installed
+from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.provenance import Differences, compare
 from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
@@ -35,6 +37,8 @@ class Library:
     settings: References = field(default_factory=References)
     find_embedder: Callable[[], Embedder | None] = lambda: None
     """Finds the user's embedding model, once something is to be embedded."""
+    workspace: Path | None = None
+    """The directory whose installed packages count; None for none."""
     resolver: Resolver | None = None
     """Resolves the names of hosts; None for the system's resolver."""
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
@@ -58,6 +62,19 @@ class Library:
     def read(self, topic_id: str) -> TopicFile:
         """Return a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
         return self.store.open(topic_id).file
+
+    def find_newer(self, topic: TopicFile) -> str | None:
+        """Return what the workspace has in place of a package of the topic; None if it has that.
+
+        It reads `pypi flask 3.0.1, while 3.1.0 is installed here`.
+        """
+        for source in topic.sources:
+            if isinstance(source, GitSource) and source.package:
+                ecosystem, name, version = source.package.split(" ")
+                installed = find_installed(ecosystem, name, self.workspace)
+                if installed and installed.version != version:
+                    return f"{source.package}, while {installed.version} is installed here"
+        return None
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change a topic's description and return it; the fetched files stay as they are."""

@@ -472,3 +472,20 @@ def test_every_command_and_option_is_documented() -> None:
         if name not in text or f"`{option}" not in text
     ]
     assert missing == []
+
+
+def test_the_documentation_of_an_installed_package(
+    run_llm: RunLlm, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.git("tag", "v1.0")
+    site = tmp_path / ".venv/lib/python3.12/site-packages/frob-1.0.dist-info"
+    site.mkdir(parents=True)
+    (site / "METADATA").write_text(f"Version: 1.0\nProject-URL: Source, {remote.url}\n")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.chdir(tmp_path)
+    created = run_llm(["kb", "references", "create", "--pypi", "frob", "-y"])
+    assert created.stdout.startswith("topic-frob: "), created.stderr
+    assert "    pypi frob 1.0\n" in created.stderr
+    for arguments in (["--pypi", "a", "--npm", "b"], ["--git", remote.url]):
+        refused = run_llm(["kb", "references", "create", *arguments])
+        assert (refused.exit_code, "Missing option '--title'" in refused.stderr) == (2, True)

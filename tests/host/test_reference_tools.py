@@ -276,7 +276,9 @@ def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        pytest.param({"type": "local", "url": "/etc"}, "allowed: crawl, git, web", id="local"),
+        pytest.param(
+            {"type": "local", "url": "/etc"}, "allowed: crawl, git, package, web", id="local"
+        ),
         pytest.param({"type": "git", "url": "ext::sh -c id"}, "never run", id="ext"),
         pytest.param({"type": "git", "url": "/etc"}, "must be a URL of file or http", id="path"),
         pytest.param({"type": "web", "url": "file:///etc/passwd"}, "must be http", id="file"),

@@ -69,10 +69,13 @@ def git(**fields: Any) -> dict[str, Any]:
     [
         ("web", "sources[0]: found 'web'; allowed: a table"),
         ({"url": "https://e.org/x"}, "sources[0].type: missing"),
-        ({"type": ["git"]}, "sources[0].type: found the list ['git']; allowed: crawl, git, web"),
-        ({"type": {"git": 1}}, "sources[0].type: found a table; allowed: crawl, git, web"),
-        ({"type": "gti", "url": "x"}, "allowed: crawl, git, web; did you mean 'git'?"),
-        ({"type": "local", "url": "/etc"}, "found 'local'; allowed: crawl, git, web"),
+        (
+            {"type": ["git"]},
+            "sources[0].type: found the list ['git']; allowed: crawl, git, package, web",
+        ),
+        ({"type": {"git": 1}}, "sources[0].type: found a table; allowed: crawl, git, package, web"),
+        ({"type": "gti", "url": "x"}, "allowed: crawl, git, package, web; did you mean 'git'?"),
+        ({"type": "local", "url": "/etc"}, "found 'local'; allowed: crawl, git, package, web"),
         ({"type": "web"}, "sources[0].url: missing"),
         ({"type": "web", "url": 7}, "sources[0].url: found the number 7; allowed: a string"),
         (

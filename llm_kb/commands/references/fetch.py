@@ -41,7 +41,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 
 
 @click.command()
-@click.option("--title", required=True, metavar="TITLE", help="What the topic is about")
+@click.option("--title", metavar="TITLE", help="What the topic is about; of a package its name")
 @click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
 @click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
 @click.option("--ref", metavar="REF", help="Its branch, tag or commit id")
@@ -57,6 +57,10 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
     type=click.Path(exists=True, path_type=Path),
     help="A directory, file or archive of this machine",
 )
+@click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package's docs")
+@click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package's docs")
+@click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
+@click.option("--version", metavar="VERSION", help="Of the package  [default: as installed here]")
 @click.option("sources", "--source", multiple=True, metavar="JSON", help="Any source, as an object")
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
 @click.option(
@@ -70,7 +74,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @yes_option
 @json_option
 @kb_errors
-def create(title: str, body: str, yes: bool, json_: bool, **options: Any) -> None:
+def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any) -> None:
     """
     Fetch a new reference topic, after showing what would be fetched
 
@@ -81,6 +85,7 @@ def create(title: str, body: str, yes: bool, json_: bool, **options: Any) -> Non
         llm kb references create --title "Dioxus - Rust UI Framework" \\
           --git https://github.com/DioxusLabs/dioxus --path README.md --path docs/ \\
           --web https://dioxuslabs.com/learn/0.6/ --tag rust
+        llm kb references create --pypi flask
         llm kb references create --title Guides --crawl https://example.com/guide/
         llm kb references create --title Notes --local ~/notes
     """
@@ -89,7 +94,7 @@ def create(title: str, body: str, yes: bool, json_: bool, **options: Any) -> Non
 
     library = current_library()
     fields = {
-        "title": title,
+        "title": title or _package_name(options),
         "body": read_input() if body == "-" else body,
         "sources": _collect_sources(options),
         "tags": list(options["tags"]),
@@ -231,16 +236,35 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
     if crawl_limits and not options["crawl"]:
         raise click.UsageError("--depth and --max-pages belong to --crawl")
+    packages = [
+        {"type": "package", "ecosystem": ecosystem, "name": name}
+        for ecosystem in ("pypi", "npm", "crate")
+        for name in options[ecosystem]
+    ]
+    if options["version"]:
+        if len(packages) != 1:
+            raise click.UsageError("--version belongs to one --pypi, --npm or --crate")
+        packages[0]["version"] = options["version"]
     tables = [
         *git,
+        *packages,
         *({"type": "web", "url": url} for url in options["web"]),
         *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
         *local,
         *(_parse_source(text) for text in options["sources"]),
     ]
     if not tables:
-        raise click.UsageError("give at least one of --git, --web, --crawl, --local, --source")
+        raise click.UsageError(
+            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate, --source"
+        )
     return tables
+
+
+def _package_name(options: dict[str, Any]) -> str:
+    names = [*options["pypi"], *options["npm"], *options["crate"]]
+    if len(names) != 1:
+        raise click.UsageError("Missing option '--title'.")
+    return str(names[0])
 
 
 def _parse_source(text: str) -> dict[str, Any]:
@@ -269,7 +293,12 @@ def _choose(
         readable, problems = library.topics()
         found = [topic for topic in readable if topic.status is not Status.OBSOLETE]
     now = library.clock()
-    return [topic.id for topic in found if not stale or is_stale(topic, now)], problems
+    chosen = [
+        topic.id
+        for topic in found
+        if not stale or is_stale(topic, now) or library.find_newer(topic)
+    ]
+    return chosen, problems
 
 
 def _render_counts(answer: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from llm_kb.references.fetch.fetcher import FoundSource, conditions
 from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same
 from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.plan.make import check_source, explain, plan_tree
+from llm_kb.references.plan.package import follow_package
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.local import list_local, read_local
@@ -19,6 +20,7 @@ from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
+    PackageSource,
     PlannedPage,
     Source,
     WebSource,
@@ -57,6 +59,8 @@ def _find(index: int, source: Source, old: OldTopic, remotes: Remotes) -> FoundS
                 found = find_page(index, source, old, remotes)
             elif isinstance(source, CrawlSource):
                 found = find_crawl(index, source, old, remotes)
+            elif isinstance(source, PackageSource):
+                raise FetchError(source.url, "a package is looked up by create, not by refresh")
             else:
                 found = _find_local(index, source, old, remotes.settings.max_bytes)
         check_source(found.planned, remotes.settings)
@@ -66,6 +70,7 @@ def _find(index: int, source: Source, old: OldTopic, remotes: Remotes) -> FoundS
 
 
 def _find_repository(index: int, source: GitSource, old: OldTopic, remotes: Remotes) -> FoundSource:
+    source = follow_package(source, remotes)
     records = old.of_source(index)
     commit = remotes.find_commit(source)
     pinned = replace(source, commit=commit)

@@ -17,12 +17,20 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.plan.package import resolve_package
 from llm_kb.references.plan.plan import Plan, PlannedSource, format_about, host_and_port
 from llm_kb.references.plan.remotes import Remotes, check_count, git_policy
 from llm_kb.references.sources.addresses import system_resolver
 from llm_kb.references.sources.git import Repositories, Tree
 from llm_kb.references.sources.local import list_local
-from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, Source, WebSource
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    PackageSource,
+    Source,
+    WebSource,
+)
 from llm_kb.references.sources.web import measure_page
 from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
@@ -38,7 +46,12 @@ def open_remotes(library: Library) -> Iterator[Remotes]:
     with Repositories(
         git_policy(library.settings, resolver), library.store.scratch
     ) as repositories:
-        yield Remotes(settings=library.settings, repositories=repositories, resolver=resolver)
+        yield Remotes(
+            settings=library.settings,
+            repositories=repositories,
+            workspace=library.workspace,
+            resolver=resolver,
+        )
 
 
 def make_plan(request: Description, remotes: Remotes, progress: Progress = lambda _: None) -> Plan:
@@ -63,6 +76,8 @@ def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
     """Ask one source what it holds; a problem is part of the result."""
     try:
         with refuse_hostile(source.url):
+            if isinstance(source, PackageSource):
+                source = resolve_package(source, remotes)
             if isinstance(source, GitSource):
                 planned = _plan_git(source, remotes)
             elif isinstance(source, WebSource):
@@ -79,11 +94,12 @@ def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
 
 def plan_tree(source: GitSource | LocalSource, tree: Tree) -> PlannedSource:
     """Plan the files of a repository or a directory."""
+    package = [source.package] if isinstance(source, GitSource) and source.package else []
     return PlannedSource(
         source=source,
         files=len(tree.files),
         size=sum(file.size or 0 for file in tree.files),
-        notes=tree.notes,
+        notes=(*package, *tree.notes),
     )
 
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import github
@@ -28,6 +29,8 @@ class Remotes:
     settings: References
     repositories: Repositories
     resolver: Resolver = field(default=system_resolver)
+    workspace: Path | None = None
+    """The directory whose installed packages count; None for none."""
     until: float = math.inf
     """The moment, of the monotonic clock, at which asking must end."""
 
@@ -84,6 +87,12 @@ class Remotes:
             weighed.get(file.path) or replace(file, size=sizes[file.blob]) for file in tree.files
         )
         return Tree(files=tuple(files), notes=tree.notes)
+
+    def list_paths(self, source: GitSource) -> list[str]:
+        """Return the paths of all files of a source's commit."""
+        tree = github.list_files(source, self.settings.timeout) if uses_gh(source) else None
+        tree = tree or self.open(source).tree(source)
+        return [file.path for file in tree.files]
 
     def open(self, source: GitSource) -> Repository:
         """Return the repository of a source with the trees of its commit."""

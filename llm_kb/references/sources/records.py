@@ -58,6 +58,8 @@ class GitSource:
     paths: tuple[str, ...] = ()
     commit: str | None = None
     role: Role | None = None
+    package: str | None = None
+    """The package and version whose repository it is: `pypi flask 3.0.1`."""
 
     @property
     def name(self) -> str:
@@ -112,9 +114,37 @@ class LocalSource:
         return GitSource(url=self.url, paths=self.paths).wants(path)
 
 
-Source = GitSource | WebSource | CrawlSource | LocalSource
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageSource:
+    """The documentation of a package: a plan finds its repository, and its version's tag.
 
-KINDS = ("git", "web", "crawl", "local")
+    Without `version` it is that of the workspace, else the newest.
+    """
+
+    type: ClassVar[str] = "package"
+    ecosystem: str
+    package: str
+    version: str | None = None
+    role: Role | None = None
+
+    @property
+    def url(self) -> str:
+        """Where people look at the package."""
+        return PACKAGE_PAGES[self.ecosystem] + self.package
+
+
+PACKAGE_PAGES = {
+    "pypi": "https://pypi.org/project/",
+    "npm": "https://www.npmjs.com/package/",
+    "crate": "https://crates.io/crates/",
+}
+
+_PACKAGE = re.compile(r"(?:@[A-Za-z0-9._-]{1,100}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
+
+Source = GitSource | WebSource | CrawlSource | LocalSource | PackageSource
+
+KINDS = ("git", "web", "crawl", "package", "local")
 
 
 def read_source(
@@ -131,7 +161,7 @@ def read_source(
     """
     known = len(fields.problems)
     kind = fields.choice("type", [name for name in KINDS if allow_local or name != "local"])
-    url = fields.text("url", read=read_string)
+    url = "" if kind == "package" else fields.text("url", read=read_string)
     role = fields.get("role", lambda value: Role(read_choice(value, ROLES)))
     source: Source | None = None
     try:
@@ -141,10 +171,12 @@ def read_source(
             source = WebSource(url=check_web_url(url, ""), role=role)
         elif kind == "crawl":
             source = _read_crawl(fields, url, role)
+        elif kind == "package":
+            source = _read_package(fields, role)
         elif kind == "local":
             source = _read_local(fields, url, role)
     except SourceError as error:
-        if url:  # else it was reported as missing
+        if url or kind == "package":  # else it was reported as missing
             fields.report("", error.reason)
     if not lenient and kind:
         fields.reject_unknown()
@@ -160,6 +192,19 @@ def _read_git(fields: Fields, url: str, role: Role | None, protocols: Collection
         commit=check_ref(commit or None, ""),
         paths=check_paths(paths, ""),
         role=role,
+        package=fields.get("package", read_string),
+    )
+
+
+def _read_package(fields: Fields, role: Role | None) -> PackageSource:
+    ecosystem = fields.choice("ecosystem", PACKAGE_PAGES)
+    name, version = fields.text("name", read=read_string), fields.get("version", read_string)
+    if name and not _PACKAGE.fullmatch(name):
+        raise SourceError("", f"{name!r} is not the name of a package")
+    if version and not _VERSION.fullmatch(version):
+        raise SourceError("", f"{version!r} is not a version")
+    return PackageSource(
+        ecosystem=ecosystem or "pypi", package=name, version=version or None, role=role
     )
 
 
@@ -180,9 +225,14 @@ def _read_local(fields: Fields, url: str, role: Role | None) -> LocalSource:
 
 def source_table(source: Source) -> dict[str, Any]:
     """Return the table `parse_source` reads back; keys in the order `topic.md` has them."""
-    table: dict[str, Any] = {"type": source.type, "url": source.url}
+    table: dict[str, Any] = {"type": source.type}
+    if isinstance(source, PackageSource):
+        table |= {"ecosystem": source.ecosystem, "name": source.package, "version": source.version}
+    else:
+        table["url"] = source.url
     if isinstance(source, GitSource):
         table |= {"ref": source.ref, "commit": source.commit, "paths": list(source.paths)}
+        table["package"] = source.package
     if isinstance(source, LocalSource):
         table |= {"paths": list(source.paths)}
     if isinstance(source, CrawlSource):

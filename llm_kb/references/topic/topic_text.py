@@ -178,12 +178,14 @@ def _list_files(document: Any, files: Sequence[str]) -> None:
 
 
 def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:
-    """Note the commits that sources were fetched at."""
+    """Note the commits that sources were fetched at, and the versions of packages."""
     if len(tables) != len(sources):
         raise TopicFileError(where, "its sources were changed meanwhile; refresh it once more")
     for table, source in zip(tables, sources, strict=True):
         if "commit" in (new := source_table(source)):
             table["commit"] = new["commit"]
+        if "package" in new:
+            table["ref"], table["package"] = new["ref"], new["package"]
 
 
 def _newline(text: str) -> str:

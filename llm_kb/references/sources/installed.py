@@ -1,0 +1,163 @@
+"""The packages that a workspace has installed or locked: their versions and repositories."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.opener import read_regular
+
+MAX_FILE = 20_000_000
+"""Bytes read of a lock file or of metadata."""
+
+_FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"})
+_LABELS = ("source", "source code", "repository", "code", "github", "homepage", "home")
+"""Names of the project's URLs that may be its repository, the likeliest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """A package at one version, and the repository that its metadata names."""
+
+    version: str
+    repository: str | None = None
+
+
+def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package | None:
+    """Return a package as a workspace has it: installed, else locked; None without it."""
+    if workspace is None:
+        return None
+    finders = {"pypi": _find_python, "npm": _find_node, "crate": _find_crate}
+    return finders[ecosystem](name, workspace)
+
+
+def _find_python(name: str, workspace: Path) -> Package | None:
+    wanted = _normalize(name)
+    for site in _site_packages(workspace):
+        for info in sorted(site.glob("*.dist-info")):
+            if _normalize(info.name.partition("-")[0]) == wanted:
+                text = read_text(info / "METADATA")
+                headers = HeaderParser().parsestr(text.partition("\n\n")[0])
+                lines = (line.partition(",") for line in headers.get_all("Project-URL", []))
+                labelled = {label.strip().lower(): url.strip() for label, _, url in lines}
+                labelled.setdefault("homepage", headers.get("Home-page", ""))
+                return Package(
+                    version=headers["Version"] or "", repository=choose_repository(labelled)
+                )
+    for lock in ("uv.lock", "poetry.lock", "pdm.lock"):
+        for entry in _locked_packages(workspace / lock):
+            if _normalize(str(entry.get("name", ""))) == wanted:
+                return Package(version=str(entry.get("version", "")))
+    pinned = re.compile(r"(?i)^([\w.-]+)(?:\[[^\]]*\])?\s*==\s*([\w.!+-]+)", re.MULTILINE)
+    for found in pinned.finditer(read_text(workspace / "requirements.txt")):
+        if _normalize(found[1]) == wanted:
+            return Package(version=found[2])
+    return None
+
+
+def _find_node(name: str, workspace: Path) -> Package | None:
+    table = _read_json(workspace / "node_modules" / name / "package.json")
+    if isinstance(table.get("version"), str):
+        return Package(version=table["version"], repository=node_repository(table))
+    locked = get_table(
+        get_table(_read_json(workspace / "package-lock.json"), "packages"), f"node_modules/{name}"
+    )
+    version = locked.get("version")
+    return Package(version=version) if isinstance(version, str) else None
+
+
+def _find_crate(name: str, workspace: Path) -> Package | None:
+    versions = [
+        str(entry.get("version", ""))
+        for entry in _locked_packages(workspace / "Cargo.lock")
+        if entry.get("name") == name
+    ]
+    return Package(version=versions[-1]) if versions else None
+
+
+def _site_packages(workspace: Path) -> Iterator[Path]:
+    """Yield the directories of installed packages: of the active environment, then the own."""
+    active = os.environ.get("VIRTUAL_ENV")
+    own = [workspace / ".venv", workspace / "venv"]
+    for environment in [Path(active), *own] if active else own:
+        yield from sorted(environment.glob("lib/python3*/site-packages"))
+        yield environment / "Lib" / "site-packages"
+
+
+def choose_repository(labelled: Mapping[str, str]) -> str | None:
+    """Return the repository among a project's URLs; None if none looks like one."""
+    others = sorted(set(labelled) - set(_LABELS))
+    for label in (*_LABELS, *others):
+        url = as_git_url(labelled.get(label, ""))
+        if url and (label in _LABELS[:5] or (urlsplit(url).hostname or "") in _FORGES):
+            return url
+    return None
+
+
+def node_repository(table: Mapping[str, Any]) -> str | None:
+    """Return the repository that a `package.json` names."""
+    repository = table.get("repository")
+    url = repository.get("url") if isinstance(repository, dict) else repository
+    return as_git_url(url) if isinstance(url, str) else None
+
+
+def as_git_url(text: str) -> str | None:
+    """Return the URL to fetch a repository from, of one that metadata names; None for others."""
+    text = text.strip().removeprefix("git+")
+    if found := re.fullmatch(r"(?:github:)?([\w.-]+/[\w.-]+)", text):
+        text = f"https://github.com/{found[1]}"
+    text = re.sub(r"^(?:git|ssh)://(?:git@)?(github\.com/)", r"https://\1", text)
+    text = re.sub(r"^git@(github\.com):", r"https://\1/", text)
+    split = urlsplit(text)
+    if split.scheme not in {"https", "http", "file"} or not split.path.strip("/"):
+        return None
+    if (split.hostname or "") in _FORGES:
+        owner_and_name = "/".join(split.path.strip("/").split("/")[:2]).removesuffix(".git")
+        if "/" not in owner_and_name or owner_and_name.startswith("sponsors/"):
+            return None
+        return f"https://{split.hostname}/{owner_and_name}"
+    return text.partition("#")[0].partition("?")[0]
+
+
+def _normalize(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _locked_packages(path: Path) -> list[Mapping[str, Any]]:
+    """Return the `[[package]]` tables of a lock file in TOML."""
+    try:
+        packages = decode_toml(read_text(path)).get("package", [])
+    except TomlError:
+        return []
+    tables = packages if isinstance(packages, list) else []
+    return [table for table in tables if isinstance(table, dict)]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        table = json.loads(read_text(path) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
+def get_table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a table of a table; an empty one where there is none."""
+    value = table.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; empty where there is none."""
+    try:
+        return read_regular(path, follow_link=True, most=MAX_FILE).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""

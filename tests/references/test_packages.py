@@ -1,0 +1,209 @@
+"""The documentation of packages: the version that is installed, its tag, its documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llm_kb.references.ask import ask
+from llm_kb.references.errors import NothingFetchedError
+from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.library import Library
+from llm_kb.references.plan.package import choose_documents
+from llm_kb.references.sources.installed import Package, as_git_url, find_installed
+from llm_kb.references.sources.records import GitSource, PackageSource
+from tests.references.remotes import Remote
+from tests.references.requests import files_of, never, request, yes
+from tests.references.sites import Site
+
+FROB = PackageSource(ecosystem="pypi", package="Frob_Nicate")
+
+
+def write(root: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def install(workspace: Path, version: str, url: str) -> None:
+    """Install a Python package, and nothing of it but its metadata."""
+    site = workspace / ".venv/lib/python3.12/site-packages"
+    for old in site.glob("frob*/METADATA"):
+        old.unlink()
+        old.parent.rmdir()
+    metadata = (
+        f"Metadata-Version: 2.1\nName: frob-nicate\nVersion: {version}\n"
+        "Project-URL: Documentation, https://docs.example/\n"
+        f"Project-URL: Source Code, {url}\n\nVersion: 9.9 in the description\n"
+    )
+    write(site, {f"frob_nicate-{version}.dist-info/METADATA": metadata})
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty workspace, outside any environment."""
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def released(remote: Remote) -> Remote:
+    """A repository with two versions."""
+    remote.git("tag", "v1.0")
+    remote.write({"docs/guide.md": "# Guide to version 2\n", "CHANGELOG.md": "# 2.0\n"})
+    remote.git("tag", "v2.0")
+    remote.write({"docs/guide.md": "# Not released\n"})
+    return remote
+
+
+def test_the_documents_of_the_installed_version_are_fetched_and_followed(
+    library: Library, released: Remote, workspace: Path
+) -> None:
+    library = replace(library, workspace=workspace)
+    install(workspace, "1.0", released.url)
+
+    create_topic(library, request(FROB), yes)
+
+    (source,) = library.read("topic-frob").sources
+    assert source == GitSource(
+        url=released.url,
+        ref="v1.0",
+        commit=released.git("rev-parse", "v1.0"),
+        paths=("README.md", "docs/"),
+        package="pypi Frob_Nicate 1.0",
+    )
+    assert list(files_of(library)) == ["README.md", "docs/guide.md"]
+    assert "warnings" not in ask(library, "hooks")
+    assert refresh_topic(library, "topic-frob", never).changed is False
+
+    install(workspace, "2.0", released.url)
+    assert ask(library, "hooks")["warnings"] == [
+        "topic-frob is of pypi Frob_Nicate 1.0, while 2.0 is installed here; to follow: llm kb"
+        " references refresh topic-frob"
+    ]
+    assert refresh_topic(library, "topic-frob", never).modified == 1
+    assert files_of(library)["docs/guide.md"] == "# Guide to version 2\n"
+    (source,) = library.read("topic-frob").sources
+    assert isinstance(source, GitSource)
+    assert (source.ref, source.package) == ("v2.0", "pypi Frob_Nicate 2.0")
+    assert "warnings" not in ask(library, "guide")
+
+
+def test_the_index_is_that_of_the_users_own_configuration(
+    library: Library,
+    released: Remote,
+    workspace: Path,
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/root/simple/")
+    write(workspace, {"pip.conf": "[global]\nindex-url = https://evil.example/simple\n"})
+    info = {"version": "2.0", "project_urls": {"Repository": released.url}}
+    site.put("/root/pypi/frob/json", json.dumps({"info": info}))
+    site.put("/root/pypi/frob/1.0/json", json.dumps({"info": {**info, "version": "1.0"}}))
+    library = replace(library, workspace=workspace)
+    newest = plan_topic(library, request(replace(FROB, package="frob")))
+    asked = plan_topic(library, request(replace(FROB, package="frob", version="1.0")))
+    found = [plan.sources[0].source for plan in (newest, asked)]
+    assert [source.ref for source in found if isinstance(source, GitSource)] == ["v2.0", "v1.0"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("{", "the index answered with what is not JSON"),
+        ("[]", "its metadata names no repository; give it with type git"),
+        ('{"info": {"version": "1.0", "project_urls": {"Source": "javascript:x"}}}', "names no"),
+        (None, "the index answered 404"),
+    ],
+)
+def test_an_index_may_answer_anything(
+    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch, answer: str | None, reason: str
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
+    if answer is not None:
+        site.put("/pypi/frob/json", answer)
+    with pytest.raises(NothingFetchedError, match=reason):
+        plan_topic(library, request(replace(FROB, package="frob")))
+
+
+def test_a_version_without_a_tag_says_so(
+    library: Library, released: Remote, workspace: Path
+) -> None:
+    install(workspace, "3.0", released.url)
+    with pytest.raises(NothingFetchedError, match=r"has no tag for version 3\.0; give it with"):
+        plan_topic(replace(library, workspace=workspace), request(FROB))
+
+
+LOCK = '[[package]]\nname = "frob-nicate"\nversion = "1.2"\n'
+
+
+@pytest.mark.parametrize(
+    ("ecosystem", "name", "files", "package"),
+    [
+        ("pypi", "frob.nicate", {"uv.lock": LOCK}, Package(version="1.2")),
+        ("pypi", "Frob_Nicate", {"poetry.lock": LOCK}, Package(version="1.2")),
+        ("pypi", "frob", {"requirements.txt": "x==1\nFrob[all] == 2.0\n"}, Package(version="2.0")),
+        ("pypi", "frob", {"requirements.txt": "frob>=2.0\n"}, None),
+        ("pypi", "frob", {"uv.lock": "[[package"}, None),
+        ("pypi", "frob", {"uv.lock": "package = 3"}, None),
+        ("crate", "frob-nicate", {"Cargo.lock": LOCK}, Package(version="1.2")),
+        (
+            "npm",
+            "@x/frob",
+            {"node_modules/@x/frob/package.json": '{"version": "3.1", "repository": {"url": '
+             '"git+https://github.com/x/frob.git"}}'},
+            Package(version="3.1", repository="https://github.com/x/frob"),
+        ),
+        (
+            "npm",
+            "frob",
+            {"package-lock.json": '{"packages": {"node_modules/frob": {"version": "3.0"}}}'},
+            Package(version="3.0"),
+        ),
+        ("npm", "frob", {"package-lock.json": "[" * 100_000}, None),
+    ],
+)  # fmt: skip
+def test_versions_are_found_where_they_are_installed_or_locked(
+    workspace: Path, ecosystem: str, name: str, files: Mapping[str, str], package: Package | None
+) -> None:
+    write(workspace, files)
+    assert find_installed(ecosystem, name, workspace) == package
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://github.com/pallets/flask", "https://github.com/pallets/flask"),
+        ("https://github.com/pallets/flask/tree/main/src#x", "https://github.com/pallets/flask"),
+        ("git+ssh://git@github.com/vitejs/vite.git", "https://github.com/vitejs/vite"),
+        ("git://github.com/x/y.git", "https://github.com/x/y"),
+        ("git@github.com:x/y.git", "https://github.com/x/y"),
+        ("github:x/y", "https://github.com/x/y"),
+        ("x/y", "https://github.com/x/y"),
+        ("https://git.example/x/y.git", "https://git.example/x/y.git"),
+        ("https://github.com/sponsors/x", None),
+        ("https://github.com/pallets", None),
+        ("ext::sh -c id", None),
+        ("", None),
+    ],
+)
+def test_metadata_names_a_repository_in_many_ways(text: str, url: str | None) -> None:
+    assert as_git_url(text) == url
+
+
+@pytest.mark.parametrize(
+    ("paths", "chosen"),
+    [
+        (["README.md", "docs/a.md", "src/x.py", "tests/y.py"], ("README.md", "docs/")),
+        (["README.md", "src/x.py"], ()),
+        (["Documentation/a", "CHANGES.rst", "docs.py"], ("CHANGES.rst", "Documentation/")),
+    ],
+)
+def test_documents_are_told_by_their_names(paths: list[str], chosen: tuple[str, ...]) -> None:
+    assert choose_documents(paths) == chosen
