@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 
 BIN = $(VENV)/bin
 PYTEST_ARGS ?= -n auto
 
-.PHONY: help demo test test-all test-base test-lowest test-sdist coverage lint format types \
+.PHONY: help demo test test-all test-base test-lowest test-sdist fuzz coverage lint format types \
 	docs check-docs bench clean
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo 'make test-base    run the suite without the extras'
 	@echo 'make test-lowest  run the suite with the lowest versions pyproject.toml allows'
 	@echo 'make test-sdist   build the sdist and run the suite that it holds'
+	@echo 'make fuzz         run each fuzz target for a minute (FUZZ_SECONDS=…)'
 	@echo 'make coverage     run the whole suite and report branch coverage'
 	@echo 'make lint         ruff, formatting, the import contract'
 	@echo 'make format       let ruff fix what it can'
@@ -63,6 +64,11 @@ test-sdist: $(VENV)/.installed-dev
 	$(BIN)/python -m build --sdist --outdir build/sdist .
 	tar -xzf build/sdist/*.tar.gz -C build/sdist
 	cd build/sdist/llm_kb-*/ && $(MAKE) test
+
+FUZZ_SECONDS ?= 60
+
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 coverage: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term

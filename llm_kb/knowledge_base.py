@@ -440,10 +440,10 @@ class KnowledgeBase:
         """
         given = [subjects] if isinstance(subjects, str) else subjects or ()
         patterns = list(dict.fromkeys(given))
-        require_few([topic, *patterns])
         name, _, rest = topic.partition("/")
         if rest and self._knows(name):
             topic, patterns = name, [rest, *patterns]
+        require_few(patterns)
         opened = self.find_topic(topic)
         if not patterns:
             return self._list(opened)

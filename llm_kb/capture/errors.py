@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, limit_problems
 
 
 class NotARepositoryError(KbError):
@@ -98,12 +98,16 @@ class BusyStoreError(KbError):
         )
 
 
+MOST_SHOWN = 300
+"""The most characters of one problem that an error shows: it may name what a model made up."""
+
+
 class InvalidEntryError(KbError):
-    """Fields that make no entry, all of them reported together."""
+    """Fields that make no entry, reported together."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(self.problems))
+        super().__init__("; ".join(each[:MOST_SHOWN] for each in limit_problems(self.problems)))
 
 
 class InvalidAnnotationError(KbError):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, quote
 from llm_kb.rendering.plain_text import shorten
 
 MOST_SHOWN = 80
+MOST_REASON = 2_000
 
 
 def show_value(value: object) -> str:
@@ -25,8 +26,9 @@ class SourceError(KbError):
 
     def __init__(self, where: str, reason: str) -> None:
         self.where = where
-        self.reason = reason
-        super().__init__(f"{where}: {reason}")
+        # It holds what somebody wrote, which may be of any length.
+        self.reason = reason if len(reason) <= MOST_REASON else f"{reason[:MOST_REASON]}…"
+        super().__init__(f"{where}: {self.reason}")
 
 
 class TopicFileError(KbError):
@@ -121,7 +123,7 @@ class UnknownReferenceError(KbError):
         there = (
             f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(known) or 'none'}"
         )
-        super().__init__(f"unknown reference topic {topic_id!r}; {there}")
+        super().__init__(f"unknown reference topic {quote(topic_id)}; {there}")
 
 
 class TopicExistsError(KbError):

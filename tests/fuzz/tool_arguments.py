@@ -1,0 +1,63 @@
+"""A call of a tool is answered, or refused with an error of ours that is short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.capture.emission import EMIT_FIELDS, parse_emission
+from llm_kb.errors import KbError
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.host.reference_texts import ALL
+from llm_kb.host.tool_text import ToolText, check_arguments
+from llm_kb.subjects.topics import Config, Topic
+from tests.console import SAMPLE
+from tests.memory import make_catalogs
+
+MAX_ERROR = 20_000
+
+Answer = Callable[[Mapping[str, Any]], object]
+
+
+def fuzz(data: bytes) -> None:
+    """Take the first byte for the tool and the rest, in turn, for names and values."""
+    tools = _tools()
+    names, answer = tools[data[0] % len(tools)] if data else tools[0]
+    arguments = {}
+    for number, piece in enumerate(data[1:].split(b"\n")):
+        text = piece.decode("utf-8", "surrogateescape")
+        name = text if number % 8 == 7 else names[len(text) % len(names)]
+        arguments[name] = _read_value(text, number)
+    refusal = ""
+    try:
+        answer(arguments)
+    except KbError as error:
+        refusal = str(error)
+    assert len(refusal) <= MAX_ERROR, "an error too long to be read"
+
+
+def _read_value(text: str, number: int) -> object:
+    """Return what a model may have meant by a text: JSON, a list, or the text itself."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return [text, text[::-1]] if number % 3 == 2 else text
+
+
+@cache
+def _tools() -> list[tuple[list[str], Answer]]:
+    """Return the names of each tool's arguments, and what answers a call."""
+    topic = Topic(id="project", title="Project", root=SAMPLE / "project")
+    kb = KnowledgeBase(Config(), make_catalogs((topic, DirectoryCatalog(topic))))
+    return [
+        (["topic", "subjects"], lambda arguments: kb.answer_call(**arguments)),
+        ([*EMIT_FIELDS], parse_emission),
+        *((list(text.schema["properties"]), _check(text)) for text in ALL),
+    ]
+
+
+def _check(text: ToolText) -> Answer:
+    return lambda arguments: check_arguments(text, arguments)
