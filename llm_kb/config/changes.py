@@ -91,6 +91,22 @@ def reduce_patterns(
     return set_patterns(id_, name, [pattern for pattern in there if pattern not in patterns])
 
 
+def set_text(document: Mapping[str, Any], id_: str, name: str, value: str) -> Change:
+    """Return the change that sets a text of a topic. Raises UnknownTopicError."""
+    if id_ not in _topics(document):
+        raise UnknownTopicError(id_, sorted(_topics(document)))
+
+    def apply(document: dict[str, Any]) -> None:
+        document["kb"]["topic"][id_][name] = value
+
+    def write(text: str) -> Iterator[str]:
+        if name not in _topics(document)[id_]:
+            yield from _with_line(text, id_, f"{name} = {_quote(value)}")
+        yield _with_tomlkit(text, apply)
+
+    return Change(key=("kb", "topic", id_, name), apply=apply, write=write)
+
+
 def _topics(document: Mapping[str, Any]) -> Mapping[str, Any]:
     topics: Mapping[str, Any] = document.get("kb", {}).get("topic", {})
     return topics

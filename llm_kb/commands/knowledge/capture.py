@@ -13,8 +13,8 @@ from llm_kb.capture.commits.plan import Choice, Plan, PlannedCommit, choose_comm
 from llm_kb.capture.commits.ranges import resolve_commits
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key
 from llm_kb.commands._output import confirm
-from llm_kb.commands.knowledge._model import load_model, open_log, parse_options, resolve_key
 from llm_kb.commands.knowledge._shared import find_here
 from llm_kb.host.capture_agent import Agent, Captured, capture_commits
 from llm_kb.rendering.plain_text import count, one_line, shorten

@@ -1,4 +1,4 @@
-"""The model of `llm kb knowledge capture`, found, called and logged as llm's own commands do."""
+"""Models that commands call: found, called and logged as llm's own commands do."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import sqlite_utils
 from llm.migrations import migrate
 
 
-def load_model(model_id: str | None) -> llm.Model:
+def load_model(model_id: str | None, *, with_tools: bool = True) -> llm.Model:
     """Return the model of an id or alias, by default llm's own default."""
     try:
         model = llm.get_model(model_id)
     except llm.UnknownModelError as error:
         # Its text says what it is, in its own words.
         raise click.ClickException(str(error.args[0])) from error
-    if not model.supports_tools:
+    if with_tools and not model.supports_tools:
         raise click.ClickException(
             f"{model.model_id} does not support tools; `llm models --tools` lists those that do"
         )
