@@ -85,7 +85,8 @@ class KnowledgeCatalog:
 
     def describe_places(self) -> str:
         """Return the places that entries are about, with their numbers."""
-        return describe_places(self._sections)
+        root = self._repository.root
+        return describe_places(self._sections, lambda name: os.path.lexists(root / name))
 
     def list_subjects(self) -> Listing:
         """Return the subjects there are, and what kept the store from being read."""

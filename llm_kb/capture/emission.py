@@ -31,7 +31,8 @@ from llm_kb.capture.likeness import (
     find_place_problem,
     plain_place,
 )
-from llm_kb.rendering.plain_text import JOINERS, one_line, shorten
+from llm_kb.capture.rendering import render_short
+from llm_kb.rendering.plain_text import JOINERS, one_line
 
 MAX_FIELD_CHARS = 2000
 """An entry is read by everyone who works here: a sentence or two, not a document."""
@@ -277,15 +278,3 @@ def render_reply(addition: Addition) -> str:
         lines.append("near entries, kept apart:")
         lines.extend(f"- {render_short(entry)}" for entry in addition.near)
     return "\n".join(lines)
-
-
-def render_difference(entry: Entry, other: Entry) -> str:
-    """Return the fields in which an entry differs from another, on one line."""
-    names = [name for name in entry.kind.settable if entry.text(name) != other.text(name)]
-    return "; ".join(f"{name}: {shorten(one_line(entry.text(name)), 200)}" for name in names)
-
-
-def render_short(entry: Entry) -> str:
-    """Return an entry on one line: id, place, rule."""
-    place = f" ({one_line(entry.place)})" if entry.place else ""
-    return f"{one_line(entry.id)}{place}: {shorten(one_line(entry.rule), 120)}"

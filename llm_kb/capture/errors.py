@@ -90,11 +90,11 @@ class DamagedStoreError(KbError):
 class BusyStoreError(KbError):
     """A store that others kept changing for as long as we were willing to try."""
 
-    def __init__(self, ref: str, said: str) -> None:
+    def __init__(self, ref: str, reason: str) -> None:
         self.ref = ref
-        self.said = said
+        self.reason = reason
         super().__init__(
-            f"{ref} kept being changed or locked by others; try again. git said: {said}"
+            f"{ref} kept being changed or locked by others; try again. git's message: {reason}"
         )
 
 
@@ -111,7 +111,7 @@ class InvalidEntryError(KbError):
 
 
 class InvalidAnnotationError(KbError):
-    """JSON that is no annotation, each problem with the path to it."""
+    """JSON that is not an annotation, each problem with the path to it."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

@@ -226,3 +226,15 @@ def render_age(seconds: int) -> str:
         if number > 0:
             return f"{count(number, unit)} ago"
     return "just now"
+
+
+def render_difference(entry: Entry, other: Entry) -> str:
+    """Return the fields in which an entry differs from another, on one line."""
+    names = [name for name in entry.kind.settable if entry.text(name) != other.text(name)]
+    return "; ".join(f"{name}: {shorten(one_line(entry.text(name)), 200)}" for name in names)
+
+
+def render_short(entry: Entry) -> str:
+    """Return an entry on one line: id, place, rule."""
+    place = f" ({one_line(entry.place)})" if entry.place else ""
+    return f"{one_line(entry.id)}{place}: {shorten(one_line(entry.rule), 120)}"

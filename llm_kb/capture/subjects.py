@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from llm_kb.capture.likeness import EVERYWHERE, scope_matches
@@ -14,6 +14,8 @@ MAX_ITEMS = 60
 
 MAX_PLACES = 8
 """Places that a menu names."""
+MAX_NAME = 40
+"""The longest place that a menu names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +120,18 @@ def _code(text: str) -> str:
     return one_line(text).replace("`", "'")
 
 
-def describe_places(sections: Iterable[Section]) -> str:
-    """Return the places that items are about, each with their number, for a menu."""
+def describe_places(sections: Iterable[Section], exists: Callable[[str], bool]) -> str:
+    """Return the top places that items are about, each with their number, for a menu.
+
+    One that does not exist is not named: a menu is sent unasked, and any text can be a place.
+    """
     counts: Counter[str] = Counter()
     for section in sections:
         for item in section.items:
             top, slash, _ = item.place.partition("/")
-            name = "everywhere" if top == EVERYWHERE else one_line(top) + slash
-            counts[name] += 1
+            is_named = len(top) <= MAX_NAME and top.isprintable() and exists(top)
+            name = top + slash if is_named else "elsewhere"
+            counts["everywhere" if top == EVERYWHERE else name] += 1
     named = [f"{place} ({number})" for place, number in counts.most_common(MAX_PLACES)]
     left = len(counts) - len(named)
     return ", ".join(named) + (f" and {count(left, 'more place')}" if left else "")

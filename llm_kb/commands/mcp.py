@@ -29,7 +29,8 @@ def mcp(directory: Path | None, knowledge: tuple[str, ...], kb_cfg: tuple[str, .
     Serve learn and search to MCP clients over standard input and output
 
     Needs an extra: llm install 'llm-kb[mcp]'. A client starts this command; its
-    section, with what -k pre-loads, becomes the server's instructions.
+    section, with what -k pre-loads, becomes the server's instructions. In a git
+    repository, emit_knowledge and annotate are served as well.
 
     \b
         llm kb mcp

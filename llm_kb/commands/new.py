@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from llm_kb.capture.catalog import TOPIC_ID
 from llm_kb.commands._completion import complete_topic_slash, complete_topic_slash_slug
 from llm_kb.commands._config import current_config
 from llm_kb.commands._errors import kb_errors
@@ -73,6 +74,11 @@ def split_name(name: str) -> tuple[str, str]:
 def find_topic(name: str) -> Topic:
     """Return the configured topic of this id. Raises UnknownTopicError."""
     topics = {topic.id: topic for topic in current_config().topics}
+    if name == TOPIC_ID and name not in topics:
+        raise click.ClickException(
+            f"the subjects of {name!r} are made from the entries captured in this repository; "
+            "`llm kb knowledge add` adds an entry, and `edit` changes one"
+        )
     if name not in topics:
         raise UnknownTopicError(name, sorted(topics))
     return topics[name]

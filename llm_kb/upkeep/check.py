@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
+from llm_kb.capture.git.notes import KNOWLEDGE_REF
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import (
     ConfigError,
@@ -99,7 +100,10 @@ class Inspection:
             yield Finding(rule=Rule.NO_DIRECTORY, file=self._config_file(opened), what=problem)
             return
         for skipped in listing.skipped:
-            if skipped.reason != NO_SKILL:
+            if skipped.path == KNOWLEDGE_REF:
+                what = skipped.reason
+                yield Finding(rule=Rule.DAMAGED_STORE, file=KNOWLEDGE_REF, what=what)
+            elif skipped.reason != NO_SKILL:
                 yield checks.check_skipped(self._file(opened, skipped.path), skipped)
         yield from self._inspect_patterns(opened)
         # Fetched and captured subjects are not written here, so they cannot be fixed here.

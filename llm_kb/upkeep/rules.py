@@ -46,6 +46,11 @@ class Rule(Enum):
         "It is in the topic's directory, but no model can learn it.",
         "Move or rename it, or add it to the topic's `ignore`.",
     )
+    DAMAGED_STORE = (
+        Level.ERROR,
+        "Models see none of the entries captured in this repository, and none can be added.",
+        "Look at the note with the first command, and point its ref at a version that can be read.",
+    )
     UNREADABLE = (
         Level.ERROR,
         "It is listed, but a model that loads it gets an error.",

@@ -371,3 +371,14 @@ def test_without_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_l
         result = run_llm([*KNOWLEDGE, *args], input=input_)
         assert result.exit_code == 1
         assert "has no commit yet" in result.stderr
+
+
+def test_check_and_new_speak_of_the_store_as_what_it_is(repo: Repo, run_llm: RunLlm) -> None:
+    repo.write_note("oops")
+    result = run_llm(["kb", "check"])
+    assert f"{KNOWLEDGE_REF}: error: the knowledge store under {KNOWLEDGE_REF}" in result.output
+    assert "[damaged-store]" in result.output
+    assert "Move or rename it" not in result.output
+    result = run_llm(["kb", "new", "repo-knowledge/x"])
+    assert result.exit_code == 1
+    assert "`llm kb knowledge add` adds an entry" in result.stderr

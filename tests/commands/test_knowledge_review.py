@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import llm
 import pytest
+from llm.models import EmbeddingModel
 
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
@@ -174,3 +176,53 @@ def test_what_is_exported_into_a_topic_is_not_read_twice(repo: Repo, run_llm: Ru
     assert "Use x always" in run_llm(["kb", "learn", "project", "conventions"]).stdout
     (repo.path / "kb" / "conventions.md").unlink()
     assert "Use x always — " in run_llm(learn).stdout
+
+
+class Meaning(EmbeddingModel):
+    """A model to which all rules about x mean the same."""
+
+    model_id = "meaning"
+
+    def embed_batch(
+        self, items: Iterable[str | bytes], *, key: str | None = None
+    ) -> Iterator[list[float]]:
+        """Yield a vector for each text, or fail."""
+        for item in items:
+            if "broken" in str(item):
+                raise ConnectionError("no network")
+            yield [1.0, 0.0] if "x" in str(item) else [0.0, 1.0]
+
+
+class MeaningPlugin:
+    """Registers it."""
+
+    @llm.hookimpl
+    def register_embedding_models(self, register: Callable[..., None]) -> None:
+        """Register the model."""
+        register(Meaning())
+
+
+@pytest.fixture
+def meaning() -> Iterator[None]:
+    """An embedding model, which is llm's default."""
+    plugin = MeaningPlugin()
+    llm.plugins.pm.register(plugin)
+    llm.set_default_embedding_model("meaning")
+    yield
+    llm.plugins.pm.unregister(plugin)
+
+
+def test_near_entries_are_found_by_meaning_where_there_is_a_model(
+    repo: Repo, run_llm: RunLlm, meaning: None
+) -> None:
+    add = [*KNOWLEDGE, "add", "--type", "convention", "--scope", "src/", "--rule"]
+    run_llm([*add, "Never anything but x"])
+    run_llm([*add, "Quite other"])
+    shown = run_llm([*KNOWLEDGE, "review", "--all"]).stdout
+    entry = shown.partition("  conv-1  ")[2].partition("\n  conv-")[0]
+    assert "    near: conv-3 (src/): Never anything but x" in entry
+    assert "Quite other" not in entry
+    run_llm([*add, "broken"])
+    result = run_llm([*KNOWLEDGE, "review", "--all"])
+    assert result.exit_code == 0
+    assert "by their words alone: meaning failed: no network" in result.stderr

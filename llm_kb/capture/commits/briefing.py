@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA, render_short
+from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.entries import Entry
+from llm_kb.capture.rendering import render_short
 from llm_kb.rendering.plain_text import count, one_line
 
 MAX_FILES = 200

@@ -6,12 +6,12 @@ import time
 
 import click
 
-from llm_kb.capture.emission import parse_emission, render_short, with_provenance
+from llm_kb.capture.emission import parse_emission, with_provenance
 from llm_kb.capture.entries import CONVENTION, STABILITIES
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file
-from llm_kb.capture.rendering import render_store
+from llm_kb.capture.rendering import render_short, render_store
 from llm_kb.capture.sharing.remotes import (
     describe_unmerged,
     find_default_remote,

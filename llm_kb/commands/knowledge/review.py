@@ -9,12 +9,11 @@ from pathlib import Path
 import click
 import llm
 
-from llm_kb.capture.emission import render_short
 from llm_kb.capture.entries import STABILITIES, Anchor, Entry, KnowledgeStore, Status
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file, find_nearest
-from llm_kb.capture.rendering import render_entry
+from llm_kb.capture.rendering import render_entry, render_short
 from llm_kb.capture.review import find_near_meaning, order_for_review, review_anchor
 from llm_kb.capture.store import (
     edit_in_store,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from llm_kb.capture.emission import render_difference, render_short
+from llm_kb.capture.rendering import render_difference, render_short
 from llm_kb.capture.sharing.older import import_older
 from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
 from llm_kb.capture.sharing.sync import pull as pull_store

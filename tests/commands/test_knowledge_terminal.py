@@ -1,0 +1,43 @@
+"""`llm kb knowledge review` and `export` on a terminal of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb.capture.emission import parse_emission
+from llm_kb.capture.store import add_to_store
+from tests.capture.repositories import Repo, make_repo
+from tests.terminal import run_on_terminal
+
+KNOWLEDGE = ["kb", "knowledge"]
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    made = make_repo(tmp_path / "repo")
+    monkeypatch.chdir(made.path)
+    for rule in ("Use \x1b[31mx", "Use y"):
+        fields = {"entry_type": "convention", "scope": "README.md", "rule": rule}
+        add_to_store(made.path, parse_emission(fields))
+    return made
+
+
+def test_a_review_and_exports(repo: Repo) -> None:
+    shown, code = run_on_terminal([*KNOWLEDGE, "review"], "k\nr\n", question="[q]uit: ")
+    assert code == 0
+    assert "1/2" in shown
+    assert "Kept: conv-1 (README.md): Use [31mx" in shown
+    assert "Removed: conv-2 (README.md): Use y" in shown
+    assert repo.note_json()["conventions"][0]["stability"] == "permanent"
+    export = [*KNOWLEDGE, "export", "--to", "AGENTS.md"]
+    shown, code = run_on_terminal(export)
+    assert (shown, code) == ("AGENTS.md: written, 1 entry.\n", 0)
+    text = (repo.path / "AGENTS.md").read_text()
+    assert run_on_terminal(export) == ("AGENTS.md: up to date, 1 entry.\n", 0)
+    assert (repo.path / "AGENTS.md").read_text() == text
+    shown, code = run_on_terminal([*KNOWLEDGE, "edit", "conv-1"], "\nUse z\n\n", question="]: ")
+    assert code == 0
+    assert "Changed: conv-1 (README.md): Use z" in shown
+    assert run_on_terminal([*export, "--check"])[1] == 1
