@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.rendering.presentation import SNIFFED_BYTES, Presented, present
+from llm_kb.rendering.presentation import Presented, present
 from llm_kb.search.index.documents import MAX_FILE_BYTES
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import SNIFFED_BYTES, Topic
 
 FILES = 10_000
 ROUNDS = 7

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import llm
 
-from llm_kb import knowledge_base
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, limit_problems, quote
 from llm_kb.files.values import describe
-from llm_kb.knowledge_base import SHIPPED, open_catalogs
+from llm_kb.knowledge_base import knowledge_base
+from llm_kb.knowledge_base.knowledge_base import SHIPPED, open_catalogs
 from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
         `topics` are ids or titles; without any, all in the menu are searched. Raises KbError.
         """
-        from llm_kb.passages import SearchOptions  # noqa: PLC0415 - few requests search
+        from llm_kb.knowledge_base.passages import SearchOptions  # noqa: PLC0415 - few requests search
 
         options = SearchOptions(
             index_dir=self.index_dir,

@@ -21,8 +21,8 @@ from llm_kb.capture.store import parse_note, read_store_note
 from llm_kb.capture.subjects import Section, describe_places, make_texts, render_place
 from llm_kb.capture.wisdom import read_lessons
 from llm_kb.errors import KbError, UnreadableError
+from llm_kb.files.opener import read_regular
 from llm_kb.git import ObjectReader
-from llm_kb.opener import read_regular
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import Catalog, Content, Listing, Read, Skipped, Subject, Topic, slugify
 

@@ -18,7 +18,7 @@ from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.rendering.plain_text import visible_text
 
 if TYPE_CHECKING:
-    from llm_kb.knowledge_base import KnowledgeBase
+    from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 
 P = ParamSpec("P")
 R = TypeVar("R")

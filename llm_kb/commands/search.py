@@ -13,7 +13,7 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.terminal import draw_progress, style
-from llm_kb.passages import EmptyQuestionError
+from llm_kb.knowledge_base.passages import EmptyQuestionError
 from llm_kb.rendering.passages import Passage, find_notes
 from llm_kb.rendering.plain_text import visible_line, visible_text
 from llm_kb.upkeep.subject_list import name_file

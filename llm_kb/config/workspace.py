@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import ConfigError
-from llm_kb.opener import open_regular, read_open
+from llm_kb.files.opener import open_regular, read_open
 
 USER_FILE = "kb.toml"
 WORKSPACE_FILES = (Path(".llm", "kb.toml"), Path("llm-kb.toml"))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import UnresolvableError
-from llm_kb.opener import NO_LINKS, OPEN, open_regular, read_open
+from llm_kb.files.opener import NO_LINKS, OPEN, open_regular, read_open
 
 DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd

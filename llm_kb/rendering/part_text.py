@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from llm_kb.opener import is_binary
 from llm_kb.rendering.menu import estimate_tokens
 from llm_kb.rendering.parts import AnchorError, Part, Span, find_parts, find_spans
 from llm_kb.rendering.plain_text import count, defuse
 from llm_kb.rendering.presentation import Presented, present, truncate
-from llm_kb.subjects.topics import Content, Subject
+from llm_kb.subjects.topics import Content, Subject, is_binary
 
 WHOLE = "*"
 """The anchor of a whole subject, however large."""

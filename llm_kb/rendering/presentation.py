@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.opener import is_binary
 from llm_kb.rendering.plain_text import attribute, closes_tag, count, defuse, one_line
-from llm_kb.subjects.topics import Content, Subject
+from llm_kb.subjects.topics import Content, Subject, is_binary
 
 PASS_THROUGH = frozenset({"", "md", "txt", "text"})
 """Extensions whose files are shown as they are; all others are fenced."""

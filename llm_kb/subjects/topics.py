@@ -107,6 +107,15 @@ class Subject(NamedTuple):
         return extension.lower() if dot and stem else ""
 
 
+SNIFFED_BYTES = 8192
+"""The first bytes of a file, in which a NUL byte makes it binary."""
+
+
+def is_binary(data: bytes) -> bool:
+    """Tell whether the first bytes of a file hold a NUL byte."""
+    return data.find(0, 0, SNIFFED_BYTES) >= 0
+
+
 class Content(NamedTuple):
     """The first bytes of a subject, and how many it has in all."""
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm_kb.errors import UnreadableError
-from llm_kb.knowledge_base import KnowledgeBase, OpenTopic
-from llm_kb.opener import SNIFFED_BYTES
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase, OpenTopic
 from llm_kb.rendering.menu import FittedMenu, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, present_unreadable
 from llm_kb.rendering.section import render_section
-from llm_kb.subjects.topics import Read, Subject
+from llm_kb.subjects.topics import SNIFFED_BYTES, Read, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

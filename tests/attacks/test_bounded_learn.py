@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.subjects.topics import Topic
-from tests.test_knowledge_base import make_kb
+from tests.knowledge_base.test_knowledge_base import make_kb
 
 SECONDS = 2.0
 MAX_ERROR = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.subjects.topics import Config
 from llm_kb.upkeep.check import Inspection
 from llm_kb.upkeep.rules import Finding, Rule

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.subjects.topics import Config, Listing, Slug, Subject, Topic
 from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State, list_topic, list_topics
 from tests.memory import MemoryCatalog, make_catalogs, make_topic

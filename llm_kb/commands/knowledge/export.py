@@ -14,7 +14,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_content
 from llm_kb.commands.knowledge._shared import find_here, find_place
 from llm_kb.files.atomic import replace_file
-from llm_kb.opener import read_regular
+from llm_kb.files.opener import read_regular
 from llm_kb.rendering.plain_text import count
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_kb.opener import read_regular
+from llm_kb.files.opener import read_regular
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource, Source
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content

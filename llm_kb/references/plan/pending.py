@@ -13,7 +13,7 @@ from typing import Any
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.files.fields import Fields
-from llm_kb.opener import read_regular
+from llm_kb.files.opener import read_regular
 from llm_kb.references.errors import (
     ApprovalNeededError,
     TooManyPlansError,

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from llm_kb.files.opener import read_regular
 from llm_kb.files.toml import TomlError, decode_toml
-from llm_kb.opener import read_regular
 
 MAX_FILE = 20_000_000
 """Bytes read of a lock file or of metadata."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from llm_kb.files.opener import read_regular
 from llm_kb.git import GitError, read_git
-from llm_kb.opener import read_regular
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.archive import is_archive, list_archive, read_archive
 from llm_kb.references.sources.git import GitFile, Tree, select_files

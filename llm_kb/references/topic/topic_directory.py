@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.files.atomic import replace_file
-from llm_kb.opener import read_regular
+from llm_kb.files.opener import read_regular
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.topic.provenance import (
     FILE_NAME,

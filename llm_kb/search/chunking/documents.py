@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from llm_kb.opener import is_binary
+from llm_kb.subjects.topics import is_binary
 
 MAX_TITLE = 200
 """Characters of a label and of a title; longer ones are shortened."""

@@ -17,9 +17,6 @@ OPEN = os.O_RDONLY | sum(
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 """The flag that refuses a link as the last component."""
 
-SNIFFED_BYTES = 8192
-"""The first bytes of a file, in which a NUL byte makes it binary."""
-
 _LARGEST_READ = 1 << 26
 
 
@@ -63,8 +60,3 @@ def read_open(descriptor: int, size: int, most: int | None = None) -> bytes:
         chunks.append(chunk)
         left -= len(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def is_binary(data: bytes) -> bool:
-    """Tell whether the first bytes of a file hold a NUL byte."""
-    return data.find(0, 0, SNIFFED_BYTES) >= 0

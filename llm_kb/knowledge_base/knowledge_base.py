@@ -46,7 +46,7 @@ from llm_kb.subjects.selection import (
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Content, Read, Subject, Topic
 
 if TYPE_CHECKING:
-    from llm_kb.passages import SearchOptions
+    from llm_kb.knowledge_base.passages import SearchOptions
     from llm_kb.rendering.passages import Passages
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ SHIPPED = Topic(
     id="llm-kb",
     title="Using llm-kb",
     introduction="How to gather references and to capture what a repository teaches.",
-    root=Path(__file__).resolve().parent / "host" / "skills",
+    root=Path(__file__).resolve().parents[1] / "host" / "skills",
 )
 """The subjects that come with the package, for models that gather or capture knowledge."""
 
@@ -350,7 +350,7 @@ class KnowledgeBase:
         Raises UnknownTopicError, EmptyQuestionError and IndexUnusableError.
         """
         # Late: few requests search, and the database takes its time.
-        from llm_kb.passages import SearchOptions, find_passages  # noqa: PLC0415
+        from llm_kb.knowledge_base.passages import SearchOptions, find_passages  # noqa: PLC0415
 
         found = {opened.topic.id: opened for opened in map(self.find_topic, topics)}
         chosen = list(found.values()) or [each for each in self.active if each.topic.in_menu]

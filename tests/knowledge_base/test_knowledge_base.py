@@ -9,7 +9,7 @@ import pytest
 
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.subjects.topics import Catalog, Config, Topic
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 

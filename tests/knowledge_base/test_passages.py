@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb import passages as passages_module
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base import KnowledgeBase
-from llm_kb.passages import EmptyQuestionError, SearchOptions
+from llm_kb.knowledge_base import passages as passages_module
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.passages import EmptyQuestionError, SearchOptions
 from llm_kb.rendering.passages import Passage, Passages, render_passages
 from llm_kb.search.index import documents_table
 from llm_kb.subjects.topics import Config, Layout, Topic
