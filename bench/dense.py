@@ -43,13 +43,17 @@ print(json.dumps([int(e.id) for e in collection.similar_by_vector(vector, number
 OURS = """
 import json, os, sys
 from pathlib import Path
-from llm_kb.references.topic.store import Store
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments
+from llm_kb.subjects.topics import Topic
 from llm_kb.search.index import vectors
 from llm_kb.search.index.index import open_index
 if force := os.environ.get("NUMPY"):
     vectors._use_numpy = lambda: force == "1"
 topic = Path(sys.argv[1])
-with open_index(Store(topic.parent).documents(topic.name)) as index:
+database = topic.parent / ".index" / f"{topic.name}.sqlite3"
+catalog = DirectoryCatalog(Topic(id=topic.name, root=topic))
+with open_index(TopicDocuments(topic.name, topic, catalog, database)) as index:
     found = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
     print(json.dumps([int(hit.text.split()[1]) for hit in index.read_hits({}, found)]))
 """
