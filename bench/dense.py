@@ -49,7 +49,7 @@ from llm_kb.subjects.topics import Topic
 from llm_kb.search.index import vectors
 from llm_kb.search.index.index import open_index
 if force := os.environ.get("NUMPY"):
-    vectors._use_numpy = lambda: force == "1"
+    vectors._use_numpy = lambda index: force == "1"
 topic = Path(sys.argv[1])
 database = topic.parent / ".index" / f"{topic.name}.sqlite3"
 catalog = DirectoryCatalog(Topic(id=topic.name, root=topic))

@@ -7,6 +7,8 @@ query is held out: it is taken from the text and deleted there.
 docs: a section's heading asks for the section. The heading, its underline and the
 link targets above it are deleted.
 code: the first sentence of a docstring asks for its function. The docstring is deleted.
+errors: a message, with values in its blanks, asks for the line that raises it. Nothing is deleted.
+names: the name of a class or function, as it is, asks for its definition. Nothing is deleted.
 """
 
 from __future__ import annotations
@@ -65,6 +67,10 @@ SETS = {
     "code-small-tune": ("code", ["scrapy==2.19.0:scrapy"]),
     "headings-small": ("headings", ["hatch==1.18.2:docs", "pytest==9.2.0:doc"]),
     "code-small": ("code", ["tornado==6.6.1:tornado"]),
+    "errors-small-tune": ("errors", ["scrapy==2.19.0:scrapy"]),
+    "errors-small": ("errors", ["tornado==6.6.1:tornado"]),
+    "names-small-tune": ("names", ["scrapy==2.19.0:scrapy"]),
+    "names-small": ("names", ["tornado==6.6.1:tornado"]),
 }  # fmt: skip
 
 DOCUMENTS = frozenset({".rst", ".txt", ".md"})
@@ -120,9 +126,10 @@ def build_set(name: str, directory: Path) -> list[Query]:
     """Write the held-out tree of a set to a directory and return its queries."""
     kind, parts = SETS[name]
     hold_out = {
-        "headings": _hold_out_headings, "links": _hold_out_links, "code": _hold_out_docstrings
+        "headings": _hold_out_headings, "links": _hold_out_links, "code": _hold_out_docstrings,
+        "errors": _find_messages, "names": _find_names,
     }[kind]  # fmt: skip
-    suffixes = DOCUMENTS if kind != "code" else {".py"}
+    suffixes = DOCUMENTS if kind in {"headings", "links"} else {".py"}
     chance = random.Random(name)
     queries: list[Query] = []
     for part in parts:
@@ -142,6 +149,30 @@ def build_set(name: str, directory: Path) -> list[Query]:
     counts = Counter(query.text.casefold() for query in queries)
     queries = [query for query in queries if counts[query.text.casefold()] == 1]
     return chance.sample(queries, min(QUERIES, len(queries)))
+
+
+_MESSAGE = re.compile(r'(?:raise \w+(?:\.\w+)*|log(?:ger)?\.\w+|warn)\(\s*f?"([^"\n]{30,160})"')
+_BLANK = re.compile(r"%[-\w.]*[sdr]|\{[^}]*\}")
+_VALUES = ("foo", "42", "'bar'", "/tmp/x")
+_DEFINED = re.compile(r"^[ \t]*(?:def|class) (\w{6,})", re.MULTILINE)
+
+
+def _find_messages(text: str, path: str, chance: random.Random) -> tuple[str, list[Query]]:
+    queries = []
+    for match in _MESSAGE.finditer(text):
+        message = _BLANK.sub(lambda _: chance.choice(_VALUES), match[1])
+        line = text.count("\n", 0, match.start()) + 1
+        if len(message.split()) >= 5:
+            queries.append(Query(message, path, line, line + 1))
+    return text, queries
+
+
+def _find_names(text: str, path: str, _: random.Random) -> tuple[str, list[Query]]:
+    return text, [
+        Query(match[1], path, line, line)
+        for match in _DEFINED.finditer(text)
+        if (line := text.count("\n", 0, match.start(1)) + 1)
+    ]
 
 
 _LINK = re.compile(r":(?:std:)?(ref|doc):`([^`<]*?)\s*<([^`>]+)>`")

@@ -131,6 +131,16 @@ def our_ranker(index: Index, embedder: Embedder | None = None) -> Ranker:
     return find
 
 
+def first_ranker(index: Index) -> Ranker:
+    """Rank by our BM25 alone, without what the ranking sees besides."""
+
+    def find(question: str) -> Sequence[Place]:
+        hits = sorted(find_candidates(index, question, {}).hits, key=lambda hit: -hit.bm25)
+        return [(hit.path, hit.first_line, hit.last_line) for hit in hits[:10]]
+
+    return find
+
+
 def dense_ranker(index: Index, embedder: Embedder) -> Ranker:
     def rank(question: str) -> Sequence[Place]:
         (vector,) = embedder.embed([question])
@@ -189,6 +199,7 @@ def main(arguments: Sequence[str]) -> None:
             chunks = index.update().chunks
             rankers = {"grep: words, then counts": grep_ranker(index)}
             rankers |= {recipe: recipe_ranker(index, recipe) for recipe in RECIPES}
+            rankers["llm-kb, first stage"] = first_ranker(index)
             rankers["**llm-kb, keywords**"] = our_ranker(index)
             if embedder:
                 update_vectors(index, MODEL, embedder.embed)

@@ -45,6 +45,11 @@ _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.
 SHORTEST_CORRECTED = 5
 """Letters of a word that is looked for in another spelling."""
 
+RUN = 4
+"""Words of a question that find a text by standing in it in a row, as of a pasted message."""
+
+MOST_RUNS = 12
+
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
 """What a name has and a word of a sentence has not: signs, digits or capitals within."""
 
@@ -114,6 +119,13 @@ def list_neighbours(word: str) -> list[str]:
 def replace_words(question: str, replaced: Mapping[str, str]) -> str:
     """Return a question with other words in place of some, whatever their case."""
     return _WORD.sub(lambda match: replaced.get(match[0].casefold(), match[0]), question)
+
+
+def list_runs(sequence: Sequence[str]) -> list[str]:
+    """Return the runs of four words of a question, stop words included, that tell something."""
+    runs = (sequence[at : at + RUN] for at in range(len(sequence) - RUN + 1))
+    telling = (run for run in runs if sum(word not in STOP_WORDS for word in run) >= RUN // 2)
+    return [" ".join(run) for run in islice(telling, MOST_RUNS)]
 
 
 def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> str | None:

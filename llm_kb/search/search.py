@@ -16,6 +16,7 @@ from llm_kb.search.question import (
     is_correctable,
     is_look_up,
     list_neighbours,
+    list_runs,
     parse_question,
     replace_words,
     split_words,
@@ -187,7 +188,8 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
     counts = index.count_words(words)
     frequencies = {word: count.frequency for word, count in counts.items()}
     total = index.count_chunks()
-    match = build_match(terms, frequencies, total)
+    sequence = split_words(question)
+    match = build_match([*terms, *list_runs(sequence)], frequencies, total)
     scores = index.match(match, CANDIDATES, list(cosines)) if match else {}
     return Candidates(
         hits=index.read_hits(scores, cosines),
@@ -195,6 +197,6 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
         stems=[counts[word].stem for word in words],
         frequencies=[frequencies[word] for word in words],
         total=total,
-        sequence=split_words(question),
+        sequence=sequence,
         is_look_up=is_look_up(question),
     )

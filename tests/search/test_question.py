@@ -14,6 +14,7 @@ from llm_kb.search.question import (
     build_match,
     is_look_up,
     list_neighbours,
+    list_runs,
     parse_question,
     replace_words,
     split_words,
@@ -69,6 +70,14 @@ def test_a_long_question_is_cut_before_its_words_are_counted() -> None:
 )
 def test_is_look_up(question: str, *, expected: bool) -> None:
     assert is_look_up(question) is expected
+
+
+def test_runs_are_four_words_that_tell_something() -> None:
+    words = ["cannot", "open", "the", "file", "for", "you", "and", "me", "in", "there"]
+
+    assert list_runs(words) == ["cannot open the file", "open the file for"]
+    assert list_runs(["cannot", "open"]) == []
+    assert len(list_runs([f"w{number}" for number in range(48)])) == 12
 
 
 def test_neighbours_of_a_word_differ_by_one_letter() -> None:

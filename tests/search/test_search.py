@@ -158,6 +158,16 @@ def test_text_without_spaces_is_found_by_its_words(
     assert [hit.path for hit in search([topic], question).hits] == paths
 
 
+def test_a_pasted_message_is_found_where_it_stands_word_for_word(tmp_path: Path) -> None:
+    others = {f"{n}.md": f"To open file {n} that is not there, cannot.\n" * 3 for n in range(80)}
+    source = "x = 1\nraise OSError('cannot open file that is not there: %s' % name)\n"
+    topic = make_topic(tmp_path, "t", others | {"io.py": source})
+
+    hits = search([topic], "cannot open file that is not there: notes.txt").hits
+
+    assert hits[0].path == "io.py"
+
+
 def test_one_file_does_not_fill_the_results(tmp_path: Path) -> None:
     long = "".join(f"## Part {n}\n\n" + "walrus and more. " * 40 + "\n\n" for n in range(20))
     topic = make_topic(

@@ -151,7 +151,7 @@ def test_what_is_gone_is_not_found(index: Index, topic: Path) -> None:
 def test_the_order_is_that_of_the_exact_cosines(
     index: Index, topic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "_use_numpy", lambda: False)
+    monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
     chance = random.Random(1)
     made = {name: [chance.gauss(0, 1) for _ in range(96)] for name in ANIMALS}
     update_vectors(
@@ -180,7 +180,7 @@ def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
     update_vectors(index, "m", model)
     assert "numpy" in sys.modules
     fast = [rank_by_vector(index, "m", model.embed(name), 3) for name in ANIMALS]
-    monkeypatch.setattr(vectors, "_use_numpy", lambda: False)
+    monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
 
     for name, expected in zip(ANIMALS, fast, strict=True):
         found = rank_by_vector(index, "m", model.embed(name), 3)

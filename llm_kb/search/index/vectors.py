@@ -21,6 +21,10 @@ BATCH = 64
 """Texts embedded and stored at a time: what an interruption can cost."""
 
 
+NUMPY_FROM = 20_000
+"""Chunks from which numpy is imported: with fewer, that takes longer than ranking without it."""
+
+
 class EmbeddingError(KbError):
     """An embedding model that returned what cannot be used."""
 
@@ -100,7 +104,7 @@ def rank_by_vector(
         return {}
     _check_dimensions(model, [query], known)
     rows = index.vectors.read_all(model)
-    ranked = _rank_with_numpy(rows, query) if _use_numpy() else _rank(rows, query)
+    ranked = _rank_with_numpy(rows, query) if _use_numpy(index) else _rank(rows, query)
     found: dict[int, float] = {}
     for hash_, cosine in ranked:
         for id_ in index.vectors.find_chunks(hash_):
@@ -110,9 +114,11 @@ def rank_by_vector(
     return dict(islice(found.items(), limit))
 
 
-def _use_numpy() -> bool:
-    """Return whether numpy is there."""
-    return "numpy" in sys.modules or find_spec("numpy") is not None
+def _use_numpy(index: Index) -> bool:
+    """Return whether numpy is there and worth its import."""
+    if "numpy" in sys.modules:
+        return True
+    return index.count_chunks() >= NUMPY_FROM and find_spec("numpy") is not None
 
 
 def _rank(rows: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterator[tuple[bytes, float]]:
