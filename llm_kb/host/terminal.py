@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
@@ -56,17 +57,24 @@ def read_input() -> str:
     return sys.stdin.read()
 
 
-def draw_progress(label: str) -> Callable[[int, int], None] | None:
-    """Return what draws a bar on standard error; None where nobody would see it.
+BAR_AFTER = 0.3
+"""Seconds of work before a progress bar appears."""
 
-    It is called with what is done and with all there is.
+
+def draw_progress(label: str) -> Callable[[int, int], None] | None:
+    """Return a function that draws a progress bar on standard error; None without a terminal.
+
+    It is called with the work done and the whole. Work that ends at once draws nothing.
     """
     if not is_terminal(sys.stderr):
         return None
     bars: list[ProgressBar[int]] = []
+    start = time.monotonic()
 
     def show(done: int, total: int) -> None:
         if not bars:
+            if done >= total or time.monotonic() < start + BAR_AFTER:
+                return
             bars.append(click.progressbar(length=total, label=label, file=sys.stderr))
         bar = bars[0]
         bar.update(done - bar.pos)

@@ -100,8 +100,8 @@ class Server:
 
 def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> None:
     text = answer(lambda: KnowledgeBase.discover(workspace), "search", {"query": "needle"})
-    assert text.startswith("team/min:1: needle;xxx")
-    assert len(text) < 200
+    assert text.startswith('<passage "team/min#L1 (line 1)">\nneedle;xxx')
+    assert len(text) < 3_000
 
 
 def test_the_first_ctrl_c_ends_it(workspace: Path) -> None:
