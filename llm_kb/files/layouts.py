@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from llm_kb.files.walk import FoundFiles
 from llm_kb.subjects.patterns import Pattern
-from llm_kb.subjects.topics import slugify
+from llm_kb.subjects.spelling import strip_extension
+from llm_kb.subjects.topics import Subject, slugify
 
 SKILL_FILE = "SKILL.md"
 """What makes a directory a skill."""
@@ -118,3 +119,59 @@ class SkillsReader:
 def _parent(directory: str) -> str:
     """Return the directory a directory lies in; both end in `/`, and the root is empty."""
     return directory[: directory.rfind("/", 0, -1) + 1]
+
+
+def list_bundled(subjects: Iterable[Subject], skill: Subject) -> list[Subject]:
+    """Return the files that come with a skill; those that start with a dot are not shown."""
+    subjects = list(subjects)
+    root = _parent(skill.path)
+    inner = {
+        _parent(other.path)
+        for other in subjects
+        if _is_skill(other) and other.path != skill.path and other.path.startswith(root)
+    }
+    return [
+        subject
+        for subject in subjects
+        if _is_bundled(subject)
+        and subject.path.startswith(root)
+        and not subject.path.startswith(tuple(inner))
+    ]
+
+
+def find_bundled(
+    subjects: Iterable[Subject], reference: str, skills: Iterable[Subject]
+) -> Subject | None:
+    """Return the file of a skill that is meant by a name as SKILL.md files write it.
+
+    Case does not matter, and the skill's directory may be left out where one file alone has
+    this name, or one alone in these `skills`.
+    """
+    wanted = reference.casefold().removeprefix("./")
+    stems = {wanted, strip_extension(wanted)}
+    found = [
+        subject
+        for subject in subjects
+        if _is_bundled(subject) and stems & set(_tails(subject.path.casefold(), wanted))
+    ]
+    roots = tuple(_parent(skill.path) for skill in skills)
+    here = [subject for subject in found if roots and subject.path.startswith(roots)]
+    for candidates in (found, here):
+        if len(candidates) == 1:
+            return candidates[0]
+    return None
+
+
+def _tails(path: str, wanted: str) -> tuple[str, str]:
+    """Return as many components of the end of a path as are wanted, with and without extension."""
+    depth = wanted.count("/") + 1
+    tail = "/".join(path.split("/")[-depth:])
+    return tail, strip_extension(tail)
+
+
+def _is_skill(subject: Subject) -> bool:
+    return subject.path.rpartition("/")[2] == SKILL_FILE
+
+
+def _is_bundled(subject: Subject) -> bool:
+    return not _is_skill(subject) and "/." not in f"/{subject.path}"

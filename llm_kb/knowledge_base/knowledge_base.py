@@ -21,17 +21,39 @@ from llm_kb.errors import (
 )
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import find_size
+from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.files.values import suggest
 from llm_kb.references.catalog import reference_topics
-from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, join_groups, render_listing
+from llm_kb.rendering.learn_text import (
+    BYTES_A_CHARACTER,
+    MOST_LISTED,
+    Answer,
+    join_groups,
+    list_files,
+    render_listing,
+)
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, render_menu
 from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
-from llm_kb.rendering.part_text import LONGEST_OUTLINE, OPENING, WHOLE, present_asked, take_pieces
-from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.part_text import (
+    LONGEST_OUTLINE,
+    OPENING,
+    WHOLE,
+    decode_exactly,
+    describe_size,
+    present_asked,
+    take_pieces,
+)
+from llm_kb.rendering.parts import AnchorError, find_parts
 from llm_kb.rendering.plain_text import one_line
-from llm_kb.rendering.presentation import Presented, present_unreadable, truncate
+from llm_kb.rendering.presentation import (
+    Presented,
+    is_readable,
+    present_unreadable,
+    read_as_markdown,
+    truncate,
+)
 from llm_kb.rendering.section import PreloadedTopic, render_section
-from llm_kb.rendering.summaries import summarize
+from llm_kb.rendering.summaries import describe, summarize
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
@@ -43,7 +65,17 @@ from llm_kb.subjects.selection import (
     select_each,
     subtract,
 )
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Content, Read, Subject, Topic
+from llm_kb.subjects.topics import (
+    REFERENCE_PREFIX,
+    Catalog,
+    Config,
+    Content,
+    Layout,
+    Read,
+    Subject,
+    Topic,
+    is_binary,
+)
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.passages import SearchOptions
@@ -56,6 +88,9 @@ SUMMARY_BYTES = 4096
 
 OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Where there is less room than this, no outline is made."""
+
+MOST_OUTLINED = 4_000_000
+"""Bytes of large subjects that one listing reads to count their parts."""
 
 MOST_READ = 20_000_000
 """Bytes of a subject in which its parts are looked for."""
@@ -195,7 +230,9 @@ class OpenTopic:
     def iter_left(self) -> Iterator[Subject]:
         """Yield the listed subjects that are not pre-loaded, in no order."""
         preloaded = self.preloaded
-        return (s for s in self.catalog.iter_listed() if s.identity not in preloaded)
+        return (
+            s for s in self.catalog.iter_listed() if s.identity not in preloaded and is_readable(s)
+        )
 
     def has_left(self) -> bool:
         """Tell whether the menu has anything to offer; stops at the first such subject."""
@@ -575,11 +612,54 @@ class KnowledgeBase:
     def _list(self, opened: OpenTopic) -> str:
         listing = opened.catalog.list_subjects()
         preloaded = opened.preloaded
-        left = (s for s in listing.subjects if is_listed(s) and s.identity not in preloaded)
-        available = [subject.name for subject in left]
-        return render_listing(opened.topic, available, opened.preloaded_names)
+        left = [
+            s
+            for s in listing.subjects
+            if is_listed(s) and s.identity not in preloaded and is_readable(s)
+        ]
+        entries = (
+            self._describe_each(opened, left)
+            if len(left) <= MOST_LISTED
+            else [MenuSubject(name=subject.name) for subject in left]
+        )
+        return render_listing(opened.topic, entries, opened.preloaded_names)
+
+    def _describe_each(self, opened: OpenTopic, subjects: Sequence[Subject]) -> list[MenuSubject]:
+        """Return subjects with their sizes where they are large, and skills with descriptions."""
+        is_skills = opened.topic.layout is Layout.SKILLS
+        room = MOST_OUTLINED
+        entries = []
+        with opened.catalog.reading() as read:
+            for subject in subjects:
+                size = find_size(opened.topic.root, subject)
+                note = self._describe_large(read, subject, size, room) if size else ""
+                room -= size if note else 0
+                summary = _describe_skill(read, subject) if is_skills else ""
+                entries.append(MenuSubject(name=subject.name, summary=summary, size=note))
+        return entries
+
+    def _describe_large(self, read: Read, subject: Subject, size: int, room: int) -> str:
+        """Return the size of a subject that is over the limit, and how many parts it has.
+
+        Only such subjects are read; where there is no more `room` for that, not even they.
+        """
+        if not 0 < self.config.outline_over < size:
+            return ""
+        if size > room:
+            return describe_size(size, 0)
+        try:
+            content = read_as_markdown(subject, read(subject, MOST_READ))
+        except UnreadableError:
+            return ""
+        text = decode_exactly(content.data)
+        if is_binary(content.data) or len(text) <= self.config.outline_over:
+            return ""
+        return describe_size(content.size, len(find_parts(text, subject.path)))
 
     def _load(self, opened: OpenTopic, patterns: Sequence[str], *, wrap: bool = False) -> str:
+        bundle = _Bundles(opened) if opened.topic.layout is Layout.SKILLS else None
+        if bundle:
+            patterns = bundle.complete(patterns)
         selection = select(opened.catalog, patterns)
         near = find_near_each(selection.missing, opened.catalog)
         missing: list[NoMatchError] = [
@@ -608,7 +688,7 @@ class KnowledgeBase:
                     outline_over=self.config.outline_over if has_room else 0,
                 )
                 for piece in pieces:
-                    answer.add(piece)
+                    answer.add(bundle.append_to(piece, subject) if bundle else piece)
                 unknown += [(subject, error) for error in errors]
         missing += _no_parts(opened.topic.id, selection, unknown)
         if answer.is_empty and not already:
@@ -616,11 +696,15 @@ class KnowledgeBase:
         return answer.render(already=already, missing=missing)
 
     def _with_summaries(self, opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
-        with opened.catalog.reading() as read:
-            summed_up = tuple(
-                MenuSubject(name=subject.name, summary=_summarize(read, subject))
-                for subject in subjects
+        is_skills = opened.topic.layout is Layout.SKILLS
+        summed_up = tuple(
+            replace(entry, summary=entry.summary or summary)
+            for entry, summary in zip(
+                self._describe_each(opened, subjects),
+                [""] * len(subjects) if is_skills else _summarize_each(opened, subjects),
+                strict=True,
             )
+        )
         return MenuTopic(topic=opened.topic, subjects=summed_up)
 
 
@@ -655,6 +739,7 @@ def _present_asked(  # noqa: PLR0913 - what to read, and how much of it
         content = _read_asked(read, subject, asked, limit, outline_over)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
+    content = read_as_markdown(subject, content)
     return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
 
 
@@ -666,6 +751,8 @@ def _read_asked(
     outline_over: int,
 ) -> Content:
     """Read as much of a subject as what is asked of it takes."""
+    if subject.extension == "ipynb":
+        return read(subject, MOST_READ)  # a piece of one cannot be read
     if WHOLE in asked:
         return read(subject, limit)
     if None in asked and len(asked) == 1:
@@ -698,12 +785,57 @@ def _no_parts(
     return [error for key, error in errors.items() if lacking[key] == slugs[key[0]]]
 
 
-def _summarize(read: Read, subject: Subject) -> str:
+def _summarize_each(opened: OpenTopic, subjects: Sequence[Subject]) -> list[str]:
+    with opened.catalog.reading() as read:
+        return [
+            summarize(_read_start(read, subject), subject.extension, subject.slug)
+            for subject in subjects
+        ]
+
+
+def _describe_skill(read: Read, subject: Subject) -> str:
+    """Return the whole description of a skill: it is what a skill is chosen by."""
+    return describe(_read_start(read, subject), subject.extension, subject.slug)
+
+
+def _read_start(read: Read, subject: Subject) -> bytes:
+    """Return the start of a subject, of a notebook all; nothing where it cannot be read."""
+    limit = MOST_READ if subject.extension == "ipynb" else SUMMARY_BYTES
     try:
-        data = read(subject, SUMMARY_BYTES).data
+        return read_as_markdown(subject, read(subject, limit)).data
     except UnreadableError:
-        return ""  # the menu still names it; loading it says why it cannot be read
-    return summarize(data, subject.extension)
+        return b""  # the menu still names it; loading it says why it cannot be read
+
+
+class _Bundles:
+    """The files that come with the skills of a topic: listed below a SKILL.md, found by name."""
+
+    def __init__(self, opened: OpenTopic) -> None:
+        self._catalog = opened.catalog
+
+    @cached_property
+    def _subjects(self) -> Sequence[Subject]:
+        return self._catalog.list_subjects().subjects
+
+    def complete(self, patterns: Sequence[str]) -> list[str]:
+        """Return the patterns, with the whole slug of a file where only its name was given."""
+        found = {pattern: self._catalog.find(pattern.partition("#")[0]) for pattern in patterns}
+        skills = [subject for subjects in found.values() for subject in subjects]
+        return [
+            pattern if found[pattern] else self._complete(pattern, skills) for pattern in patterns
+        ]
+
+    def _complete(self, pattern: str, skills: Sequence[Subject]) -> str:
+        name, sign, anchor = pattern.partition("#")
+        bundled = find_bundled(self._subjects, name, skills)
+        return f"{bundled.path}{sign}{anchor}" if bundled else pattern
+
+    def append_to(self, piece: Presented, subject: Subject) -> Presented:
+        """Return a SKILL.md with the files that come with it."""
+        if subject.path.rpartition("/")[2] != SKILL_FILE or piece.name != subject.name:
+            return piece
+        names = [bundled.name for bundled in list_bundled(self._subjects, subject)]
+        return piece._replace(below="\n\n".join(filter(None, (piece.below, list_files(names)))))
 
 
 class NoMatchesError(NoMatchError):

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.groups import narrow
-from llm_kb.rendering.plain_text import count, one_line
+from llm_kb.rendering.menu import LONGEST_DESCRIPTION, MenuSubject
+from llm_kb.rendering.plain_text import count, one_line, shorten
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
 
@@ -15,6 +16,9 @@ BYTES_A_CHARACTER = 4
 
 MOST_LISTED = 500
 """A longer list is told by directories and patterns."""
+
+MOST_FILES = 100
+"""Files of a skill that are named below it."""
 
 FEW = 100
 MOST_GROUPS = 200
@@ -28,24 +32,45 @@ _HOW_TO_CONTINUE = "load them with another call of the `learn` tool."
 _HOW_TO_LOAD = "Use the `learn` tool with the `subjects` argument to learn specific subjects."
 
 
-def render_listing(topic: Topic, available: Sequence[str], learned: Sequence[str] = ()) -> str:
+def render_listing(
+    topic: Topic, available: Sequence[MenuSubject], learned: Sequence[str] = ()
+) -> str:
     """Return what a topic holds: the subjects to learn, then those learned already.
 
-    Names stand in the order they are given, so pass them sorted.
+    They stand in the order they are given, so pass them sorted. The heading has the id, since
+    that is what the next call takes.
     """
-    parts = [f"# Topic: {one_line(topic.label)}"]
+    heading = one_line(topic.label)
+    parts = [f"# Topic: {heading}{f' ({topic.id})' if topic.title else ''}"]
     description = (topic.description or "").strip()
     if description:
         parts.append(description)
     if len(available) > MOST_LISTED:
-        parts += [f"## Available subjects:\n\n{_render_narrowed(available)}", _HOW_TO_LOAD]
-    elif available:
-        parts += [f"## Available subjects:\n\n{_bullets(available)}", _HOW_TO_LOAD]
+        listed = _render_narrowed([subject.name for subject in available])
+    else:
+        listed = _bullets(map(_render_entry, available))
+    if available:
+        parts += [f"## Available subjects:\n\n{listed}", _HOW_TO_LOAD]
     elif not learned:
         parts.append("This topic lists no subjects.")
     if learned:
         parts.append(_render_already(learned))
     return "\n\n".join(parts)
+
+
+def _render_entry(subject: MenuSubject) -> str:
+    size = f" {subject.size}" if subject.size else ""
+    about = shorten(one_line(subject.summary or ""), LONGEST_DESCRIPTION)
+    return f"{subject.name}{size}{f' — {about}' if about else ''}"
+
+
+def list_files(names: Sequence[str]) -> str:
+    """Return what comes with a skill, as it is loaded; empty where nothing does."""
+    if not names:
+        return ""
+    more = [f"and {len(names) - MOST_FILES:,} more"] if len(names) > MOST_FILES else []
+    shown = _bullets([*names[:MOST_FILES], *more])
+    return f"## Files of this skill, to be learned by these names:\n\n{shown}"
 
 
 class Answer:

@@ -9,10 +9,23 @@ from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import attribute, closes_tag, count, defuse, one_line
+from llm_kb.search.chunking.notebook import read_notebook
 from llm_kb.subjects.topics import Content, Subject, is_binary
 
-PASS_THROUGH = frozenset({"", "md", "txt", "text"})
+MARKDOWN = frozenset({"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", "ipynb"})
+"""Extensions of Markdown; a notebook is read as such."""
+
+PASS_THROUGH = MARKDOWN | {"", "txt", "text"}
 """Extensions whose files are shown as they are; all others are fenced."""
+
+_KINDS = """
+png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf drawio excalidraw
+ttf otf woff woff2 eot mp3 wav ogg flac m4a mp4 mov avi mkv webm
+zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm bin
+pdf doc docx xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle
+"""
+_NEVER_TEXT = frozenset(_KINDS.split())
+"""Extensions of files that are not text by their kind, or no text to be read."""
 
 NOT_UTF8 = "not valid in UTF-8"
 """Part of the notice on bytes that were replaced."""
@@ -96,6 +109,22 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     # Here, where the text was just made, a look at it costs least.
     is_bare = not head and shown == content.size and not closes_tag(body)
     return Presented(subject.name, content, head, body, tail, shown, notices, is_bare=is_bare)
+
+
+def is_readable(subject: Subject) -> bool:
+    """Tell whether a file may be text, by its extension: listings and menus leave others out."""
+    return subject.path.endswith(".md") or subject.extension not in _NEVER_TEXT
+
+
+def read_as_markdown(subject: Subject, content: Content) -> Content:
+    """Return the content of a notebook as Markdown, and any other as it is."""
+    if subject.extension != "ipynb" or content.size > len(content.data):
+        return content
+    text = read_notebook(content.data)
+    if text is None:
+        return content
+    data = text.encode("utf-8", "replace")
+    return content._replace(data=data, size=len(data))
 
 
 def present_unreadable(subject: Subject, error: UnreadableError) -> Presented:

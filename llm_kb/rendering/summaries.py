@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from llm_kb.rendering.front_matter import read_front_matter
 from llm_kb.rendering.plain_text import one_line, shorten
@@ -23,6 +23,30 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE_COMMENT = re.compile(r"""\s*(?:#+|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
 
+_DATA = frozenset({"json", "jsonl", "ndjson", "json5", "geojson", "csv", "tsv", "lock", "map"})
+"""Extensions of data: their first line says nothing."""
+
+_HEADING_MARK = re.compile(r"^ {0,3}#{1,6}[ \t]+")
+_HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_BADGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])")
+_LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_SAYS_NOTHING = re.compile(
+    r"\s*(?:[#/*;%<!-]|\"{3}|'{3})*\s*"
+    r"(?:copyright\b|\(c\)|©|spdx-|licen[sc]ed? (?:under|to)\b|all rights reserved"
+    r"|-\*-|vim:|eslint-|pylint:|coding[:=]|@(?:flow|ts-|license|copyright))",
+    re.IGNORECASE,
+)
+"""How lines begin that are in every file alike."""
+
+_IMPORT = re.compile(
+    r"\s*(?:import\s|from\s+\S+\s+import\b|(?:export\s+)?(?:\*|\{[^}]*\})\s*from\b|use\s+[\w:]+"
+    r"|\#\s*include\b|(?:const|let|var)\s.*\brequire\(|require(?:_relative)?\b|package\s+[\w.]+;?$"
+    r"|using\s+[\w.]+;|<\?php|\"use |'use |<!doctype|<\?xml)",
+    re.IGNORECASE,
+)
+
+_MDX_IMPORT = re.compile(r"(?:import|export)\s+(?:.*\sfrom\s|[\"'{*]|default\s|const\s)")
+
 _RST = frozenset({"rst", "rest"})
 _RST_RULE = re.compile(r"([^\w\s])\1+[ \t]*$")
 _RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]")
@@ -30,30 +54,69 @@ _RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]")
 _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 
 
-def summarize(data: bytes, extension: str = "") -> str:
+def summarize(data: bytes, extension: str = "", slug: str = "") -> str:
     """Return what front matter says, else the first heading, else the first line.
 
-    `data` is the start of a file and may end anywhere. In a file that is no
-    prose, by its extension, only the first line counts; reStructuredText is prose.
+    `data` is the start of a file and may end anywhere. A title or heading that only
+    repeats the slug says nothing: the first sentence below it does. In a file that is
+    not prose, by its extension, only the first line counts; reStructuredText is prose.
     Empty for a binary file and where nothing is said.
     """
-    if b"\0" in data:
+    return shorten(describe(data, extension, slug), LONGEST_SUMMARY)
+
+
+def describe(data: bytes, extension: str = "", slug: str = "") -> str:
+    """Return what a file says about itself, as `summarize` does, whatever its length."""
+    if b"\0" in data or extension in _DATA:
         return ""
     text = data.decode("utf-8-sig", "replace")
+    name = _loosen(slug.rpartition("/")[2])
     if extension in _RST:
-        return shorten(_first_rst_words(text), LONGEST_SUMMARY)
+        return _choose(_rst_lines(text), name)
     if extension not in PASS_THROUGH:
-        return shorten(_first_code_line(text), LONGEST_SUMMARY)
+        return _first_code_line(text)
     found, rest = read_front_matter(text)
-    summaries = (one_line(found[key]) for key in KEYS if key in found)
-    return shorten(next(filter(None, summaries), "") or _first_words(rest), LONGEST_SUMMARY)
+    summaries = [one_line(found[key]) for key in KEYS if key in found]
+    title = [one_line(found["title"])] if "title" in found else []
+    said = next(filter(None, summaries), "")
+    return said or _choose([*title, *_prose_lines(rest)], name)
 
 
-def _first_words(text: str) -> str:
-    """Return the first heading of a Markdown text, else its first line with words."""
+def _choose(lines: Iterable[str], name: str) -> str:
+    """Return the first line that does more than repeat a name; else the name as it is written."""
+    first = ""
+    for line in lines:
+        first = first or line
+        if line and _loosen(line) != name:
+            return line
+    return first
+
+
+def _loosen(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _prose_lines(text: str) -> Iterator[str]:
+    """Yield the first heading of a Markdown text, then its first sentences with words."""
     lines = list(_unfenced(_COMMENT.sub("", text).splitlines()))
-    headings = filter(None, map(one_line, _headings(lines)))
-    return next(headings, "") or next(map(one_line, filter(_has_words, lines)), "")
+    if text.lstrip().startswith(("{", "[{")):
+        return
+    found = [plain for plain in map(_plain_markdown, _headings(lines)) if plain]
+    yield from found[:1]
+    headings = set(found)
+    for line in lines:
+        if _has_words(line) and not (_SAYS_NOTHING.match(line) or _MDX_IMPORT.match(line)):
+            plain = _plain_markdown(_HEADING_MARK.sub("", line))
+            if _has_words(plain) and plain not in headings:
+                yield plain
+
+
+def _plain_markdown(line: str) -> str:
+    """Return a line without HTML tags, images and the targets of links."""
+    line = line[: 8 * LONGEST_SUMMARY]
+    if "[" in line:
+        line = _LINK.sub(r"\1", _BADGE.sub("", line))
+    return one_line(_HTML_TAG.sub("", line) if "<" in line else line)
 
 
 def _headings(lines: Sequence[str]) -> Iterator[str]:
@@ -82,20 +145,26 @@ def _unfenced(lines: Sequence[str]) -> Iterator[str]:
             yield line
 
 
-def _first_rst_words(text: str) -> str:
-    """Return the first title of a reStructuredText, else its first line with words.
+def _rst_lines(text: str) -> Iterator[str]:
+    """Yield the first title of a reStructuredText, then its lines with words.
 
     A title is underlined, and may be overlined. Labels, comments and directives begin
     with two dots, and what belongs to them is indented.
     """
-    first = above = ""
+    title = above = ""
+    words: list[str] = []
     for line in text.splitlines():
         if _RST_RULE.match(line) and _has_words(above):
-            return _plain_rst(above)
+            title = title or _plain_rst(above)
+            # What is underlined is a title, and not words.
+            words = [word for word in words if word != above]
         # Only between two rules may a title be indented, and there its words are met too.
         above = "" if _RST_MARKUP.match(line) else line
-        first = first or (above if _has_words(above) and not above[0].isspace() else "")
-    return _plain_rst(first)
+        if _has_words(above) and not above[0].isspace():
+            words.append(above)
+    if title:
+        yield title
+    yield from (_plain_rst(line) for line in words if not _SAYS_NOTHING.match(line))
 
 
 def _plain_rst(line: str) -> str:
@@ -105,7 +174,8 @@ def _plain_rst(line: str) -> str:
 def _first_code_line(text: str) -> str:
     """Return the first line with words, without the marks of a comment around it."""
     for line in text.splitlines():
-        if _has_words(line) and not line.startswith("#!"):
+        passed = line.startswith("#!") or _SAYS_NOTHING.match(line) or _IMPORT.match(line)
+        if _has_words(line) and not passed:
             mark = _CODE_COMMENT.match(line)
             bare = line[mark.end() if mark else 0 :].rstrip()
             return one_line(_CODE_COMMENT_END.sub("", bare))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.rendering.learn_text import Answer, render_listing
+from llm_kb.rendering.menu import MenuSubject
 from llm_kb.rendering.presentation import Presented, present_unreadable
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS, make_presented, make_subject
@@ -35,14 +36,19 @@ def render_load(
 TOPIC = replace(SKILLS, description="[[optional topic description]]")
 
 
+def named(*names: str) -> list[MenuSubject]:
+    """Return subjects of which a listing says nothing but the name."""
+    return [MenuSubject(name=name) for name in names]
+
+
 def test_listing(golden: Golden) -> None:
-    golden("listing.txt", render_listing(TOPIC, ["ast-grep"]))
+    golden("listing.txt", render_listing(TOPIC, named("ast-grep")))
 
 
 def test_listing_with_learned_subjects(golden: Golden) -> None:
     topic = replace(PROJECT, description="[[optional topic description]]\n")
     learned = ["maintainers/jean", "maintainers/ryan"]
-    golden("listing_learned.txt", render_listing(topic, ["code-quality"], learned))
+    golden("listing_learned.txt", render_listing(topic, named("code-quality"), learned))
 
 
 def test_listing_of_a_topic_learned_whole() -> None:
@@ -53,7 +59,7 @@ def test_listing_of_a_topic_learned_whole() -> None:
 
 def test_listing_of_a_topic_without_subjects() -> None:
     assert render_listing(replace(BARE, title="A\nB"), []) == (
-        "# Topic: A B\n\nThis topic lists no subjects."
+        "# Topic: A B (bare)\n\nThis topic lists no subjects."
     )
 
 
@@ -62,17 +68,17 @@ def test_a_listing_too_long_to_read_is_told_by_patterns(golden: Golden) -> None:
     names += [f"notes/{letter}{n:03}" for letter in "ab" for n in range(150)]
     names += ["overview", "start"]
     assert len(names) > 500
-    golden("listing_narrowed.txt", render_listing(TOPIC, sorted(names), ["learned"]))
+    golden("listing_narrowed.txt", render_listing(TOPIC, named(*sorted(names)), ["learned"]))
 
 
 def test_a_pattern_of_one_subject_says_so() -> None:
     names = [f"a{n:03}" for n in range(500)] + ["b"]
-    assert "\n- `b*`: 1 subject\n" in render_listing(BARE, names)
+    assert "\n- `b*`: 1 subject\n" in render_listing(BARE, named(*names))
 
 
 def test_five_hundred_subjects_are_listed() -> None:
-    assert render_listing(BARE, ["x"] * 500).count("\n- x") == 500
-    assert render_listing(BARE, ["x"] * 501).count("\n- ") == 1
+    assert render_listing(BARE, named("x") * 500).count("\n- x") == 500
+    assert render_listing(BARE, named("x") * 501).count("\n- ") == 1
 
 
 def test_one_exact_reference_is_shown_bare() -> None:

@@ -15,7 +15,7 @@ from llm_kb.rendering.summaries import summarize
         pytest.param("---\ndescription: D\nsummary: S\n---\n# H", "D", id="description"),
         pytest.param("---\nsummary: S\n---\n# H", "S", id="summary"),
         pytest.param("---\ndescription: ''\nsummary: S\n---", "S", id="empty description"),
-        pytest.param("---\ntitle: T\n---\n\n# H\n", "H", id="front matter without either"),
+        pytest.param("---\ntitle: T\n---\n\n# H\n", "T", id="title of front matter"),
         pytest.param('+++\ndescription = """\nD\nE"""\n+++\n# H', "D E", id="toml"),
         pytest.param("\ufeff# H", "H", id="bom"),
         pytest.param("Words.\n\n## H ##\n", "H", id="heading below words"),
@@ -46,7 +46,11 @@ def test_prose(text: str, summary: str) -> None:
     ("extension", "text", "summary"),
     [
         ("py", '#!/usr/bin/env python\n"""Say what it does."""\n', "Say what it does."),
-        ("py", "import os\n# why\n", "import os"),
+        ("py", "import os\nfrom a import (b)\n# why\n", "why"),
+        ("py", "# Copyright 2020 A. Body\n# SPDX-License-Identifier: MIT\n# Why.\n", "Why."),
+        ("js", "'use strict';\nconst a = require('a');\nimport b from 'b';\n// Why.\n", "Why."),
+        ("json", '{"a": 1}\n', ""),
+        ("csv", "a,b\n1,2\n", ""),
         ("toml", "\n# How we lint.\n[tool]\n", "How we lint."),
         ("rs", "//! The crate.\n", "The crate."),
         ("c", "/* A file. */\n", "A file."),
@@ -57,6 +61,33 @@ def test_prose(text: str, summary: str) -> None:
 )
 def test_code(extension: str, text: str, summary: str) -> None:
     assert summarize(text.encode(), extension) == summary
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        pytest.param("# Install\n\nHow to install it.\n", "How to install it.", id="heading"),
+        pytest.param("# In stall!\n\n## More\n\nWords.\n", "Words.", id="and a second heading"),
+        pytest.param("---\ntitle: install\n---\n# The heading\n", "The heading", id="title"),
+        pytest.param("# Install\n", "Install", id="nothing else"),
+        pytest.param(
+            "import X from 'x'\n[![ci](a.svg)](b)\n<p align='center'>\n\n# Install\n\n"
+            "<b>Bold</b> and [linked](x).\n",
+            "Bold and linked.",
+            id="imports, badges, tags and links",
+        ),
+        pytest.param("<h1>Tool</h1>\n\nWords.\n", "Tool", id="a heading in HTML"),
+        pytest.param("Copyright 2020\n\nWords.\n", "Words.", id="copyright"),
+        pytest.param('{"a": "b"}', "", id="JSON"),
+    ],
+)
+def test_what_says_nothing_is_passed_over(text: str, summary: str) -> None:
+    assert summarize(text.encode(), "mdx", "guide/install") == summary
+
+
+def test_a_title_that_repeats_the_slug_is_passed_over_in_restructured_text() -> None:
+    text = b"Install\n=======\n\nHow to install it.\n"
+    assert summarize(text, "rst", "install") == "How to install it."
 
 
 def test_a_binary_file_says_nothing() -> None:
