@@ -111,7 +111,7 @@ def test_model_lists_and_loads(workspace: Path, run_llm: RunLlm, script: Script)
     assert [request.outputs for request in script.requests[1:]] == [
         (
             (
-                "# Topic: General Project Knowledge\n\n## Available subjects:\n\n"
+                "# Topic: General Project Knowledge (project)\n\n## Available subjects:\n\n"
                 "- code-quality\n- maintainers/alice\n\n"
                 "Use the `learn` tool with the `subjects` argument to learn specific subjects."
             ),

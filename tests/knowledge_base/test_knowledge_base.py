@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
-from llm_kb.subjects.topics import Catalog, Config, Topic
+from llm_kb.subjects.topics import Catalog, Config, Layout, Topic
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 
@@ -267,3 +268,109 @@ def test_raw_pieces_are_the_bytes_of_the_file(tmp_path: Path) -> None:
     assert list(kb.read_raw(opened, kb.require("t", "a#b"))) == [b"## B\r\n\xfe\x80\r\n"]
     assert b"".join(kb.read_raw(opened, kb.require("t", "a"))).startswith(b"\xef\xbb\xbf# A")
     assert "2 bytes not valid in UTF-8" in kb.learn("t", "a#b")
+
+
+def make_files(root: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+def open_directory(root: Path, config: Config | None = None, **topic: object) -> KnowledgeBase:
+    opened = Topic(id="t", root=root, **topic)  # type: ignore[arg-type]  # test data
+    return make_kb((opened, DirectoryCatalog(opened)), config=config)
+
+
+def test_a_listing_gives_the_size_of_large_subjects_alone(tmp_path: Path) -> None:
+    make_files(tmp_path, {"a.md": "# A\n", "b.md": "# B\n## C\n" + "x" * 200, "c.json": "1" * 300})
+    kb = open_directory(tmp_path, Config(outline_over=100, menu="subjects"))
+    assert "- a\n- b (~53 tokens, 2 parts)\n- c (~75 tokens)\n" in kb.learn("t")
+    assert "  - a — A\n  - b (~53 tokens, 2 parts) — xxx" in (kb.section() or "")
+
+
+def test_files_that_are_never_text_are_not_offered_but_answer(tmp_path: Path) -> None:
+    make_files(tmp_path, {"a.md": "A\n", "logo.png": "\0", "font.woff2": "\0", "x.pdf": "%PDF"})
+    kb = open_directory(tmp_path, Config(menu="subjects"))
+    assert "## Available subjects:\n\n- a\n\n" in kb.learn("t")
+    assert "logo" not in (kb.section() or "")
+    assert kb.learn("t", "logo") == "(note: binary file, 1 byte, skipped)"
+    make_files(tmp_path / "none", {"logo.png": "\0"})
+    assert not open_directory(tmp_path / "none").has_left()
+
+
+def test_a_notebook_is_read_as_markdown(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": "# Plot\n\n## Data"},
+        {"cell_type": "code", "source": "plot()", "outputs": [{"data": {"image/png": "aaa="}}]},
+    ]
+    make_files(tmp_path, {"n.ipynb": json.dumps({"cells": cells, "pad": "x" * 9_000})})
+    kb = open_directory(tmp_path, Config(menu="subjects"))
+    text = "# Plot\n\n## Data\n\n```\nplot()\n```\n\n```output\n(image/png: not shown)\n```\n"
+    assert kb.learn("t", "n") == text
+    assert kb.learn("t", "n#data").endswith(text.partition("# Plot\n\n")[2])
+    assert "  - n — Plot\n" in (kb.section() or "")
+
+
+SKILLS = {
+    "pdf/SKILL.md": f"---\nname: pdf\ndescription: {'Work with PDF files. ' * 20}\n---\n# PDF\n",
+    "pdf/FORMS.md": "# Forms\n",
+    "pdf/scripts/Fill.py": "print()\n",
+    "pdf/.secret.md": "Hush.\n",
+    "pdf/inner/SKILL.md": "---\nname: inner\ndescription: Inner.\n---\n",
+    "pdf/inner/note.md": "Note.\n",
+    "docx/SKILL.md": "---\nname: docx\ndescription: Word.\n---\n",
+    "docx/NOTE.md": "Other note.\n",
+}
+
+
+def test_skills_are_listed_with_their_whole_descriptions(tmp_path: Path) -> None:
+    make_files(tmp_path, SKILLS)
+    kb = open_directory(tmp_path, Config(menu="subjects"), layout=Layout.SKILLS)
+    line = f"- pdf — {('Work with PDF files. ' * 20).strip()}\n"
+    assert line in kb.learn("t")
+    assert f"  {line}" in (kb.section() or "")
+
+
+def test_a_skill_ends_with_its_files(tmp_path: Path) -> None:
+    make_files(tmp_path, SKILLS)
+    kb = open_directory(tmp_path, layout=Layout.SKILLS)
+    assert kb.learn("t", "pdf").endswith(
+        "# PDF\n\n## Files of this skill, to be learned by these names:\n\n"
+        "- pdf/FORMS\n- pdf/scripts/Fill"
+    )
+    assert kb.learn("t", ["pdf/FORMS", "pdf/scripts/Fill"]).count("<subject") == 2
+    assert kb.learn("t", "docx").count("Files of this skill") == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("pdf/FORMS.md", "# Forms\n"),
+        ("pdf/forms.md", "# Forms\n"),
+        ("pdf/forms", "# Forms\n"),
+        ("FORMS.md", "# Forms\n"),
+        ("forms", "# Forms\n"),
+        ("scripts/fill.py", "```python\nprint()\n```"),
+        ("FORMS.md#forms", "(note: lines 1-1 of 1)\n\n# Forms\n"),
+    ],
+)
+def test_files_of_a_skill_are_found_as_it_writes_them(
+    tmp_path: Path, asked: str, found: str
+) -> None:
+    make_files(tmp_path, SKILLS)
+    assert open_directory(tmp_path, layout=Layout.SKILLS).learn("t", asked) == found
+
+
+def test_a_name_that_several_skills_have_is_that_of_the_skill_beside_it(tmp_path: Path) -> None:
+    make_files(tmp_path, SKILLS)
+    kb = open_directory(tmp_path, layout=Layout.SKILLS)
+    with pytest.raises(NoMatchError):
+        kb.learn("t", "note.md")
+    assert "Other note." in kb.learn("t", ["docx", "note.md"])
+    for hidden in ("secret", "Secret.md", "SECRET"):
+        with pytest.raises(NoMatchError):
+            kb.learn("t", hidden)
+    disabled = open_directory(tmp_path, layout=Layout.SKILLS, disabled=("pdf/FORMS",))
+    with pytest.raises(NoMatchError):
+        disabled.learn("t", "forms.md")
+    assert "FORMS" not in disabled.learn("t", "pdf")

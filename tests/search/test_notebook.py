@@ -1,0 +1,71 @@
+"""Notebooks as Markdown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.search.chunking.notebook import LONGEST_OUTPUT, read_notebook
+
+NOTEBOOK = {
+    "metadata": {"language_info": {"name": "python"}},
+    "cells": [
+        {"cell_type": "markdown", "source": ["# Title\n", "\n", "Words.\n"]},
+        {
+            "cell_type": "code",
+            "source": "print(1)\n1 + 1",
+            "outputs": [
+                {"output_type": "stream", "text": ["1\n"]},
+                {"output_type": "execute_result", "data": {"text/plain": ["2"]}},
+                {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo="}},
+                {"output_type": "error", "ename": "E", "evalue": "bad", "traceback": ["\x1b[0m"]},
+            ],
+        },
+        {"cell_type": "code", "source": ["'```'"], "outputs": []},
+        {"cell_type": "raw", "source": ""},
+    ],
+}
+
+
+def test_cells_stand_in_order_with_what_they_printed() -> None:
+    assert read_notebook(json.dumps(NOTEBOOK).encode()) == (
+        "# Title\n\nWords.\n\n```python\nprint(1)\n1 + 1\n```\n\n```output\n1\n```\n\n"
+        "```output\n2\n```\n\n```output\n(image/png: not shown)\n```\n\n"
+        "```output\nE: bad\n```\n\n````python\n'```'\n````\n"
+    )
+
+
+def test_long_outputs_are_cut_with_a_note() -> None:
+    output = {"output_type": "stream", "text": "x" * (LONGEST_OUTPUT + 5)}
+    cell = {"cell_type": "code", "source": "", "outputs": [output]}
+    text = read_notebook(json.dumps({"cells": [cell]}).encode()) or ""
+    assert text.endswith("x\n(5 more characters)\n```\n")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{", b"\xff", b'{"cells": 1}', b'{"cells":' + b"[" * 100_000]
+)
+def test_what_is_not_a_notebook(data: bytes) -> None:
+    assert read_notebook(data) is None
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda values: (
+        st.lists(values, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["cells", "cell_type", "source", "outputs", "data", "text", "code"]),
+            values | st.just("code"),
+            max_size=4,
+        )
+    ),
+)
+
+
+@given(st.lists(json_values, max_size=5), json_values)
+def test_no_notebook_makes_it_fail(cells: list[object], metadata: object) -> None:
+    notebook = {"cells": cells, "metadata": metadata}
+    assert isinstance(read_notebook(json.dumps(notebook).encode()), str)
