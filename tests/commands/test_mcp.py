@@ -32,7 +32,7 @@ disabled = ["secret"]
 """
 
 LISTING = """\
-# Topic: General
+# Topic: General (project)
 
 ## Available subjects:
 

@@ -124,5 +124,7 @@ def test_from_an_empty_directory_to_a_model_that_learns(session: Session, tmp_pa
     assert answer == ""
     _, answered = read_answers((tmp_path / "answer").read_text(encoding="utf-8"))
     listed, loaded = (result["output"] for result in answered["tool_results"])
-    assert listed.startswith("# Topic: How we work\n\n## Available subjects:\n\n- review\n\n")
+    assert listed.startswith(
+        "# Topic: How we work (project)\n\n## Available subjects:\n\n- review\n"
+    )
     assert loaded == REVIEW
