@@ -24,6 +24,7 @@ from llm_kb.knowledge_base.knowledge_base import SHIPPED, open_catalogs
 from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
+    from llm_kb.references.library import Library
     from llm_kb.rendering.passages import Passages
     from llm_kb.search.index.index import Progress
     from llm_kb.search.index.vectors import Embedder
@@ -191,6 +192,17 @@ def find_embedder(name: str | None) -> Embedder | None:
             raise EmbeddingError(model.model_id, f"failed: {error}") from error
 
     return Embedder(model=model.model_id, embed=embed)
+
+
+def current_library() -> Library:
+    """Return the reference topics under the configuration in effect here."""
+    from llm_kb.references.library import open_library  # noqa: PLC0415 - few requests need it
+
+    user_dir = Path(llm.user_dir())
+    config = load_config(find_cwd(), user_dir=user_dir, environ=os.environ)
+    name = config.references.embedding_model
+    library = open_library(config, user_dir)
+    return replace(library, find_embedder=partial(find_embedder, name))
 
 
 def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:

@@ -118,4 +118,4 @@ def test_the_installed_llm_runs_the_group(run_llm_process: RunLlmProcess, tmp_pa
     (tmp_path / "kb" / "style.md").write_text("Short lines.\n", encoding="utf-8")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n', encoding="utf-8")
     done = run_llm_process(["kb", "learn", "team", "style"], cwd=tmp_path)
-    assert (done.stdout, done.stderr, done.returncode) == ("Short lines.\n\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == ("Short lines.\n", "", 0)

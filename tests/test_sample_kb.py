@@ -55,7 +55,7 @@ def test_a_visible_subject_points_to_a_hidden_one(
 ) -> None:
     assert f"`{hidden}`" in run_llm(["kb", "learn", topic, visible]).stdout
     text = (SAMPLE / path).read_text(encoding="utf-8")
-    assert run_llm(["kb", "learn", topic, hidden]).stdout == f"{text}\n"
+    assert run_llm(["kb", "learn", topic, hidden]).stdout == text
 
 
 def test_a_disabled_subject_cannot_be_had(run_llm: RunLlm) -> None:

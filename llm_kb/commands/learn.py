@@ -34,4 +34,5 @@ def learn(
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     say_withheld(kb.config)
     with suggest_subjects(kb, [topic]):
-        show_content(kb.learn(topic, list(patterns) or None))
+        text = kb.learn(topic, list(patterns) or None)
+        show_content(text, nl=not text.endswith("\n"))

@@ -191,8 +191,8 @@ def _decide_tools(
     out, with a line that says so.
     """
     tools = set(asked)
-    if kb.config.withheld and ("learn" in asked or kb.knowledge):
-        _say_withheld(kb.config)
+    if set(kb.config.withheld) - {"kb.auto"}:
+        _say_withheld(kb.config)  # `auto` alone makes no difference to who asks for knowledge
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
     if "learn" in tools and not kb.has_left():

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 import llm
 
+from llm_kb.api import current_library
 from llm_kb.errors import KbError
-from llm_kb.host.reference_library import current_library
 from llm_kb.host.reference_texts import ALL
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.host.tool_text import ToolText, check_arguments, make_signature

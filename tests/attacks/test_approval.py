@@ -13,7 +13,7 @@ from pathlib import Path
 import llm
 import pytest
 
-from llm_kb.host.reference_library import current_library
+from llm_kb.api import current_library
 from llm_kb.host.reference_tools import make_references
 from llm_kb.references.errors import TooManyPlansError, TopicFileError, UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic

@@ -15,7 +15,7 @@ import pytest
 from llm.models import EmbeddingModel
 from llm.plugins import pm
 
-from llm_kb.host.reference_library import current_library
+from llm_kb.api import current_library
 from llm_kb.host.reference_texts import ALL
 from llm_kb.host.reference_tools import PlanWaitsError, approve_plan, make_references
 from llm_kb.references.errors import TopicExistsError

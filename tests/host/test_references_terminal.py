@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.host.reference_library import current_library
+from llm_kb.api import current_library
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.references.topic.topic_text import render_topic_file
 from scripts.demo import read_answers

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from llm_kb import api
 from llm_kb.commands._config import current_config, user_dir
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
-from llm_kb.host import reference_library
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.references.errors import DeniedError, TopicExistsError
 from llm_kb.references.library import Library, open_library
@@ -49,7 +49,7 @@ class TakenError(KbError):
 
 def current_library() -> Library:
     """Return the reference topics, after putting right what a killed process left."""
-    library = reference_library.current_library()
+    library = api.current_library()
     library.store.clean()
     return library
 
