@@ -114,3 +114,46 @@ def test_known_pages_are_looked_for_only_where_some_page_failed(site: Site) -> N
     found = find_pages(source, TRUSTING, known)
     assert [page.url for page in found.pages] == [start, f"{site.url}/d/b"]
     assert found.failed == {f"{site.url}/d/a": "the server answered 503"}
+
+
+def test_what_a_generator_makes_besides_the_pages_is_left_out(site: Site) -> None:
+    """Sphinx: the sources and the indices; mdBook: all pages as one."""
+    links = ("index.html", "a.html", "_sources/a.rst.txt", "genindex.html", "genindex-A.html")
+    others = ("py-modindex.html", "_modules/a.html", "print.html", "llms-full.txt", "printing.html")
+    html = "".join(f"<a href={link}>{link}</a>" for link in links + others)
+    start = site.put("/d/", html)
+    for link in (*links, *others):
+        site.put(f"/d/{link}", html if link == "index.html" else f"<p>{link}")
+    assert find(site, start) == (["/d/", "/d/a.html", "/d/printing.html"], ())
+
+
+def test_a_page_that_repeats_another_is_left_out(site: Site) -> None:
+    start = site.put("/d/", "<a href=a>a</a> <a href=b>b</a> <a href='c?x=1'>c</a> <a href=c>c</a>")
+    site.put("/d/a", "<p>same")
+    site.put("/d/b", "<p>same")
+    for path in ("/d/c?x=1", "/d/c"):
+        site.put(path, f"<link rel=canonical href=/d/c><p>{path}")
+    assert find(site, start) == (
+        ["/d/", "/d/a", "/d/c?x=1"],
+        ("left out: 1 repeated page",),
+    )
+
+
+def test_a_site_that_gives_all_pages_one_address_keeps_them(site: Site) -> None:
+    start = site.put("/d/", "<link rel=canonical href=/d/><a href=a>a</a> <a href=b>b</a>")
+    for name in "ab":
+        site.put(f"/d/{name}", f"<link rel=canonical href=/d/><p>{name}")
+    assert find(site, start) == (["/d/", "/d/a", "/d/b"], ())
+
+
+def test_pages_of_the_sitemap_are_found(site: Site) -> None:
+    start = site.put("/d/", "<a href=a>a</a>")
+    for name in "abc":
+        site.put(f"/d/{name}", f"<p>{name}")
+    site.put(
+        "/sitemap.xml",
+        f"<sitemapindex><sitemap><loc>{site.url}/more.xml</loc></sitemap></sitemapindex>",
+    )
+    here = "".join(f"<url><loc> {site.url}/d/{name} </loc></url>" for name in "abc")
+    site.put("/more.xml", f"<urlset>{here}<url><loc>http://e.org/d/x</loc></url></urlset>")
+    assert find(site, start) == (["/d/", "/d/a", "/d/b", "/d/c"], ())

@@ -142,13 +142,31 @@ def test_a_crawl_takes_the_pages_that_llms_txt_lists(library: Library, site: Sit
     site.answer("/docs/one.md", Answer(b"# One\n\nas *Markdown*", kind="text/markdown"))
     plan = plan_topic(library, request(CrawlSource(url=start, depth=0)))
     assert [page.url for page in plan.sources[0].pages] == [start, f"{site.url}/docs/one.md"]
-    assert plan.sources[0].notes == ("pages as listed in llms.txt",)
+    assert plan.sources[0].notes == (
+        "pages as listed in llms.txt",
+        "left out: 1 entry of llms.txt on other hosts",
+    )
+
+
+def test_a_crawl_asks_for_each_page_once(library: Library, site: Site) -> None:
+    """What was read for the plan is what is fetched."""
+    start = site.put("/d/", "<p>start <a href=a>a</a> <a href=b>b</a>")
+    for name in "ab":
+        site.put(f"/d/{name}", f"<p>page {name}")
+    create_topic(library, request(CrawlSource(url=start)), yes)
+    pages = [line for line in site.requests if line.startswith("GET /d/") and "." not in line]
+    assert sorted(pages) == ["GET /d/", "GET /d/a", "GET /d/b"]
+    assert sorted(files_of(library).values()) == [
+        "page a\n",
+        "page b\n",
+        f"start [a]({site.url}/d/a) [b]({site.url}/d/b)\n",
+    ]
 
 
 def test_a_crawl_stops_at_max_pages_and_says_so(library: Library, site: Site) -> None:
     start = site.put("/d/", "".join(f"<a href='{n}.html'>{n}</a>" for n in range(9)))
     for n in range(9):
-        site.put(f"/d/{n}.html", "<p>x</p>")
+        site.put(f"/d/{n}.html", f"<p>{n}</p>")
     plan = plan_topic(library, request(CrawlSource(url=start, max_pages=4)))
     assert (plan.files, plan.sources[0].notes) == (
         4,

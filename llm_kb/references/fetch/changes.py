@@ -142,6 +142,7 @@ def find_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes)
     """
     records = old.of_source(index)
     crawl = find_pages(source, remotes.http, known=[record.url for record in records.values()])
+    remotes.pages.update(crawl.read)
     planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
     if not planned.hosts <= _approved_hosts(source, records):
         # It has moved to a host that was not approved: it is fetched once that is.
@@ -178,7 +179,7 @@ def _ask_pages(
         validators = conditions(known[url]) if url in known else None
         try:
             # The size that was measured is no limit: growth is asked about as a whole.
-            asked[url] = fetch_page(
+            asked[url] = remotes.pages.pop(url, None) or fetch_page(
                 PlannedPage(url=url), remotes.http, hosts=planned.hosts, known=validators
             )
         except NoPageError:

@@ -195,6 +195,8 @@ class Fetcher:
     ) -> Page | None:
         if page.url in found.pages:
             return found.pages[page.url]
+        if read := self.remotes.pages.pop(page.url, None):
+            return read
         known = conditions(old[1]) if old else None
         return fetch_page(page, self.remotes.http, hosts=found.planned.hosts, known=known)
 

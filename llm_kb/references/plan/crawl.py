@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from urllib.parse import urlsplit
 
 from protego import Protego
@@ -13,10 +14,16 @@ from protego import Protego
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
-from llm_kb.references.sources.web import fetch_text, measure_page, read_links
+from llm_kb.references.sources.web import FoundPage, Page, fetch_text, find_page, measure_page
 from llm_kb.rendering.plain_text import count
 
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
+_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
+# What Sphinx and mdBook make besides the pages: their sources, indices, and all of them as one.
+_GENERATED = re.compile(
+    r"/(?:_sources|_modules)/|/(?:genindex(?:-[^/]*)?|(?:py-)?modindex|print)(?:\.html?|/)$"
+    r"|/llms(?:-full)?\.txt$"
+)
 _PAGES = frozenset(
     {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
 )
@@ -26,11 +33,13 @@ _PAGES = frozenset(
 class Crawl:
     """The pages found, and what the operator should know about how.
 
-    `failed` says why, by address, for pages that may be there and cannot be had now.
+    `failed` says why, by address, for pages that may be there and cannot be had now. `read`
+    are pages as they would be kept, which need not be asked for again.
     """
 
     pages: tuple[PlannedPage, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
+    read: Mapping[str, Page] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -51,8 +60,7 @@ def find_pages(source: CrawlSource, policy: HttpPolicy, known: Collection[str] =
         raise FetchError(source.url, "robots.txt of the site does not allow it")
     walk = _Walk(source, site, known)
     if listed := walk.read_list():
-        walk.pages[start.url] = start
-        walk.measure(listed)
+        walk.visit([start.url, *listed])
     else:
         walk.follow(start.url)
     if walk.is_incomplete:
@@ -61,6 +69,7 @@ def find_pages(source: CrawlSource, policy: HttpPolicy, known: Collection[str] =
     return Crawl(
         pages=tuple(walk.pages.values()),
         failed=walk.failed,
+        read=walk.read,
         notes=(*notes, *walk.describe()),
     )
 
@@ -85,8 +94,20 @@ class _Site:
         _, dot, extension = split.path.rpartition("/")[2].rpartition(".")
         # A number after a dot is a version, not an extension.
         is_page = not dot or not extension or extension.lower() in _PAGES or extension.isdigit()
-        same = f"{split.scheme}://{split.netloc}" == self.root
-        return same and split.path.startswith(self.prefix) and is_page
+        inside = self.is_here(url) and split.path.startswith(self.prefix)
+        return inside and is_page and not _GENERATED.search(split.path[len(self.prefix) - 1 :])
+
+    def is_here(self, url: str) -> bool:
+        """Tell whether an address is on this site."""
+        split = urlsplit(url)
+        return f"{split.scheme}://{split.netloc}" == self.root
+
+    @property
+    def sitemaps(self) -> list[str]:
+        """Where the site's lists of pages may be."""
+        usual = [f"{self.root}{self.prefix}sitemap.xml", f"{self.root}/sitemap.xml"]
+        named = filter(self.is_here, self._robots.sitemaps)
+        return list(dict.fromkeys([*named, *usual]))[:MAX_SITEMAPS]
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt lets us have a page."""
@@ -106,6 +127,8 @@ class _Walk:
     def __init__(self, source: CrawlSource, site: _Site, known: Collection[str]) -> None:
         self.pages: dict[str, PlannedPage] = {}
         self.failed: dict[str, str] = {}
+        self.read: dict[str, Page] = {}
+        self._room_to_read = MAX_READ
         self._source = source
         self._known = known
         self._is_cut = False
@@ -113,6 +136,11 @@ class _Walk:
         self._unread: list[str] = []
         self._site = site
         self._asked: set[str] = set()
+        self._kept: set[str] = set()
+        """The keys of the pages found, and of the addresses they say are their own."""
+        self._digests: set[str] = set()
+        self._copies = 0
+        self._elsewhere = 0
 
     @property
     def is_incomplete(self) -> bool:
@@ -131,18 +159,35 @@ class _Walk:
             if text and text.lstrip().startswith("#"):
                 links = (join_url(place, link) for link in _MARKDOWN_LINK.findall(text))
                 pages = dict.fromkeys(link.partition("#")[0] for link in links if link)
+                self._elsewhere = sum(not site.is_here(page) for page in pages)
                 return [page for page in pages if site.covers(page)]
         return []
 
-    def measure(self, urls: Sequence[str]) -> None:
-        """Weigh pages that are listed."""
-        for url in urls:
-            if url not in self.pages and self._has_room() and self._site.allows(url):
-                self._visit(url, read=False)
+    def read_sitemaps(self) -> list[str]:
+        """Return the pages that the site's `sitemap.xml` lists, and those that it leads to."""
+        pages: dict[str, None] = {}
+        places = self._site.sitemaps
+        for number, place in enumerate(places):
+            try:
+                text = fetch_text(place, self._site.policy) or ""
+            except FetchError:
+                continue  # links lead on without it
+            found = [unescape(location) for location in _LOCATION.findall(text)]
+            if "<sitemapindex" in text and number < MAX_SITEMAPS:
+                places += filter(self._site.is_here, found[: MAX_SITEMAPS - len(places)])
+            else:
+                pages |= dict.fromkeys(filter(self._site.covers, found))
+        return list(pages)
+
+    def visit(self, urls: Sequence[str]) -> None:
+        """Read pages that are listed, beginning with the first page of the crawl."""
+        for number, url in enumerate(urls):
+            if self._has_room() and (not number or self._site.allows(url)):
+                self._visit(url, is_start=not number)
 
     def follow(self, start: str) -> None:
-        """Walk from page to page, breadth first; pages at the last level are only weighed."""
-        seen = {start}
+        """Walk from page to page, breadth first; the sitemap's pages come after the first's."""
+        seen = {_key(start)}
         level = [start]
         for depth in range(self._source.depth + 1):
             following: list[str] = []
@@ -151,20 +196,21 @@ class _Walk:
                     return
                 if depth and not self._site.allows(url):
                     continue
-                links = self._visit(url, read=depth < self._source.depth, is_start=not depth)
-                fresh = [link for link in links if link not in seen and self._site.covers(link)]
-                seen.update(fresh)
-                following += fresh
-            level = following
+                links = self._visit(url, is_start=not depth)
+                following += (link for link in links if self._site.covers(link))
+            if not depth and self._source.depth:
+                following += self.read_sitemaps()
+            fresh = {_key(url): url for url in reversed(following) if _key(url) not in seen}
+            seen.update(fresh)
+            level = list(reversed(fresh.values()))
 
     def look_for_known(self) -> None:
         """Ask for pages that an earlier crawl found and this one may not have come to."""
         for url in self._known:
             if not self._has_room():
                 return
-            is_new = url not in self._asked and url not in self.pages
-            if is_new and self._site.covers(url) and self._site.allows(url):
-                self._visit(url, read=False)
+            if url not in self._asked and self._site.covers(url) and self._site.allows(url):
+                self._visit(url)
 
     def describe(self) -> list[str]:
         """Return what was left out."""
@@ -177,6 +223,12 @@ class _Walk:
             url, reason = next(iter(self.failed.items()))
             what = f"{len(self.failed)} page(s) that cannot be fetched, such as {url}: {reason}"
             notes.append(f"left out: {what}")
+        if self._copies:
+            repeating = count(self._copies, "repeated page")
+            notes.append(f"left out: {repeating}")
+        if self._elsewhere:
+            entries = count(self._elsewhere, "entry", "entries")
+            notes.append(f"left out: {entries} of llms.txt on other hosts")
         if self._site.refused:
             notes.append(f"left out: {self._site.refused} page(s) that robots.txt does not allow")
         return notes
@@ -189,17 +241,15 @@ class _Walk:
         self._is_cut = len(self.pages) + len(self.failed) >= self._source.max_pages
         return not self._is_cut and self._site.refused < MAX_REFUSED
 
-    def _visit(self, url: str, *, read: bool, is_start: bool = False) -> Sequence[str]:
-        """Ask for a page, keep what it weighs, and return where it leads if it is to be read."""
+    def _visit(self, url: str, *, is_start: bool = False) -> Sequence[str]:
+        """Fetch a page, keep what it weighs unless it is a copy, and return where it leads."""
         self._asked.add(url)
+        if _key(url) in self._kept:
+            return ()
         self._site.wait()
-        hosts = {self._site.host}
         try:
             with refuse_hostile(url):
-                if read:
-                    page, links = read_links(url, self._site.policy, hosts=hosts)
-                else:
-                    page, links = measure_page(url, self._site.policy, hosts=hosts), []
+                found = find_page(url, self._site.policy, hosts={self._site.host})
         except FetchError as error:
             if is_start:
                 raise
@@ -208,10 +258,45 @@ class _Walk:
             has_left = isinstance(error, PlanChangedError) and url not in self._known
             if not (has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason
-            return []
-        self.pages.setdefault(page.url, page)
-        return links
+            return ()
+        self._keep(found)
+        return found.links
 
+    def _keep(self, found: FoundPage) -> None:
+        """Add a page, unless the same content or the same address was found before."""
+        keys = {_key(found.page.url)}
+        # A site may give all pages the address of its first; that says nothing.
+        if found.canonical and _name(found.canonical) == _name(found.page.url):
+            keys.add(_key(found.canonical))
+        if found.page.url in self.pages:
+            return
+        if found.digest in self._digests or not keys.isdisjoint(self._kept):
+            self._copies += 1
+            return
+        self.pages[found.page.url] = found.page
+        if found.content and len(found.content.text) <= self._room_to_read:
+            self._room_to_read -= len(found.content.text)
+            self.read[found.page.url] = found.content
+        self._kept |= keys
+        self._digests.add(found.digest)
+
+
+def _key(url: str) -> str:
+    """Return an address without what makes no other page of it: `/index.html` is `/`."""
+    return re.sub(r"/index\.html?$", "/", url.partition("#")[0])
+
+
+def _name(url: str) -> str:
+    """Return the last part of a page's path: `b` of `/a/b/`, `/a/b.html` and `/a/b?x`."""
+    path = urlsplit(_key(url)).path.rstrip("/")
+    return path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")
+
+
+MAX_READ = 50_000_000
+"""Characters of pages that are held until they are fetched; more of them are asked for again."""
+
+MAX_SITEMAPS = 5
+"""Sitemaps that are read of a site."""
 
 MAX_DELAY = 5.0
 """Seconds between requests that a site may ask for with Crawl-delay."""
@@ -236,6 +321,11 @@ class Robots:
     def allows(self, url: str) -> bool:
         """Tell whether a page may be fetched: the longest rule that matches decides."""
         return self._rules.can_fetch(url, self._agent)
+
+    @property
+    def sitemaps(self) -> list[str]:
+        """The addresses of sitemaps that it names."""
+        return list(self._rules.sitemaps)
 
     @property
     def delay(self) -> float:

@@ -150,6 +150,7 @@ def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
 
 def _plan_crawl(source: CrawlSource, remotes: Remotes) -> PlannedSource:
     crawl = find_pages(source, remotes.http)
+    remotes.pages.update(crawl.read)
     sizes = [page.size for page in crawl.pages if page.size is not None]
     return PlannedSource(
         source=source,

@@ -16,6 +16,7 @@ from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import check_git_url
+from llm_kb.references.sources.web import Page
 from llm_kb.subjects.topics import References
 
 PLAN_TIMEOUTS = 30
@@ -31,6 +32,8 @@ class Remotes:
     resolver: Resolver = field(default=system_resolver)
     workspace: Path | None = None
     """The directory whose installed packages count; None for none."""
+    pages: dict[str, Page] = field(default_factory=dict)
+    """Pages that were read while planning, by address: taken from here, once, when fetched."""
     until: float = math.inf
     """The moment, of the monotonic clock, at which asking must end."""
 

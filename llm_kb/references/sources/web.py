@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 import webencodings
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
-from llm_kb.references.sources.html_page import markdown_alternate, page_links
+from llm_kb.references.sources.html_page import canonical_link, markdown_alternate, page_links
 from llm_kb.references.sources.html_to_markdown import html_to_markdown
 from llm_kb.references.sources.html_tree import parse_html
 from llm_kb.references.sources.http import HttpPolicy, Response, request
@@ -65,16 +66,34 @@ def measure_page(
     return PlannedPage(url=answer.url, size=size)
 
 
-def read_links(
-    url: str, policy: HttpPolicy, *, hosts: Collection[str]
-) -> tuple[PlannedPage, list[str]]:
-    """Fetch a page for its size, and for the addresses it leads to."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPage:
+    """A page on the way of a crawl: where it leads, and what tells whether it is another's copy."""
+
+    page: PlannedPage
+    digest: str
+    links: tuple[str, ...] = ()
+    canonical: str | None = None
+    """The address that the page says is its own."""
+    content: Page | None = None
+    """The page as it would be kept; None where there is no text in it."""
+
+
+def find_page(url: str, policy: HttpPolicy, *, hosts: Collection[str]) -> FoundPage:
+    """Fetch a page for its size and the addresses it leads to."""
     answer = request(url, policy, headers={"Accept": ACCEPT}, hosts=hosts)
     _require_success(answer)
     _require_text(answer)
-    is_html = answer.content_type in HTML_TYPES
-    links = page_links(parse_html(_decode(answer)), answer.url) if is_html else []
-    return PlannedPage(url=answer.url, size=len(answer.body)), links
+    found = FoundPage(
+        page=PlannedPage(url=answer.url, size=len(answer.body)),
+        digest=hashlib.sha256(answer.body).hexdigest(),
+        content=_make_page(answer, policy),
+    )
+    if answer.content_type not in HTML_TYPES:
+        return found
+    root = parse_html(_decode(answer))
+    links = tuple(page_links(root, answer.url))
+    return replace(found, links=links, canonical=canonical_link(root, answer.url))
 
 
 def fetch_page(
@@ -102,17 +121,25 @@ def fetch_page(
         return fetch_page(page, policy, hosts=hosts) if is_another else None
     _require_success(answer)
     _require_text(answer)
-    text, size = _decode(answer), len(answer.body)
+    found = _make_page(answer, policy)
+    if found is None:
+        raise FetchError(page.url, "there is no text in it (is it drawn by a script?)")
+    return found
+
+
+def _make_page(answer: Response, policy: HttpPolicy) -> Page | None:
+    """Return an answer as it is kept; None where there is no text in it."""
+    text = _decode(answer)
     if answer.content_type in HTML_TYPES:
         alternate = markdown_alternate(parse_html(text), answer.url)
         better = alternate and _fetch_alternate(alternate, answer, policy)
         text = better or html_to_markdown(text, answer.url)
     if not text.strip():
-        raise FetchError(page.url, "there is no text in it (is it drawn by a script?)")
+        return None
     return Page(
         url=answer.url,
         text=text,
-        size=size,
+        size=len(answer.body),
         etag=answer.headers.get("etag"),
         last_modified=answer.headers.get("last-modified"),
     )
