@@ -101,6 +101,15 @@ class NothingFetchedError(KbError):
         super().__init__(f"nothing could be fetched for {title!r}{':' if details else ''}{details}")
 
 
+class ShareError(KbError):
+    """A topic that cannot be exported, or an archive that cannot be imported."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name}: {reason}")
+
+
 class NotIndexedError(KbError):
     """A topic that is in place, but whose index could not be made."""
 

@@ -1,15 +1,11 @@
-"""`llm kb references create`, `refresh`, `approve` and `pending`: all that reaches the network.
-
-What fetches is imported in the commands: the group is loaded for a search as well, which
-starts a quarter of a second earlier without.
-"""
+"""`llm kb references create`, `refresh`, `approve` and `pending`: all that reaches the network."""
 
 from __future__ import annotations
 
 import json as json_module
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,14 +23,17 @@ from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal, read_input
 from llm_kb.references.ask import find_id
 from llm_kb.references.errors import GrowthError, UnknownPlanError
+from llm_kb.references.fetch.create import carry_out, create_topic
+from llm_kb.references.fetch.outcomes import Created, created_answer, refreshed_answer
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan.pending import open_pending, pending_entry
+from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan.plan_text import render_plan
+from llm_kb.references.plan.topic_request import parse_request
 from llm_kb.references.topic.staleness import is_stale
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line
-
-if TYPE_CHECKING:
-    from llm_kb.references.fetch.outcomes import Created
-    from llm_kb.references.plan.plan import Plan
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
@@ -89,9 +88,6 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         llm kb references create --title Guides --crawl https://example.com/guide/
         llm kb references create --title Notes --local ~/notes
     """
-    from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
-    from llm_kb.references.plan.topic_request import parse_request  # noqa: PLC0415
-
     library = current_library()
     fields = {
         "title": title or _package_name(options),
@@ -111,7 +107,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         created = create_topic(
             library, request, lambda plan: approve_plan(library, plan, yes=yes), progress
         )
-    _tell_created(created, json_=json_)
+    tell_created(created, json_=json_)
 
 
 @click.command()
@@ -171,10 +167,6 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
         llm kb references pending
         llm kb references approve 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
-    from llm_kb.references.fetch.create import carry_out  # noqa: PLC0415
-    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
-    from llm_kb.references.plan.plan_text import render_plan  # noqa: PLC0415
-
     library = current_library()
     plan = open_pending(library).read(plan_id).plan
     say(render_plan(plan))
@@ -183,7 +175,7 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
         created = carry_out(
             library, plan_id, lambda plan: approve_plan(library, plan, yes=yes), progress
         )
-    _tell_created(created, json_=json_)
+    tell_created(created, json_=json_)
 
 
 @click.command()
@@ -198,9 +190,6 @@ def pending(drop: str | None, json_: bool) -> None:
         llm kb references pending
         llm kb references pending --drop 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
-    from llm_kb.references.plan.pending import open_pending, pending_entry  # noqa: PLC0415
-    from llm_kb.references.plan.plan_text import render_plan  # noqa: PLC0415
-
     waiting_plans = open_pending(current_library())
     if drop:
         if not waiting_plans.drop(drop):
@@ -317,9 +306,6 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
             raise GrowthError(topic_id, reason)
         return confirm(visible_line(f"{topic_id}: {reason}. Fetch it?"))
 
-    from llm_kb.references.fetch.outcomes import refreshed_answer  # noqa: PLC0415
-    from llm_kb.references.fetch.refresh import refresh_topic  # noqa: PLC0415
-
     with show_progress() as progress, to_operator():
         refreshed = refresh_topic(library, topic_id, ask, progress)
     for warning in refreshed.warnings:
@@ -327,9 +313,8 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
     return refreshed_answer(refreshed)
 
 
-def _tell_created(created: Created, *, json_: bool) -> None:
-    from llm_kb.references.fetch.outcomes import created_answer  # noqa: PLC0415
-
+def tell_created(created: Created, *, json_: bool) -> None:
+    """Print the result of creating a topic."""
     for warning in created.warnings:
         say(f"warning: {warning}")
     if json_:

@@ -35,6 +35,11 @@ class StoredTopic:
     text: str
     file: TopicFile
 
+    @staticmethod
+    def find_id(text: str, where: str) -> str:
+        """Return the id that a `topic.md` gives; raise TopicFileError."""
+        return parse_topic_file(text, where).id
+
     @classmethod
     def parse(cls, directory: Path, text: str) -> StoredTopic:
         """Return the topic of a directory; raise TopicFileError for an invalid `topic.md`."""

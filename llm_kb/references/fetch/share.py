@@ -1,0 +1,113 @@
+"""Export a topic as one archive, and import such an archive, verified by its hashes."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+from llm_kb.files.atomic import WriteError
+from llm_kb.files.opener import read_regular
+from llm_kb.references.errors import ShareError, TooLargeError, TopicExistsError
+from llm_kb.references.fetch.outcomes import SILENT, Created, Progress
+from llm_kb.references.fetch.publish import index_topic, publish
+from llm_kb.references.fetch.staging import Staged
+from llm_kb.references.library import Library
+from llm_kb.references.sources.archive import list_archive, read_archive
+from llm_kb.references.sources.file_names import is_safe_path
+from llm_kb.references.sources.records import LocalSource
+from llm_kb.references.topic.provenance import (
+    FILE_NAME,
+    Provenance,
+    hash_content,
+    parse_provenance,
+)
+from llm_kb.references.topic.topic_directory import TOPIC_FILE, StoredTopic
+
+
+def export_topic(library: Library, topic_id: str, path: Path) -> int:
+    """Write a topic, with its record of files, into a new `.tar.gz`; return the number of files.
+
+    Files that were put in by hand stay behind. Raises ShareError for a topic that differs
+    from its record, or that was made of files of this machine.
+    """
+    topic = library.store.open(topic_id)
+    recorded = topic.read_provenance()
+    _refuse_local(topic, recorded, topic_id)
+    differing = [
+        path_
+        for path_, record in recorded.files.items()
+        if not _is_as_recorded(topic.directory / path_, record.hash)
+    ]
+    if differing or not recorded.files:
+        what = f"{differing[0]} is not as it was fetched" if differing else "it has no files"
+        raise ShareError(
+            topic_id, f"{what}; refresh it first: llm kb references refresh {topic_id}"
+        )
+    try:
+        with tarfile.open(path, "x:gz") as archive:
+            for name in (TOPIC_FILE, FILE_NAME, *sorted(recorded.files)):
+                data = read_regular(topic.directory / name, follow_link=name == TOPIC_FILE)
+                entry = tarfile.TarInfo(f"{topic_id}/{name}")
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+    except OSError as error:
+        raise WriteError(path, error.strerror or str(error)) from error
+    return len(recorded.files)
+
+
+def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> Created:
+    """Make the topic that an archive holds; raise ShareError unless it is whole.
+
+    Every file of the record must be there with its hash, and no other.
+    """
+    sizes = {file.path: file.size or 0 for mode, file in list_archive(path) if mode == "100644"}
+    settings = library.settings
+    if sum(sizes.values()) > settings.max_bytes or len(sizes) > settings.max_files:
+        raise TooLargeError(str(path), "it is over max_bytes or max_files")
+    own = dict(read_archive(path, [TOPIC_FILE, FILE_NAME]))
+    if set(own) != {TOPIC_FILE, FILE_NAME}:
+        raise ShareError(path.name, f"it holds no {TOPIC_FILE} and {FILE_NAME} of a topic")
+    recorded = parse_provenance(own[FILE_NAME], f"{path.name}: {FILE_NAME}")
+    text = own[TOPIC_FILE].decode("utf-8", "replace")
+    topic_id = StoredTopic.find_id(text, f"{path.name}: {TOPIC_FILE}")
+    library.store.clean()
+    library.store.require_free(topic_id)
+    with library.store.lock(topic_id):
+        if library.store.exists(topic_id):
+            raise TopicExistsError(topic_id, library.read(topic_id).title)
+        topic = StoredTopic.parse(library.store.directory(topic_id), text)
+        _refuse_local(topic, recorded, topic_id)
+        with library.store.staging(topic_id) as directory:
+            staged = Staged(directory=directory, now="", most_bytes=settings.max_bytes)
+            _unpack(path, recorded, staged)
+            publish(library, topic_id, staged, text, recorded)
+    chunks, problems = index_topic(library, topic_id, progress)
+    return Created(
+        topic_id=topic_id,
+        file_count=len(recorded.files),
+        chunk_count=chunks,
+        warnings=tuple(problems),
+    )
+
+
+def _unpack(path: Path, recorded: Provenance, staged: Staged) -> None:
+    for name, data in read_archive(path, list(recorded.files)):
+        if not is_safe_path(name) or hash_content(data) != recorded.files[name].hash:
+            raise ShareError(path.name, f"{name!r} is not the file that its record names")
+        staged.write(name, data, recorded.files[name])
+    if missing := sorted(recorded.files.keys() - staged.files):
+        raise ShareError(path.name, f"{missing[0]!r} of its record is missing")
+
+
+def _refuse_local(topic: StoredTopic, recorded: Provenance, name: str) -> None:
+    """Raise ShareError for files of one machine: a refresh would read those of another."""
+    if any(isinstance(each, LocalSource) for each in (*topic.file.sources, *recorded.sources)):
+        raise ShareError(name, "it has a source of type local, which others do not have")
+
+
+def _is_as_recorded(path: Path, hash_: str) -> bool:
+    try:
+        return hash_content(read_regular(path)) == hash_
+    except OSError:
+        return False
