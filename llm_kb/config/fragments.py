@@ -21,6 +21,7 @@ from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
 from llm_kb.config.workspace import find_foreign_owner, read_toml
 from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError, show_place
 from llm_kb.files.containment import resolve_links
+from llm_kb.files.tree import iter_files
 from llm_kb.files.values import suggest
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layer, Origin
@@ -111,13 +112,9 @@ def list_fragments(load_paths: Sequence[Path]) -> list[str]:
     """Return the names that `--kb-cfg` would find, sorted."""
     names: set[str] = set()
     for directory in load_paths:
-        for parent, _, files in os.walk(directory):
-            below = Path(parent).relative_to(directory)
-            names.update(
-                (below / file).as_posix().removesuffix(SUFFIX)
-                for file in files
-                if file.endswith(SUFFIX)
-            )
+        names.update(
+            path.removesuffix(SUFFIX) for path, _ in iter_files(directory) if path.endswith(SUFFIX)
+        )
     return sorted(names)
 
 

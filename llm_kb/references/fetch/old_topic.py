@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_kb.files.opener import read_regular
+from llm_kb.files.tree import iter_files
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource, Source
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
-from llm_kb.references.topic.topic_directory import RESERVED, walk_files
+from llm_kb.references.topic.topic_directory import RESERVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,8 @@ class OldTopic:
         Raises TopicFileError for a directory that cannot be read: files may be in it.
         """
         found = []
-        for path, entry in walk_files(self.directory):
-            if entry is None:
+        for path, entry in iter_files(self.directory):
+            if isinstance(entry, OSError):
                 raise TopicFileError(
                     str(self.directory / path),
                     "it cannot be read, and a refresh might lose files in it; make it readable",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from llm_kb.files.tree import iter_files
 from llm_kb.git import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_remote
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.addresses import (
@@ -192,10 +194,7 @@ def _pin(source: GitSource, policy: GitPolicy) -> tuple[dict[str, str], str]:
 
 def _size(directory: Path) -> int:
     total = 0
-    for root, _, names in os.walk(directory):
-        for name in names:
-            try:
-                total += os.stat(os.path.join(root, name)).st_size  # noqa: PTH116, PTH118 - often
-            except OSError:
-                continue  # git's temporary files come and go
+    for _, entry in iter_files(directory):
+        with suppress(OSError):  # git's temporary files come and go
+            total += 0 if isinstance(entry, OSError) else entry.stat().st_size
     return total

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from llm_kb.files.opener import read_regular
+from llm_kb.files.tree import iter_files
 from llm_kb.git import GitError, read_git
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.archive import is_archive, list_archive, read_archive
@@ -93,31 +94,26 @@ class _Walk:
         root = Path(self.source.url)
         rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
 
-        def fail(error: OSError) -> NoReturn:
-            _fail(self.source, error)
+        def enters(path: str) -> bool:
+            name = path[:-1].rpartition("/")[2]
+            if name in _VERSION_CONTROL or not self._leads_to_wanted(path[:-1]):
+                return False
+            if not self._keeps(path, rules):
+                return False
+            if os.path.lexists(root / path / ".git"):
+                self._ask_git(root / path, path, is_repository=True)
+            return True
 
         self._ask_git(root, "", is_repository=False)
-        for directory, directories, names in os.walk(root, onerror=fail):
-            here = Path(directory)
-            below = "" if here == root else f"{here.relative_to(root).as_posix()}/"
-            if below and (".git" in directories or ".git" in names):
-                self._ask_git(here, below, is_repository=True)
-            links = [name for name in directories if (here / name).is_symlink()]
-            for name in [*names, *links]:
-                if name not in _VERSION_CONTROL and self._keeps(f"{below}{name}", rules):
-                    try:
-                        status = (here / name).lstat()
-                    except OSError as error:
-                        _fail(self.source, error)
-                    yield _mode(status.st_mode), GitFile(path=below + name, size=status.st_size)
-            directories[:] = [
-                name
-                for name in directories
-                if name not in _VERSION_CONTROL
-                and name not in links
-                and self._leads_to_wanted(below + name)
-                and self._keeps(f"{below}{name}/", rules)
-            ]
+        for path, entry in iter_files(root, enters):
+            if isinstance(entry, OSError):
+                _fail(self.source, entry)
+            if entry.name not in _VERSION_CONTROL and self._keeps(path, rules):
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError as error:
+                    _fail(self.source, error)
+                yield _mode(status.st_mode), GitFile(path=path, size=status.st_size)
 
     def _ask_git(self, directory: Path, below: str, *, is_repository: bool) -> None:
         """Note what git ignores in a directory, of the repository it is in or is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from llm_kb.files.atomic import replace_file
 from llm_kb.files.opener import read_regular
+from llm_kb.files.tree import iter_files
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
@@ -96,35 +96,13 @@ def hash_files(root: Path) -> dict[str, str | None]:
     """Return the hashes of the files below a directory, keyed by path; links are not followed.
 
     A link or a device has its kind in place of a hash, so that it differs from every file.
-    What cannot be read has None, a directory as `walk_files` names it.
+    What cannot be read has None, a directory as `iter_files` names it.
     """
     hashes: dict[str, str | None] = {}
-    for path, entry in walk_files(root):
+    for path, entry in iter_files(root):
         with suppress(FileNotFoundError):
-            hashes[path] = _hash(entry) if entry else None
+            hashes[path] = None if isinstance(entry, OSError) else _hash(entry)
     return hashes
-
-
-def walk_files(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None]]:
-    """Yield path and entry of all that is not a directory; links are not followed.
-
-    A directory that cannot be read has no entry, and a path that ends in `/`; the topmost
-    is `./`.
-    """
-    pending = [""]
-    while pending:
-        below = pending.pop()
-        try:
-            with os.scandir(root / below) as entries:
-                found = list(entries)
-        except OSError:
-            yield below or "./", None
-            continue
-        for entry in found:
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(f"{below}{entry.name}/")
-            else:
-                yield f"{below}{entry.name}", entry
 
 
 def _hash(entry: os.DirEntry[str]) -> str | None:
