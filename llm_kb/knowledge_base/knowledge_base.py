@@ -231,7 +231,9 @@ class OpenTopic:
         """Yield the listed subjects that are not pre-loaded, in no order."""
         preloaded = self.preloaded
         return (
-            s for s in self.catalog.iter_listed() if s.identity not in preloaded and is_readable(s)
+            s
+            for s in self.catalog.iter_listed()
+            if s.identity not in preloaded and is_readable(s.path)
         )
 
     def has_left(self) -> bool:
@@ -615,7 +617,7 @@ class KnowledgeBase:
         left = [
             s
             for s in listing.subjects
-            if is_listed(s) and s.identity not in preloaded and is_readable(s)
+            if is_listed(s) and s.identity not in preloaded and is_readable(s.path)
         ]
         entries = (
             self._describe_each(opened, left)

@@ -111,9 +111,10 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     return Presented(subject.name, content, head, body, tail, shown, notices, is_bare=is_bare)
 
 
-def is_readable(subject: Subject) -> bool:
+def is_readable(path: str) -> bool:
     """Tell whether a file may be text, by its extension: listings and menus leave others out."""
-    return subject.path.endswith(".md") or subject.extension not in _NEVER_TEXT
+    stem, dot, extension = path.rpartition("/")[2].lstrip(".").rpartition(".")
+    return not (dot and stem) or extension.lower() not in _NEVER_TEXT
 
 
 def read_as_markdown(subject: Subject, content: Content) -> Content:

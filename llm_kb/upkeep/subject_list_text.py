@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
+from llm_kb.rendering.presentation import is_readable
 from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State
 
 WIDTH = 80
@@ -75,8 +76,9 @@ def _summary(listed: ListedTopic) -> str:
 
 
 def _special(listed: ListedTopic) -> str:
-    """Return the numbers of subjects that are treated specially, and of skipped files."""
+    """Return the numbers of subjects that are special or not text, and of skipped files."""
     counts = [(listed.count(state), state.value) for state in _SPECIAL]
+    counts.append((sum(not is_readable(s.path) for s in listed.subjects), "not text"))
     counts.append((len(listed.skipped), "skipped"))
     return ", ".join(f"{number:,} {name}" for number, name in counts if number)
 

@@ -169,3 +169,12 @@ def test_a_tree() -> None:
         "    a/",
         "      deep  5 B",
     ]
+
+
+def test_files_that_are_never_text_are_counted() -> None:
+    subjects = [
+        ListedSubject(name=name, path=name, state=State.AVAILABLE, size=1)
+        for name in ("a.md", "logo.PNG", "x/font.woff2", ".png", "png")
+    ]
+    lines = list(render_topic(ListedTopic(topic=BARE, subjects=tuple(subjects))))
+    assert lines[2:] == ["  2 not text"]
