@@ -1,7 +1,7 @@
 """Start git: no shell, a scrubbed environment, bytes in and bytes out.
 
 Nothing that a repository's own configuration names is started by any command, and
-local commands fetch nothing: whoever made the repository may be a stranger.
+local commands fetch nothing: a repository may be a stranger's.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def test_a_page_that_is_not_there_is_told_from_one_that_fails(site: Site, status
 
 
 def test_what_is_no_text_is_no_page(site: Site) -> None:
-    with pytest.raises(NoPageError, match="it is no text but image/png"):
+    with pytest.raises(NoPageError, match="it is not text but image/png"):
         fetch(site.answer("/x", Answer(b"x", kind="image/png")))
 
 

@@ -75,7 +75,7 @@ def find_pages(source: CrawlSource, policy: HttpPolicy, known: Collection[str] =
 
 
 class _Site:
-    """One host, what its robots.txt says, and the directory a crawl stays in."""
+    """One host, the rules of its robots.txt, and the directory a crawl stays in."""
 
     def __init__(self, start: str, policy: HttpPolicy) -> None:
         split = urlsplit(start)
@@ -242,7 +242,7 @@ class _Walk:
         return not self._is_cut and self._site.refused < MAX_REFUSED
 
     def _visit(self, url: str, *, is_start: bool = False) -> Sequence[str]:
-        """Fetch a page, keep what it weighs unless it is a copy, and return where it leads."""
+        """Fetch a page, keep it unless it is a copy, and return the addresses it leads to."""
         self._asked.add(url)
         if _key(url) in self._kept:
             return ()

@@ -1,4 +1,4 @@
-"""Names of fetched files: which are safe to write, and what a page is called. Pure."""
+"""The names of fetched files: those that are safe to write, and those of pages. Pure."""
 
 from __future__ import annotations
 

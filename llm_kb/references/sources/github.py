@@ -72,7 +72,7 @@ def _api(source: GitSource, endpoint: str, timeout: float) -> dict[str, Any] | N
             return None
         raise FetchError(source.url, f"gh: {error.stderr.strip() or error}") from error
     except ValueError as error:
-        raise FetchError(source.url, f"gh answered what is no JSON: {error}") from error
+        raise FetchError(source.url, f"gh answered with what is not JSON: {error}") from error
     if not isinstance(answer, dict) or not {"sha", "tree"} & answer.keys():
         raise FetchError(source.url, f"gh answered without a commit or files to {endpoint}")
     return answer

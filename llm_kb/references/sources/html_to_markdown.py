@@ -121,7 +121,7 @@ class _Writer:
     def _paragraph(self, children: Sequence[Element | str]) -> Iterator[str]:
         text = _tidy("".join(self._inline(child) for child in children))
         if text:
-            # A line of text must not begin what is no heading, list or fence.
+            # Escaped where a line of text would begin a heading, a list or a fence.
             yield re.sub(r"(?m)^(#{1,6} |>|[-+] |```|~~~)", r"\\\1", text)
 
     def _block(self, element: Element) -> Iterator[str]:  # noqa: C901 - one branch for each kind

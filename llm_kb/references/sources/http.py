@@ -294,7 +294,7 @@ class _Unpacker:
 
 
 def _parse_length(text: str) -> int | None:
-    """Return a number of bytes; None for what is none, or more than there can be."""
+    """Return a declared number of bytes; None for anything else, and for impossible ones."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 

@@ -91,7 +91,7 @@ def check_ref(ref: str | None, where: str) -> str | None:
         return None
     bad = not _REF.fullmatch(ref) or ".." in ref or "//" in ref or "@{" in ref
     if bad or ref.endswith(("/", ".", ".lock")) or "/." in ref:
-        raise SourceError(where, f"ref {ref!r} is no name of a branch or tag, nor a commit id")
+        raise SourceError(where, f"ref {ref!r} is not the name of a branch or tag, nor a commit id")
     return ref
 
 
@@ -118,14 +118,14 @@ def is_unsafe(path: str) -> bool:
 
 
 def _split(url: str, where: str) -> SplitResult:
-    # What is not printable are those that hide, and blanks; a URL has a code for either.
+    # Characters that are not printable hide, or are blanks; a URL has a code for either.
     if not url.isprintable() or " " in url or url.startswith("-"):
         raise SourceError(where, f"url {url!r} has blanks or control characters, or a leading '-'")
     try:
         split = urlsplit(url)
         _ = split.port  # parsed late, and raises late
     except ValueError as error:
-        raise SourceError(where, f"url {url!r} is none: {error}") from error
+        raise SourceError(where, f"url {url!r} is invalid: {error}") from error
     return split
 
 

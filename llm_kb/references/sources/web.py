@@ -193,7 +193,7 @@ def _require_text(answer: Response) -> None:
     kind = answer.content_type
     textual = kind.startswith("text/") or kind.endswith(("+xml", "+json")) or not kind
     if not textual and kind not in {"application/json", "application/xml", "application/yaml"}:
-        raise NoPageError(answer.url, f"it is no text but {kind}")
+        raise NoPageError(answer.url, f"it is not text but {kind}")
 
 
 def _decode(answer: Response) -> str:
