@@ -22,7 +22,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
 
-from llm_kb.references.sources.html_to_markdown import html_to_markdown
+from llm_kb.references.sources.html.to_markdown import html_to_markdown
 
 WORD = re.compile(r"\w+")
 

@@ -10,9 +10,9 @@ import pytest
 
 from llm_kb.references.errors import FetchError
 from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
-from llm_kb.references.sources.html_to_markdown import html_to_markdown
+from llm_kb.references.sources.html.budget import PageTooComplexError
+from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.http import MAX_MEMBERS, HttpPolicy, request
-from llm_kb.references.sources.page_budget import PageTooComplexError
 from llm_kb.references.sources.records import CrawlSource
 from tests.references.conftest import site  # noqa: F401 - a fixture
 from tests.references.sites import Answer, Site

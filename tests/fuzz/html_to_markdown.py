@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from llm_kb.references.sources.html_page import canonical_link, markdown_alternate, page_links
-from llm_kb.references.sources.html_to_markdown import html_to_markdown
-from llm_kb.references.sources.html_tree import MAX_DEPTH, parse_html
-from llm_kb.references.sources.page_budget import PageTooComplexError
+from llm_kb.references.sources.html.budget import PageTooComplexError
+from llm_kb.references.sources.html.page import canonical_link, markdown_alternate, page_links
+from llm_kb.references.sources.html.to_markdown import html_to_markdown
+from llm_kb.references.sources.html.tree import MAX_DEPTH, parse_html
 
 URL = "https://e.org/docs/page.html"
 

@@ -284,7 +284,7 @@ def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
         pytest.param({"type": "web", "url": "file:///etc/passwd"}, "must be http", id="file"),
         pytest.param(
             {"type": "git", "url": "https://e.org/x", "ref": "--upload-pack=id"},
-            "no name of a branch",
+            "not the name of a branch",
             id="ref",
         ),
         pytest.param(

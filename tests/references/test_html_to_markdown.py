@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from llm_kb.references.sources.html_to_markdown import html_to_markdown
-from llm_kb.references.sources.html_tree import MAX_DEPTH, MAX_ELEMENTS, parse_html
+from llm_kb.references.sources.html.to_markdown import html_to_markdown
+from llm_kb.references.sources.html.tree import MAX_DEPTH, MAX_ELEMENTS, parse_html
 
 URL = "https://e.org/docs/page.html"
 

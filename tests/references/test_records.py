@@ -85,7 +85,7 @@ def git(**fields: Any) -> dict[str, Any]:
         ({"type": "web", "url": "file:///etc/passwd"}, "must be http or https"),
         ({"type": "web", "url": "//e.org/x"}, "must be http or https"),
         ({"type": "web", "url": "https:///x"}, "names no host"),
-        ({"type": "web", "url": "https://e.org:99999/"}, "is none"),
+        ({"type": "web", "url": "https://e.org:99999/"}, "is invalid"),
         ({"type": "web", "url": "https://e.org/ x"}, "blanks or control characters"),
         ({"type": "web", "url": "https://e.org/\r\nX: y"}, "blanks or control characters"),
         ({"type": "web", "url": "https://me:secret@e.org/"}, "password"),
@@ -108,7 +108,7 @@ def git(**fields: Any) -> dict[str, Any]:
         (git(url="https://token@e.org/x"), "credential helper"),
         (git(url="https://e.org/"), "names no repository"),
         (git(url="https://e.org/x#y"), "#fragment"),
-        *((git(ref=ref), "no name of a branch") for ref in (
+        *((git(ref=ref), "not the name of a branch") for ref in (
             "--upload-pack=id", "-x", "a..b", "a b", "a:b", "a~1", "a^", "@{1}", "a@{1}", "a*",
             "/a", "a/", "a//b", "a.lock", "a.", "a/.b", "a\\b", "a\nb", "+a",
         )),

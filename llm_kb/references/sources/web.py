@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import webencodings
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
-from llm_kb.references.sources.html_page import canonical_link, markdown_alternate, page_links
-from llm_kb.references.sources.html_to_markdown import html_to_markdown
-from llm_kb.references.sources.html_tree import parse_html
+from llm_kb.references.sources.html.page import canonical_link, markdown_alternate, page_links
+from llm_kb.references.sources.html.to_markdown import html_to_markdown
+from llm_kb.references.sources.html.tree import parse_html
 from llm_kb.references.sources.http import HttpPolicy, Response, request
 from llm_kb.references.sources.records import PlannedPage
 

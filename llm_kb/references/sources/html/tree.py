@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import NamedTuple
 
-from llm_kb.references.sources.page_budget import Budget
+from llm_kb.references.sources.html.budget import Budget
 
 MAX_DEPTH = 120
 """Deepest nesting parsed; deeper elements become text of their parent."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from llm_kb.references.sources.html_tree import Element
+from llm_kb.references.sources.html.tree import Element
 from llm_kb.references.sources.http import join_url
 
 MAX_LINK = 2_000

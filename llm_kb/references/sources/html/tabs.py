@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llm_kb.references.sources.html_tree import Element
+from llm_kb.references.sources.html.tree import Element
 
 # The panels of MkDocs Material and of sphinx-design.
 _PANELS = frozenset({"tabbed-block", "sd-tab-content"})

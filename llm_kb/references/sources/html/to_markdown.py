@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from llm_kb.references.sources.html_page import absolute_link, find_main, page_base, page_title
-from llm_kb.references.sources.html_tree import BLOCKS, Element, parse_html
-from llm_kb.references.sources.page_budget import Budget
-from llm_kb.references.sources.page_tabs import TabLabels
+from llm_kb.references.sources.html.budget import Budget
+from llm_kb.references.sources.html.page import absolute_link, find_main, page_base, page_title
+from llm_kb.references.sources.html.tabs import TabLabels
+from llm_kb.references.sources.html.tree import BLOCKS, Element, parse_html
 
 _SKIPPED = frozenset(
     """

@@ -1,0 +1,1 @@
+"""HTML pages: their tree, what they say of themselves, and their Markdown."""
