@@ -144,7 +144,9 @@ class Entry(NamedTuple):
     @property
     def anchor(self) -> Anchor:
         """Its place and its provenance."""
-        return self.place, self.provenance
+        fields, kind = self.fields, self.kind
+        place = fields[kind.place] if kind.place else None
+        return place, fields.get(kind.provenance) or None  # type: ignore[return-value] # text
 
     def with_fields(self, **fields: object) -> Entry:
         """Return the entry with other values in some fields; None takes a field out."""

@@ -16,6 +16,7 @@ from llm_kb.capture.entries import (
     CONVENTION,
     KINDS,
     MAX_COMMITS,
+    OTHER_VERSIONS,
     Anchor,
     Entry,
     Kind,
@@ -173,23 +174,29 @@ def _render_group(
     if not entries:
         return ""
     # Thousands of entries share a few hundred anchors.
-    anchors = {entry.anchor for entry in entries}
-    remarks = {a: "; ".join(render_remarks(kind, a, statuses[a], now)) for a in anchors}
-    return "\n".join([f"{kind.title}:", *(_lay_out(e, remarks[e.anchor]) for e in entries)])
+    anchors = [entry.anchor for entry in entries]
+    remarks = {a: "; ".join(render_remarks(kind, a, statuses[a], now)) for a in set(anchors)}
+    names = ("id", *kind.settable)
+    laid_out = (_lay_out(e, names, remarks[a]) for e, a in zip(entries, anchors, strict=True))
+    return "\n".join([f"{kind.title}:", *laid_out])
 
 
 def render_entry(entry: Entry, status: Status, now: int) -> str:
     """Return an entry for people, with its status at `now`."""
-    return _lay_out(entry, "; ".join(render_remarks(entry.kind, entry.anchor, status, now)))
+    remark = "; ".join(render_remarks(entry.kind, entry.anchor, status, now))
+    return _lay_out(entry, ("id", *entry.kind.settable), remark)
 
 
-def _lay_out(entry: Entry, remark: str) -> str:
-    fields = {name: one_line(entry.text(name)) for name in ("id", *entry.kind.settable)}
-    lines = [_LAYOUTS[entry.kind] % fields]
-    for version in entry.other_versions:
+def _lay_out(entry: Entry, names: Sequence[str], remark: str) -> str:
+    fields = entry.fields
+    values = [str(fields[name]) for name in names]
+    if not "".join(values).isprintable():
+        values = [one_line(value) for value in values]
+    text = _LAYOUTS[entry.kind] % dict(zip(names, values, strict=True))
+    for version in entry.other_versions if OTHER_VERSIONS in fields else ():
         said = "; ".join(f"{one_line(k)}: {one_line(v)}" for k, v in version.items())
-        lines.append(f"    another version: {said}")
-    return "\n".join([*lines, f"    {remark}"] if remark else lines)
+        text += f"\n    another version: {said}"
+    return f"{text}\n    {remark}" if remark else text
 
 
 _LAYOUTS = {

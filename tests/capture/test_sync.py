@@ -273,22 +273,22 @@ def test_what_is_not_an_annotation_is_kept_in_a_row() -> None:
 
 def test_fetched_entries_that_are_not_merged_are_found(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
+    repository = find_repository(two.path)
+    assert repository is not None
     add(one, "a")
     push(one.path, "origin")
-    assert find_unmerged(two.path) == []
+    assert find_unmerged(repository) == []
     missing = missing_settings(two.path, "origin")
     assert len(missing) == 1
     add_settings(two.path, missing)
     assert missing_settings(two.path, "origin") == []
     two.git("fetch", "--quiet")
-    assert find_unmerged(two.path) == ["origin"]
-    repository = find_repository(two.path)
-    assert repository is not None
+    assert find_unmerged(repository) == ["origin"]
     assert take_hint(repository) == (
         "origin has knowledge that is not merged here; `llm kb knowledge pull` does it"
     )
     assert take_hint(repository) is None
     pull(two.path, "origin")
-    assert find_unmerged(two.path) == []
+    assert find_unmerged(repository) == []
     add(two, "b")
-    assert find_unmerged(two.path) == []
+    assert find_unmerged(repository) == []

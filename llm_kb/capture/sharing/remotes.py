@@ -87,8 +87,19 @@ def find_merge_base(directory: Path, one: str, other: str) -> str | None:
         raise
 
 
-def find_unmerged(directory: Path) -> list[str]:
-    """Return the remotes, as the refs name them, whose fetched entries are not in our store."""
+def find_unmerged(repository: Repository) -> list[str]:
+    """Return the remotes, as the refs name them, whose fetched entries are not in our store.
+
+    Starts a process only where something was fetched.
+    """
+    directory, common = repository.root, repository.common_dir
+    try:
+        packed = (common / "packed-refs").read_bytes()
+    except OSError:
+        packed = b""
+    is_fetched = (common / TRACKING_REFS).is_dir() or f" {TRACKING_REFS}/".encode() in packed
+    if not is_fetched and not (common / "reftable").is_dir():
+        return []
     format_ = "--format=%(refname) %(objectname)"
     listed = run_git("for-each-ref", format_, TRACKING_REFS, KNOWLEDGE_REF, cwd=directory)
     refs = dict(line.split(" ", 1) for line in listed.decode().splitlines())
@@ -143,9 +154,7 @@ def take_hint(repository: Repository) -> str | None:
 
     Starts a process only where something was fetched.
     """
-    if not (repository.common_dir / TRACKING_REFS).is_dir():
-        return None
-    remotes = find_unmerged(repository.root)
+    remotes = find_unmerged(repository)
     path = repository.common_dir / "llm-kb" / "told"
     state = run_git("for-each-ref", TRACKING_REFS, cwd=repository.root) if remotes else b""
     try:

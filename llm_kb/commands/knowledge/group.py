@@ -58,7 +58,7 @@ def list_(file: str | None, json_: bool) -> None:
     """
     place = None if file is None else find_place(file)
     here = find_here()
-    require_repository(here)
+    repository = require_repository(here)
     with ObjectReader(here) as reader:
         note = read_store_note(reader)
         store = parse_note(note)
@@ -74,7 +74,7 @@ def list_(file: str | None, json_: bool) -> None:
     text = render_store(store, statuses, int(time.time()))
     # With `color` click does not search the text for control sequences, of which it has none.
     click.echo(text or "No entries.", err=not text, color=True)
-    for remote in find_unmerged(here):
+    for remote in find_unmerged(repository):
         say(describe_unmerged(remote))
     if note is None and (origin := find_default_remote(here)):
         say(f"If {origin} has some, `llm kb knowledge pull {origin}` fetches them.")
