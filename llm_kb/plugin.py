@@ -1,8 +1,8 @@
-"""What every start of `llm` pays for: the hooks, the lazy `kb` group, options on two commands.
+"""The hooks of the plugin, the lazy `kb` group, and our options on two commands of the host.
 
-One module, because each more costs as much as all of its code. Commands are imported
-when they are run and requests are looked into when they are made; besides `llm`'s own
-modules nothing is imported here.
+Every start of `llm` imports this module and nothing else of ours, as each further module
+would cost as much as all of its code. Commands are imported when they are run, and
+requests are looked at when they are made.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def nearest_file(*, user: bool) -> ConfigFile:
 
 
 def file_of_topic(topic: str) -> ConfigFile:
-    """Return the nearest file that speaks of a topic, or may speak of one we bring.
+    """Return the nearest file that configures a topic, or may configure a built-in one.
 
     Raises UnknownTopicError.
     """
@@ -81,7 +81,7 @@ def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> N
     """Make one change to a file, unless the layers would no longer fit together.
 
     Where they do not fit before, they need not afterwards, and that is said: an
-    edit may be one of several that mend them. Raises KbError.
+    edit may be one of several that fix them. Raises KbError.
     """
     before = _find_fitting()
     edit_config(file.path, file.source, decide, partial(_require_fit, before, file.source))

@@ -31,7 +31,7 @@ _NEAR_COMMAND = 0.6
 def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Turn a KbError into a ClickException: a message and exit code 1, no traceback.
 
-    So is an error of the system that nothing made sense of, such as a full disk.
+    The same goes for an error of the system that nothing else handled, such as a full disk.
     """
 
     @wraps(function)
@@ -51,7 +51,7 @@ def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _drop_unwritable() -> None:
-    """Let go of output that cannot be written: Python would try again at exit, and end with 120."""
+    """Drop output that cannot be written: Python would try again at exit, and end with 120."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""`llm kb config`: what is configured, and where."""
+"""`llm kb config` and `path`: the effective configuration, and its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`llm kb learn`: what the `learn` tool would return."""
+"""`llm kb learn`: print what the `learn` tool would return."""
 
 from __future__ import annotations
 

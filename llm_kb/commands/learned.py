@@ -1,4 +1,4 @@
-"""`llm kb learned`: choose what of a topic is pre-loaded."""
+"""`llm kb learned` and `disable`: edit the patterns of a topic."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
 def _find_unmatched(
     id_: str, name: str, patterns: Sequence[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the patterns that name no subject of a topic, each with what is near it.
+    """Yield the patterns that match no subject of a topic, each with slugs spelled alike.
 
-    None for a topic that is not there, as references and captured knowledge need not be.
+    Nothing for a topic that is not there, as references and captured knowledge need not be.
     """
     try:
         catalogs = open_catalogs(current_config(), find_cwd(), user_dir(), shipped=SHIPPED)
     except ConfigError:
-        return  # which was said when the file was edited
+        return  # reported when the file was edited
     if id_ not in catalogs:
         return
     topic, catalog = catalogs[id_]

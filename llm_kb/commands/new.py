@@ -1,4 +1,4 @@
-"""`llm kb new`: write a new subject."""
+"""`llm kb new` and `edit`: write a new subject, or change one."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def find_topic(name: str) -> Topic:
 
 
 def find_file(topic: Topic, slug: str) -> Path:
-    """Return the file of one subject, a hidden one too.
+    """Return the file of one subject, which may be hidden.
 
     Raises NoMatchError, AmbiguousSlugError.
     """
@@ -99,7 +99,7 @@ def find_file(topic: Topic, slug: str) -> Path:
 
 
 def open_editor(path: Path) -> None:
-    """Open a file in $VISUAL, $EDITOR or what the system has, and wait for it."""
+    """Open a file in $VISUAL, $EDITOR or the system's editor, and wait for it."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor and not has_terminal():
         raise click.ClickException(

@@ -1,4 +1,4 @@
-"""`llm kb prompt`: the section a request would carry, and what it costs."""
+"""`llm kb prompt`: print the section that a request would carry, or its costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`llm kb show`: the files behind subjects, byte for byte."""
+"""`llm kb show`: print the files of subjects as they are."""
 
 from __future__ import annotations
 

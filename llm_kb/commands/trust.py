@@ -1,4 +1,4 @@
-"""`llm kb trust`: let a workspace have what it asks for."""
+"""`llm kb trust` and `untrust`: decide whether the requests of a workspace count."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _ask_and_record(layers: Layers, file: Path, *, yes: bool) -> None:
     before = record_trust(file, layers.digest, user_dir())
     if before.is_corrupt:
         record = show_place(trust_path(user_dir()))
-        say(f"{record} made no sense and was replaced; what it held is forgotten")
+        say(f"{record} was not valid and was replaced; earlier trust is forgotten")
     say(f"trusted {show_place(file)}")
 
 
@@ -78,10 +78,10 @@ def _list(json_: bool) -> None:
 
 
 def say_corrupt(records: TrustRecords) -> None:
-    """Say when the record of trust makes no sense: nothing is trusted then."""
+    """Report a record of trust that is not valid: nothing is trusted then."""
     if records.is_corrupt:
         say(
-            f"llm-kb: {show_place(trust_path(user_dir()))} makes no sense, so nothing is trusted; "
+            f"llm-kb: {show_place(trust_path(user_dir()))} is not valid, so nothing is trusted; "
             "'llm kb trust' replaces it"
         )
 
@@ -93,7 +93,7 @@ def untrust(file: Path | None) -> None:
     """
     Withdraw the trust in this workspace's configuration, or in FILE
 
-    FILE need not exist any more; 'llm kb trust --list' names what is trusted.
+    FILE need not exist any more; 'llm kb trust --list' names the trusted files.
 
     \b
         llm kb untrust
@@ -115,7 +115,7 @@ def untrust(file: Path | None) -> None:
 
 
 def _spell(file: Path) -> list[Path]:
-    """Return the paths under which a file may be recorded: its own, and with links resolved."""
+    """Return the paths that a file may be recorded under: its own, and with links resolved."""
     # The link itself may be what is trusted, reached through a directory that is a link.
     beside = Path(os.path.realpath(file.parent)) / file.name
     paths = (Path(os.path.normpath(file)), beside, Path(os.path.realpath(file)))

@@ -1,4 +1,4 @@
-"""What the section costs, topic by topic, and what sending everything would."""
+"""Estimate the tokens of a section, topic by topic, and of sending everything instead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SubjectCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCost:
-    """A topic's pre-loaded subjects, and what they and all its listed subjects would cost."""
+    """The pre-loaded subjects of a topic, and the tokens of all its listed ones together."""
 
     id: str
     preloaded: tuple[SubjectCost, ...]

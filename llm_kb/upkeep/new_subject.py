@@ -1,4 +1,4 @@
-"""Create the file of a new subject, at the place its slug says and nowhere else."""
+"""Create the file of a new subject, below the topic's directory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _add_extension(slug: str) -> str:
 
 
 def render_template(path: Path, layout: Layout) -> str:
-    """Return what a new subject begins with; only Markdown has something."""
+    """Return the first text of a new subject, which is empty unless it is Markdown."""
     if path.suffix.lower() != ".md":
         return ""
     name = path.parent.name if layout is Layout.SKILLS else path.stem.lstrip(".")

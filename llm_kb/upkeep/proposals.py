@@ -221,7 +221,7 @@ def _propose_guides(root: Path) -> Iterator[Proposal]:
 
 
 def _resolve_guide(root: Path, name: str) -> PurePath | None:
-    """Return the file that a guide is, below the root: a link to an ignored one is no subject."""
+    """Return the file that a guide is, below the root: a link to it would not be a subject."""
     path, top = Path(os.path.realpath(root / name)), os.path.realpath(root)
     guide = path.relative_to(top) if path.is_relative_to(top) else None
     # A hidden file is not listed, under whatever name.

@@ -86,7 +86,7 @@ def test_a_corrupt_record_is_replaced_and_that_is_said(
     (user_dir / "kb-trust.json").write_text("{")
     result = run_llm(["kb", "trust", "-y"])
     assert (
-        f"{user_dir}/kb-trust.json made no sense and was replaced; what it held is forgotten\n"
+        f"{user_dir}/kb-trust.json was not valid and was replaced; earlier trust is forgotten\n"
         in result.stderr
     )
     assert is_auto(run_llm)
@@ -159,7 +159,7 @@ def test_a_corrupt_record_is_never_silent(
     result = run_llm(["kb", *command])
     assert (result.exit_code, result.stdout) == (0, stdout)
     assert result.stderr.startswith(
-        f"llm-kb: {user_dir}/kb-trust.json makes no sense, so nothing is trusted; "
+        f"llm-kb: {user_dir}/kb-trust.json is not valid, so nothing is trusted; "
         "'llm kb trust' replaces it\n"
     )
 
