@@ -22,6 +22,8 @@ MAX_SHOWN = 60
 MOST_NAMES = 50
 MOST_COMPARED = 200
 """Characters of a name, and number of names, that are compared to find one spelled alike."""
+_ALIKE = 0.7
+"""How alike two names must be for one to be suggested for the other."""
 
 """Topics that an error names at most."""
 
@@ -116,7 +118,7 @@ def _suggest(name: str, topics: Sequence[str]) -> str:
     # Imported here: only a mistake pays for it.
     from difflib import get_close_matches  # noqa: PLC0415
 
-    near = get_close_matches(name[:MOST_COMPARED], topics[:MOST_COMPARED], n=1)
+    near = get_close_matches(name[:MOST_COMPARED], topics[:MOST_COMPARED], n=1, cutoff=_ALIKE)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
