@@ -28,7 +28,7 @@ help:
 # Some systems ship a venv module without pip to put into it; then pip's own way is tried.
 $(BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'no Python of at least 3.10 found; name one: make PYTHON=…' >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) \
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) \
 		&& $(PYTHON) -m pip --python $(VENV) install --quiet pip; }
 
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -42,6 +42,12 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 # The rules below call make for an environment of their own, beside $(VENV).
 $(VENV)/lowest.txt: pyproject.toml scripts/lowest.py | $(BIN)/python
 	$(BIN)/python scripts/lowest.py >$@
+
+# Not editable and without the groups, which need a new pip: it is there in half the time.
+$(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
+	@echo 'Installing llm-kb, llm and llm-echo into $(VENV) ...'
+	@$(PIP_INSTALL) --no-warn-script-location . 'llm-echo>=0.4'
+	@touch $@
 
 demo: $(VENV)/.installed-demo
 	@MODEL='$(MODEL)' $(BIN)/python scripts/demo.py
