@@ -44,8 +44,8 @@ WEIGHTS = Features(
 )
 """How much a feature adds to the logarithm of a score.
 
-Fitted by bench/fit_reranking.py on sources that bench/retrieval.py does not report, and
-rounded; what the dense leg counts was chosen on the same ones by bench/fusing.py.
+Started from a fit of bench/fit_reranking.py and then adjusted by hand (bench/RESULTS.md says
+on what); the dense leg's were chosen by bench/fusing.py.
 """
 
 SCORE_BESIDE_DENSE = 0.5
