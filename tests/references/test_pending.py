@@ -132,3 +132,11 @@ def test_what_is_no_file_is_no_plan(pending: PendingPlans) -> None:
     assert not pending.drop("a" * 12)
     assert pending.drop("b" * 12)
     assert pending.read_all()[1] == []
+
+
+def test_a_plan_of_an_earlier_version_is_refused_in_few_words(pending: PendingPlans) -> None:
+    table = stored(pending)
+    del table["digest"]
+    change(pending, table)
+    (problem,) = pending.read_all()[1]
+    assert problem.endswith("its file cannot be used: digest: missing")

@@ -92,6 +92,8 @@ class PendingPlans:
         try:
             fields = Fields(json.loads(read_regular(path, follow_link=True)))
             digest = fields.text("digest")
+            # Before the plan itself is read: those of earlier versions look different.
+            fields.raise_problems(lambda problems: ValueError("; ".join(problems)))
             pending = PendingPlan(
                 plan=parse_plan(fields.table.get("plan"), self.protocols),
                 stored_at=fields.text("stored_at"),
