@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
-from llm_kb.knowledge_base.knowledge_base import TopicsById
+from llm_kb.knowledge_base.topics import TopicsById
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import (
     Catalog,

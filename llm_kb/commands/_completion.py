@@ -43,7 +43,7 @@ def _completes(narrow: Callable[[Topics, click.Context, str], list[CompletionIte
 def _open_topics(ctx: click.Context) -> Topics:
     from llm_kb.commands._config import user_dir  # noqa: PLC0415
     from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
-    from llm_kb.knowledge_base.knowledge_base import open_catalogs  # noqa: PLC0415
+    from llm_kb.knowledge_base.topics import open_catalogs  # noqa: PLC0415
 
     config = _load_config(tuple(ctx.params.get("kb_cfg") or ()))
     return list(open_catalogs(config, find_cwd(), user_dir()).values())

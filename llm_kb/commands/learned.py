@@ -16,7 +16,7 @@ from llm_kb.config.changes import extend_patterns, reduce_patterns
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError, show_place
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.knowledge_base import SHIPPED, open_catalogs
+from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Catalog

@@ -17,7 +17,7 @@ from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, NoPartError, show_place
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.knowledge_base import OpenTopic
+from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.selection import Selection, select
 from llm_kb.subjects.topics import Config, Topic
 

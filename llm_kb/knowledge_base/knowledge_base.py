@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.errors import (
     MAX_SHOWN,
     NoMatchError,
-    NoPartError,
     UnknownTopicError,
     UnreadableError,
     show_place,
 )
-from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import find_size
-from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.files.values import suggest
-from llm_kb.references.catalog import reference_topics
+from llm_kb.knowledge_base.reading import (
+    MOST_READ,
+    SkillFiles,
+    describe_skill,
+    find_missing_parts,
+    read_asked,
+    summarize_each,
+)
+from llm_kb.knowledge_base.topics import SHIPPED, OpenTopic, TopicsById, name_asked
 from llm_kb.rendering.learn_text import (
     BYTES_A_CHARACTER,
     MOST_LISTED,
     Answer,
     join_groups,
-    list_files,
     render_listing,
 )
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, render_menu
@@ -37,10 +38,8 @@ from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
 from llm_kb.rendering.part_text import (
     LONGEST_OUTLINE,
     OPENING,
-    WHOLE,
     decode_exactly,
     describe_size,
-    present_asked,
     take_pieces,
 )
 from llm_kb.rendering.parts import AnchorError, find_parts
@@ -48,12 +47,10 @@ from llm_kb.rendering.plain_text import one_line
 from llm_kb.rendering.presentation import (
     Presented,
     is_readable,
-    present_unreadable,
     read_as_markdown,
     truncate,
 )
 from llm_kb.rendering.section import PreloadedTopic, render_section
-from llm_kb.rendering.summaries import describe, summarize
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
@@ -63,13 +60,11 @@ from llm_kb.subjects.selection import (
     require_few,
     select,
     select_each,
-    subtract,
 )
 from llm_kb.subjects.topics import (
     REFERENCE_PREFIX,
     Catalog,
     Config,
-    Content,
     Layout,
     Read,
     Subject,
@@ -81,19 +76,11 @@ if TYPE_CHECKING:
     from llm_kb.knowledge_base.passages import SearchOptions
     from llm_kb.rendering.passages import Passages
 
-T = TypeVar("T")
-
-SUMMARY_BYTES = 4096
-"""How much of a subject is read for its one-line summary."""
-
 OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Where there is less room than this, no outline is made."""
 
 MOST_OUTLINED = 4_000_000
 """Bytes of large subjects that one listing reads to count their parts."""
-
-MOST_READ = 20_000_000
-"""Bytes of a subject in which its parts are looked for."""
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -102,143 +89,6 @@ SEARCHED_FROM_BYTES = 80_000
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
 SEVERAL = "One call can load several subjects, those of another topic as topic/subject."
-
-
-SHIPPED = Topic(
-    id="llm-kb",
-    title="Using llm-kb",
-    introduction="How to gather references and to capture what a repository teaches.",
-    root=Path(__file__).resolve().parents[1] / "host" / "skills",
-)
-"""The subjects that come with the package, for models that gather or capture knowledge."""
-
-
-class TopicsById(Mapping[str, T]):
-    """What belongs to each topic, by id, made when it is first asked for.
-
-    A topic whose maker returns None is not there.
-    """
-
-    def __init__(self, makers: Mapping[str, Callable[[], T | None]]) -> None:
-        self._makers = makers
-        self._made: dict[str, T | None] = {}
-
-    def ids(self) -> Sequence[str]:
-        """Return the ids of all topics, in order, without making any."""
-        return list(self._makers)
-
-    def __getitem__(self, id_: str) -> T:
-        if id_ not in self._made:
-            self._made[id_] = self._makers[id_]()
-        made = self._made[id_]
-        if made is None:
-            raise KeyError(id_)
-        return made
-
-    def __iter__(self) -> Iterator[str]:
-        return (id_ for id_ in self._makers if id_ in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def open_catalogs(
-    config: Config, cwd: Path | None, user_dir: Path, *, shipped: Topic | None = None
-) -> TopicsById[tuple[Topic, Catalog]]:
-    """Return every enabled topic with its catalog, in the order of the menu.
-
-    Configured topics come first, as written; an id they use is theirs. `shipped`
-    comes last.
-    """
-    openers: dict[str, Callable[[], tuple[Topic, Catalog] | None]] = {
-        topic.id: partial(_open_directory, topic) for topic in config.topics
-    }
-    captured = find_knowledge(cwd) if cwd else None
-    if captured:
-        openers.setdefault(
-            TOPIC_ID,
-            partial(
-                open_knowledge,
-                captured,
-                branch_only=config.capture.branch_only,
-                roots=[topic.root for topic in config.topics if topic.enable],
-            ),
-        )
-    for id_, opener in reference_topics(config, user_dir).items():
-        openers.setdefault(id_, opener)
-    if shipped:
-        openers.setdefault(shipped.id, partial(_open_directory, shipped))
-    for adjustment in config.adjustments:
-        if adjustment.id in openers:
-            openers[adjustment.id] = partial(_open_adjusted, openers[adjustment.id], adjustment)
-    return TopicsById(openers)
-
-
-def _open_directory(topic: Topic) -> tuple[Topic, Catalog] | None:
-    return (topic, DirectoryCatalog(topic)) if topic.enable else None
-
-
-def _open_adjusted(
-    opener: Callable[[], tuple[Topic, Catalog] | None], adjustment: Topic
-) -> tuple[Topic, Catalog] | None:
-    """Open a topic with what the configuration says of it, where it says something."""
-    pair = opener() if adjustment.enable else None
-    if pair is None:
-        return None
-    topic, catalog = pair
-    adjusted = replace(
-        topic,
-        title=adjustment.title or topic.title,
-        introduction=adjustment.introduction or topic.introduction,
-        description=adjustment.description or topic.description,
-        learned=adjustment.learned,
-    )
-    return adjusted, catalog
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTopic:
-    """An enabled topic, the catalog of its subjects, and what is pre-loaded of it."""
-
-    topic: Topic
-    catalog: Catalog
-    learned: Selection
-    known: Selection
-    """What of it the conversation has been sent before, or is given as a fragment."""
-
-    @property
-    def new(self) -> Selection:
-        """What of it this section is to hold."""
-        return subtract(self.learned, self.known)
-
-    @property
-    def preloaded(self) -> frozenset[str]:
-        """The identities of the subjects that are pre-loaded whole."""
-        return frozenset(
-            subject.identity
-            for subject in self.learned.subjects
-            if not {None, WHOLE}.isdisjoint(self.learned.asked_of(subject))
-        )
-
-    @property
-    def preloaded_names(self) -> list[str]:
-        """What is pre-loaded, as listings call it: subjects, and parts of others."""
-        return [
-            name for subject in self.learned.subjects for name in _name_asked(subject, self.learned)
-        ]
-
-    def iter_left(self) -> Iterator[Subject]:
-        """Yield the listed subjects that are not pre-loaded, in no order."""
-        preloaded = self.preloaded
-        return (
-            s
-            for s in self.catalog.iter_listed()
-            if s.identity not in preloaded and is_readable(s.path)
-        )
-
-    def has_left(self) -> bool:
-        """Tell whether the menu has anything to offer; stops at the first such subject."""
-        return self.topic.in_menu and next(self.iter_left(), None) is not None
 
 
 class KnowledgeBase:
@@ -407,7 +257,7 @@ class KnowledgeBase:
         for opened in self.active:
             sent = opened.learned if preloaded else opened.known
             for subject in sent.subjects:
-                for name in _name_asked(subject, sent):
+                for name in name_asked(subject, sent):
                     yield opened.topic.id, str(opened.topic.root), name
 
     def section(self, *, learn: bool = True, search: bool = False) -> str | None:
@@ -548,7 +398,7 @@ class KnowledgeBase:
             presented = [
                 piece
                 for subject in selection.subjects
-                for piece in _present_asked(
+                for piece in read_asked(
                     read,
                     subject,
                     selection.asked_of(subject),
@@ -592,9 +442,9 @@ class KnowledgeBase:
             for subject in selection.subjects:
                 if subject.identity in selection.anchors:
                     asked = selection.asked_of(subject)
-                    errors = _present_asked(read, subject, asked, topic=topic)[1]
+                    errors = read_asked(read, subject, asked, topic=topic)[1]
                     unknown += [(subject, error) for error in errors]
-        for error in _no_parts(topic, selection, unknown):
+        for error in find_missing_parts(topic, selection, unknown):
             raise error
         return selection
 
@@ -636,7 +486,7 @@ class KnowledgeBase:
                 size = find_size(opened.topic.root, subject)
                 note = self._describe_large(read, subject, size, room) if size else ""
                 room -= size if note else 0
-                summary = _describe_skill(read, subject) if is_skills else ""
+                summary = describe_skill(read, subject) if is_skills else ""
                 entries.append(MenuSubject(name=subject.name, summary=summary, size=note))
         return entries
 
@@ -659,7 +509,7 @@ class KnowledgeBase:
         return describe_size(content.size, len(find_parts(text, subject.path)))
 
     def _load(self, opened: OpenTopic, patterns: Sequence[str], *, wrap: bool = False) -> str:
-        bundle = _Bundles(opened) if opened.topic.layout is Layout.SKILLS else None
+        bundle = SkillFiles(opened) if opened.topic.layout is Layout.SKILLS else None
         if bundle:
             patterns = bundle.complete(patterns)
         selection = select(opened.catalog, patterns)
@@ -677,11 +527,11 @@ class KnowledgeBase:
         with opened.catalog.reading() as read:
             for subject in selection.subjects:
                 if subject.identity in preloaded:
-                    already += _name_asked(subject, selection)
+                    already += name_asked(subject, selection)
                     continue
                 limit = answer.read_limit
                 has_room = limit is None or limit >= OUTLINE_BYTES
-                pieces, errors = _present_asked(
+                pieces, errors = read_asked(
                     read,
                     subject,
                     selection.asked_of(subject),
@@ -692,7 +542,7 @@ class KnowledgeBase:
                 for piece in pieces:
                     answer.add(bundle.append_to(piece, subject) if bundle else piece)
                 unknown += [(subject, error) for error in errors]
-        missing += _no_parts(opened.topic.id, selection, unknown)
+        missing += find_missing_parts(opened.topic.id, selection, unknown)
         if answer.is_empty and not already:
             raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
         return answer.render(already=already, missing=missing)
@@ -703,7 +553,7 @@ class KnowledgeBase:
             replace(entry, summary=entry.summary or summary)
             for entry, summary in zip(
                 self._describe_each(opened, subjects),
-                [""] * len(subjects) if is_skills else _summarize_each(opened, subjects),
+                [""] * len(subjects) if is_skills else summarize_each(opened, subjects),
                 strict=True,
             )
         )
@@ -722,122 +572,6 @@ def _describe_empty(opened: OpenTopic) -> str:
 
 def _slug(subject: Subject) -> str:
     return subject.slug
-
-
-def _present_asked(  # noqa: PLR0913 - what to read, and how much of it
-    read: Read,
-    subject: Subject,
-    asked: Sequence[str | None],
-    *,
-    topic: str,
-    limit: int | None = None,
-    outline_over: int = 0,
-) -> tuple[list[Presented], list[AnchorError]]:
-    """Read a subject and return what is asked of it, and the anchors it does not have.
-
-    `limit` is how many bytes of a whole subject can be shown; None for all.
-    """
-    try:
-        content = _read_asked(read, subject, asked, limit, outline_over)
-    except UnreadableError as error:
-        return [present_unreadable(subject, error)], []
-    content = read_as_markdown(subject, content)
-    return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
-
-
-def _read_asked(
-    read: Read,
-    subject: Subject,
-    asked: Sequence[str | None],
-    limit: int | None,
-    outline_over: int,
-) -> Content:
-    """Read as much of a subject as what is asked of it takes."""
-    if subject.extension == "ipynb":
-        return read(subject, MOST_READ)  # a piece of one cannot be read
-    if WHOLE in asked:
-        return read(subject, limit)
-    if None in asked and len(asked) == 1:
-        if limit is None or not outline_over:
-            return read(subject, limit)
-        content = read(subject, max(limit, outline_over * BYTES_A_CHARACTER))
-        if content.size <= len(content.data):
-            return content
-    return read(subject, MOST_READ)
-
-
-def _name_asked(subject: Subject, selection: Selection) -> list[str]:
-    """Return the names of what is asked of a subject: its own, or those of parts."""
-    asked = selection.asked_of(subject)
-    return [subject.name if anchor is None else f"{subject.name}#{anchor}" for anchor in asked]
-
-
-def _no_parts(
-    topic: str, selection: Selection, unknown: Sequence[tuple[Subject, AnchorError]]
-) -> list[NoPartError]:
-    """Return an error for each anchor that no subject of its slug has."""
-    slugs = Counter(subject.slug for subject in selection.subjects)
-    lacking = Counter((subject.slug, error.anchor) for subject, error in unknown)
-    errors = {
-        (subject.slug, error.anchor): NoPartError(
-            topic, subject.name, error.anchor, error.near, is_ambiguous=error.is_ambiguous
-        )
-        for subject, error in unknown
-    }
-    return [error for key, error in errors.items() if lacking[key] == slugs[key[0]]]
-
-
-def _summarize_each(opened: OpenTopic, subjects: Sequence[Subject]) -> list[str]:
-    with opened.catalog.reading() as read:
-        return [
-            summarize(_read_start(read, subject), subject.extension, subject.slug)
-            for subject in subjects
-        ]
-
-
-def _describe_skill(read: Read, subject: Subject) -> str:
-    """Return the whole description of a skill: it is what a skill is chosen by."""
-    return describe(_read_start(read, subject), subject.extension, subject.slug)
-
-
-def _read_start(read: Read, subject: Subject) -> bytes:
-    """Return the start of a subject, of a notebook all; nothing where it cannot be read."""
-    limit = MOST_READ if subject.extension == "ipynb" else SUMMARY_BYTES
-    try:
-        return read_as_markdown(subject, read(subject, limit)).data
-    except UnreadableError:
-        return b""  # the menu still names it; loading it says why it cannot be read
-
-
-class _Bundles:
-    """The files that come with the skills of a topic: listed below a SKILL.md, found by name."""
-
-    def __init__(self, opened: OpenTopic) -> None:
-        self._catalog = opened.catalog
-
-    @cached_property
-    def _subjects(self) -> Sequence[Subject]:
-        return self._catalog.list_subjects().subjects
-
-    def complete(self, patterns: Sequence[str]) -> list[str]:
-        """Return the patterns, with the whole slug of a file where only its name was given."""
-        found = {pattern: self._catalog.find(pattern.partition("#")[0]) for pattern in patterns}
-        skills = [subject for subjects in found.values() for subject in subjects]
-        return [
-            pattern if found[pattern] else self._complete(pattern, skills) for pattern in patterns
-        ]
-
-    def _complete(self, pattern: str, skills: Sequence[Subject]) -> str:
-        name, sign, anchor = pattern.partition("#")
-        bundled = find_bundled(self._subjects, name, skills)
-        return f"{bundled.path}{sign}{anchor}" if bundled else pattern
-
-    def append_to(self, piece: Presented, subject: Subject) -> Presented:
-        """Return a SKILL.md with the files that come with it."""
-        if subject.path.rpartition("/")[2] != SKILL_FILE or piece.name != subject.name:
-            return piece
-        names = [bundled.name for bundled in list_bundled(self._subjects, subject)]
-        return piece._replace(below="\n\n".join(filter(None, (piece.below, list_files(names)))))
 
 
 class NoMatchesError(NoMatchError):

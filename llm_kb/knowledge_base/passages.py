@@ -26,7 +26,7 @@ from llm_kb.search.search import SearchResult, search
 from llm_kb.subjects.selection import is_listed
 
 if TYPE_CHECKING:
-    from llm_kb.knowledge_base.knowledge_base import OpenTopic
+    from llm_kb.knowledge_base.topics import OpenTopic
     from llm_kb.search.hits import Hit
     from llm_kb.subjects.topics import Content, Subject
 

@@ -19,7 +19,8 @@ from llm_kb.errors import (
 )
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase, OpenTopic
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.presentation import Presented, present
 from llm_kb.subjects.selection import is_listed, select
 from llm_kb.subjects.topics import Layout, Listing, Subject, Topic

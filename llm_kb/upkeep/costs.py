@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm_kb.errors import UnreadableError
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase, OpenTopic
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.menu import FittedMenu, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, present_unreadable
 from llm_kb.rendering.section import render_section

@@ -12,7 +12,7 @@ from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.atomic import replace_file
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.knowledge_base import OpenTopic
+from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import one_line, shorten
 from llm_kb.rendering.summaries import summarize
 from llm_kb.subjects.topics import Subject

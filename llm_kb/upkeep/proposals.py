@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.knowledge_base.knowledge_base import OpenTopic
+from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.selection import Selection
 from llm_kb.subjects.topics import Layout, Topic
 from llm_kb.upkeep.subject_list import Totals, list_topic

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase, OpenTopic
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.selection import is_listed
 from llm_kb.subjects.topics import Catalog, Listing, Skipped, Subject, Topic
 

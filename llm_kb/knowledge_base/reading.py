@@ -1,0 +1,158 @@
+"""What is read of subjects: all of one, parts of it, its start, and the files of a skill."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from llm_kb.errors import (
+    NoPartError,
+    UnreadableError,
+)
+from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
+from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.rendering.learn_text import (
+    BYTES_A_CHARACTER,
+    list_files,
+)
+from llm_kb.rendering.part_text import (
+    WHOLE,
+    present_asked,
+)
+from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.presentation import (
+    Presented,
+    present_unreadable,
+    read_as_markdown,
+)
+from llm_kb.rendering.summaries import describe, summarize
+from llm_kb.subjects.selection import (
+    Selection,
+)
+from llm_kb.subjects.topics import (
+    Content,
+    Read,
+    Subject,
+)
+
+if TYPE_CHECKING:
+    pass
+
+SUMMARY_BYTES = 4096
+"""How much of a subject is read for its one-line summary."""
+
+MOST_READ = 20_000_000
+"""Bytes of a subject in which its parts are looked for."""
+
+
+def read_asked(  # noqa: PLR0913 - what to read, and how much of it
+    read: Read,
+    subject: Subject,
+    asked: Sequence[str | None],
+    *,
+    topic: str,
+    limit: int | None = None,
+    outline_over: int = 0,
+) -> tuple[list[Presented], list[AnchorError]]:
+    """Read a subject and return what is asked of it, and the anchors it does not have.
+
+    `limit` is how many bytes of a whole subject can be shown; None for all.
+    """
+    try:
+        content = _read_content(read, subject, asked, limit, outline_over)
+    except UnreadableError as error:
+        return [present_unreadable(subject, error)], []
+    content = read_as_markdown(subject, content)
+    return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
+
+
+def _read_content(
+    read: Read,
+    subject: Subject,
+    asked: Sequence[str | None],
+    limit: int | None,
+    outline_over: int,
+) -> Content:
+    """Read as much of a subject as what is asked of it takes."""
+    if subject.extension == "ipynb":
+        return read(subject, MOST_READ)  # a piece of one cannot be read
+    if WHOLE in asked:
+        return read(subject, limit)
+    if None in asked and len(asked) == 1:
+        if limit is None or not outline_over:
+            return read(subject, limit)
+        content = read(subject, max(limit, outline_over * BYTES_A_CHARACTER))
+        if content.size <= len(content.data):
+            return content
+    return read(subject, MOST_READ)
+
+
+def find_missing_parts(
+    topic: str, selection: Selection, unknown: Sequence[tuple[Subject, AnchorError]]
+) -> list[NoPartError]:
+    """Return an error for each anchor that no subject of its slug has."""
+    slugs = Counter(subject.slug for subject in selection.subjects)
+    lacking = Counter((subject.slug, error.anchor) for subject, error in unknown)
+    errors = {
+        (subject.slug, error.anchor): NoPartError(
+            topic, subject.name, error.anchor, error.near, is_ambiguous=error.is_ambiguous
+        )
+        for subject, error in unknown
+    }
+    return [error for key, error in errors.items() if lacking[key] == slugs[key[0]]]
+
+
+def summarize_each(opened: OpenTopic, subjects: Sequence[Subject]) -> list[str]:
+    """Return the summaries of subjects, in their order."""
+    with opened.catalog.reading() as read:
+        return [
+            summarize(_read_start(read, subject), subject.extension, subject.slug)
+            for subject in subjects
+        ]
+
+
+def describe_skill(read: Read, subject: Subject) -> str:
+    """Return the whole description of a skill: it is what a skill is chosen by."""
+    return describe(_read_start(read, subject), subject.extension, subject.slug)
+
+
+def _read_start(read: Read, subject: Subject) -> bytes:
+    """Return the start of a subject, of a notebook all; nothing where it cannot be read."""
+    limit = MOST_READ if subject.extension == "ipynb" else SUMMARY_BYTES
+    try:
+        return read_as_markdown(subject, read(subject, limit)).data
+    except UnreadableError:
+        return b""  # the menu still names it; loading it says why it cannot be read
+
+
+class SkillFiles:
+    """The files that come with the skills of a topic: listed below a SKILL.md, found by name."""
+
+    def __init__(self, opened: OpenTopic) -> None:
+        self._catalog = opened.catalog
+
+    @cached_property
+    def _subjects(self) -> Sequence[Subject]:
+        return self._catalog.list_subjects().subjects
+
+    def complete(self, patterns: Sequence[str]) -> list[str]:
+        """Return the patterns, with the whole slug of a file where only its name was given."""
+        found = {pattern: self._catalog.find(pattern.partition("#")[0]) for pattern in patterns}
+        skills = [subject for subjects in found.values() for subject in subjects]
+        return [
+            pattern if found[pattern] else self._complete(pattern, skills) for pattern in patterns
+        ]
+
+    def _complete(self, pattern: str, skills: Sequence[Subject]) -> str:
+        name, sign, anchor = pattern.partition("#")
+        bundled = find_bundled(self._subjects, name, skills)
+        return f"{bundled.path}{sign}{anchor}" if bundled else pattern
+
+    def append_to(self, piece: Presented, subject: Subject) -> Presented:
+        """Return a SKILL.md with the files that come with it."""
+        if subject.path.rpartition("/")[2] != SKILL_FILE or piece.name != subject.name:
+            return piece
+        names = [bundled.name for bundled in list_bundled(self._subjects, subject)]
+        return piece._replace(below="\n\n".join(filter(None, (piece.below, list_files(names)))))

@@ -1,0 +1,176 @@
+"""The topics of a request: where they come from, and what each is when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.references.catalog import reference_topics
+from llm_kb.rendering.part_text import (
+    WHOLE,
+)
+from llm_kb.rendering.presentation import (
+    is_readable,
+)
+from llm_kb.subjects.selection import (
+    Selection,
+    subtract,
+)
+from llm_kb.subjects.topics import (
+    Catalog,
+    Config,
+    Subject,
+    Topic,
+)
+
+if TYPE_CHECKING:
+    pass
+
+T = TypeVar("T")
+
+SHIPPED = Topic(
+    id="llm-kb",
+    title="Using llm-kb",
+    introduction="How to gather references and to capture what a repository teaches.",
+    root=Path(__file__).resolve().parents[1] / "host" / "skills",
+)
+"""The subjects that come with the package, for models that gather or capture knowledge."""
+
+
+class TopicsById(Mapping[str, T]):
+    """What belongs to each topic, by id, made when it is first asked for.
+
+    A topic whose maker returns None is not there.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], T | None]]) -> None:
+        self._makers = makers
+        self._made: dict[str, T | None] = {}
+
+    def ids(self) -> Sequence[str]:
+        """Return the ids of all topics, in order, without making any."""
+        return list(self._makers)
+
+    def __getitem__(self, id_: str) -> T:
+        if id_ not in self._made:
+            self._made[id_] = self._makers[id_]()
+        made = self._made[id_]
+        if made is None:
+            raise KeyError(id_)
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return (id_ for id_ in self._makers if id_ in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def open_catalogs(
+    config: Config, cwd: Path | None, user_dir: Path, *, shipped: Topic | None = None
+) -> TopicsById[tuple[Topic, Catalog]]:
+    """Return every enabled topic with its catalog, in the order of the menu.
+
+    Configured topics come first, as written; an id they use is theirs. `shipped`
+    comes last.
+    """
+    openers: dict[str, Callable[[], tuple[Topic, Catalog] | None]] = {
+        topic.id: partial(_open_directory, topic) for topic in config.topics
+    }
+    captured = find_knowledge(cwd) if cwd else None
+    if captured:
+        openers.setdefault(
+            TOPIC_ID,
+            partial(
+                open_knowledge,
+                captured,
+                branch_only=config.capture.branch_only,
+                roots=[topic.root for topic in config.topics if topic.enable],
+            ),
+        )
+    for id_, opener in reference_topics(config, user_dir).items():
+        openers.setdefault(id_, opener)
+    if shipped:
+        openers.setdefault(shipped.id, partial(_open_directory, shipped))
+    for adjustment in config.adjustments:
+        if adjustment.id in openers:
+            openers[adjustment.id] = partial(_open_adjusted, openers[adjustment.id], adjustment)
+    return TopicsById(openers)
+
+
+def _open_directory(topic: Topic) -> tuple[Topic, Catalog] | None:
+    return (topic, DirectoryCatalog(topic)) if topic.enable else None
+
+
+def _open_adjusted(
+    opener: Callable[[], tuple[Topic, Catalog] | None], adjustment: Topic
+) -> tuple[Topic, Catalog] | None:
+    """Open a topic with what the configuration says of it, where it says something."""
+    pair = opener() if adjustment.enable else None
+    if pair is None:
+        return None
+    topic, catalog = pair
+    adjusted = replace(
+        topic,
+        title=adjustment.title or topic.title,
+        introduction=adjustment.introduction or topic.introduction,
+        description=adjustment.description or topic.description,
+        learned=adjustment.learned,
+    )
+    return adjusted, catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTopic:
+    """An enabled topic, the catalog of its subjects, and what is pre-loaded of it."""
+
+    topic: Topic
+    catalog: Catalog
+    learned: Selection
+    known: Selection
+    """What of it the conversation has been sent before, or is given as a fragment."""
+
+    @property
+    def new(self) -> Selection:
+        """What of it this section is to hold."""
+        return subtract(self.learned, self.known)
+
+    @property
+    def preloaded(self) -> frozenset[str]:
+        """The identities of the subjects that are pre-loaded whole."""
+        return frozenset(
+            subject.identity
+            for subject in self.learned.subjects
+            if not {None, WHOLE}.isdisjoint(self.learned.asked_of(subject))
+        )
+
+    @property
+    def preloaded_names(self) -> list[str]:
+        """What is pre-loaded, as listings call it: subjects, and parts of others."""
+        return [
+            name for subject in self.learned.subjects for name in name_asked(subject, self.learned)
+        ]
+
+    def iter_left(self) -> Iterator[Subject]:
+        """Yield the listed subjects that are not pre-loaded, in no order."""
+        preloaded = self.preloaded
+        return (
+            s
+            for s in self.catalog.iter_listed()
+            if s.identity not in preloaded and is_readable(s.path)
+        )
+
+    def has_left(self) -> bool:
+        """Tell whether the menu has anything to offer; stops at the first such subject."""
+        return self.topic.in_menu and next(self.iter_left(), None) is not None
+
+
+def name_asked(subject: Subject, selection: Selection) -> list[str]:
+    """Return the names of what is asked of a subject: its own, or those of parts."""
+    asked = selection.asked_of(subject)
+    return [subject.name if anchor is None else f"{subject.name}#{anchor}" for anchor in asked]
