@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from llm_kb.errors import KbError
+from llm_kb.files.containment import CAN_OPEN_BELOW, Containment, OutsideError
 
 LOCK_SECONDS = 10.0
 
@@ -64,6 +65,54 @@ def create_file(path: Path, data: bytes) -> None:
         raise
     except OSError as error:
         raise WriteError(path, error.strerror or str(error)) from error
+
+
+def create_below(root: Path, path: str, data: bytes) -> None:
+    """Write a file that must not exist yet below a directory, and never outside of it.
+
+    Every directory on the way is opened and found to be inside before anything is made in
+    it, so that a link swapped in meanwhile changes nothing. `root` has its links resolved;
+    missing directories are made. Raises FileExistsError, OutsideError, WriteError.
+    """
+    if not CAN_OPEN_BELOW:
+        create_file(root / path, data)
+        return
+    _make_directory(root)
+    *parents, name = path.split("/")
+    containment = Containment(root)
+    place = root
+    try:
+        directory, _ = containment.open_directory("")
+        try:
+            for number, parent in enumerate(parents, start=1):
+                with suppress(FileExistsError):
+                    os.mkdir(parent, dir_fd=directory)
+                place /= parent
+                below, _ = containment.open_directory("/".join(parents[:number]))
+                os.close(directory)
+                directory = below
+            place /= name
+            _write_new(name, data, directory)
+        finally:
+            os.close(directory)
+    except (FileExistsError, OutsideError):
+        raise
+    except OSError as error:
+        raise WriteError(place, error.strerror or str(error)) from error
+
+
+def _write_new(name: str, data: bytes, directory: int) -> None:
+    """Write a file that must not exist yet in an open directory; none is left if that fails."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # the last follows no link
+    descriptor = os.open(name, flags, 0o666, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        os.unlink(name, dir_fd=directory)
+        raise
 
 
 @contextmanager

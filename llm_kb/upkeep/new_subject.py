@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import create_file
-from llm_kb.files.containment import resolve_links
+from llm_kb.files.atomic import create_below
+from llm_kb.files.containment import OutsideError, resolve_links
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, UNUSABLE, is_portable
 from llm_kb.subjects.topics import Layout, Topic
@@ -43,11 +43,15 @@ def create_subject(topic: Topic, slug: str) -> Path:
     The slug gets `.md` unless it ends in an extension. Raises BadSlugError,
     SubjectExistsError, WriteError.
     """
-    path = topic.root / place_subject(slug, topic.layout)
-    if not resolve_links(path).is_relative_to(resolve_links(topic.root)):
-        raise BadSlugError(slug, f"it would lie outside {str(topic.root)!r}, through a link")
+    place = place_subject(slug, topic.layout)
+    path = topic.root / place
+    outside = BadSlugError(slug, f"it would lie outside {str(topic.root)!r}, through a link")
+    if not resolve_links(path).is_relative_to(topic.root):  # the file itself may be a link
+        raise outside
     try:
-        create_file(path, render_template(path, topic.layout).encode())
+        create_below(topic.root, place, render_template(path, topic.layout).encode())
+    except OutsideError as error:
+        raise outside from error
     except FileExistsError as error:
         raise SubjectExistsError(topic.id, slug, path) from error
     return path

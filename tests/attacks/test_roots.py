@@ -14,6 +14,7 @@ from llm_kb.config.load import load_config
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.subjects.topics import Topic
+from llm_kb.upkeep import new_subject
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(
@@ -182,3 +183,22 @@ def test_a_hard_link_to_a_disabled_file_stays_disabled(tmp_path: Path) -> None:
     assert sorted(s.name for s in catalog.iter_listed()) == ["a", "b"]
     assert [list(catalog.find(name)) for name in ("d/link", "hidden", ".hidden")] == [[], [], []]
     assert [s.name for s in catalog.find("b")] == ["b"]
+
+
+@pytest.mark.parametrize("swapped", ["kb", "kb/a"])
+def test_a_new_subject_is_not_written_through_a_link_swapped_in_after_the_check(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    (workspace / "kb" / "a").mkdir()
+    (topic,) = load_config(workspace, user_dir=workspace / "u", environ={}).topics
+
+    def swap(*_: object) -> str:
+        (workspace / swapped).rename(workspace / "moved")
+        (workspace / swapped).symlink_to(workspace.parent / "secret")
+        return ""
+
+    # Asked for after the place was checked, and before the file is made.
+    monkeypatch.setattr(new_subject, "render_template", swap)
+    with pytest.raises(KbError, match="it would lie outside"):
+        new_subject.create_subject(topic, "a/b/c")
+    assert [path.name for path in (workspace.parent / "secret").iterdir()] == ["f.md"]

@@ -116,7 +116,7 @@ def test_a_file_in_the_way_of_a_directory_is_told(topic: Path, run_llm: RunLlm) 
     result = run_llm(["kb", "new", "project/a/b"])
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: cannot write '{topic}/a': File exists\n",
+        f"Error: cannot write '{topic}/a': Not a directory\n",
     )
 
 
