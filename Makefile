@@ -43,14 +43,16 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 $(VENV)/lowest.txt: pyproject.toml scripts/lowest.py | $(BIN)/python
 	$(BIN)/python scripts/lowest.py >$@
 
-# Not editable and without the groups, which need a new pip: it is there in half the time.
+# Not editable and without the groups, which need a new pip: it is there in half the time. The
+# code is that of the checkout all the same, and an environment for development stays as it is.
 $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
-	@echo 'Installing llm-kb, llm and llm-echo into $(VENV) ...'
-	@$(PIP_INSTALL) --no-warn-script-location . 'llm-echo>=0.4'
+	@test -e $(VENV)/.installed-dev || { \
+		echo 'Installing llm-kb, llm and llm-echo into $(VENV) ...'; \
+		$(PIP_INSTALL) . 'llm-echo>=0.4'; }
 	@touch $@
 
 demo: $(VENV)/.installed-demo
-	@MODEL='$(MODEL)' $(BIN)/python scripts/demo.py
+	@MODEL='$(MODEL)' PYTHONPATH='$(CURDIR)' $(BIN)/python scripts/demo.py
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m 'not slow' $(PYTEST_ARGS)
