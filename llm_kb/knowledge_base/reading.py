@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from llm_kb.errors import (
     NoPartError,
@@ -36,9 +35,6 @@ from llm_kb.subjects.topics import (
     Read,
     Subject,
 )
-
-if TYPE_CHECKING:
-    pass
 
 SUMMARY_BYTES = 4096
 """How much of a subject is read for its one-line summary."""

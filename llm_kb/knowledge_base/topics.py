@@ -6,30 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.catalog import reference_topics
-from llm_kb.rendering.part_text import (
-    WHOLE,
-)
-from llm_kb.rendering.presentation import (
-    is_readable,
-)
-from llm_kb.subjects.selection import (
-    Selection,
-    subtract,
-)
-from llm_kb.subjects.topics import (
-    Catalog,
-    Config,
-    Subject,
-    Topic,
-)
-
-if TYPE_CHECKING:
-    pass
+from llm_kb.rendering.part_text import WHOLE
+from llm_kb.rendering.presentation import is_readable
+from llm_kb.subjects.selection import Selection, subtract
+from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
 
 T = TypeVar("T")
 
