@@ -22,7 +22,7 @@ SHIPPED = Topic(
     id="llm-kb",
     title="Using llm-kb",
     introduction="How to gather references and to capture what a repository teaches.",
-    root=Path(__file__).resolve().parents[1] / "host" / "skills",
+    root=Path(__file__).parent / "skills",
 )
 """The subjects that come with the package, for models that gather or capture knowledge."""
 
