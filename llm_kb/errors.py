@@ -19,6 +19,9 @@ def show_place(place: object) -> str:
 MAX_SHOWN = 60
 """The most characters of a value or a key that an error shows."""
 
+MAX_PATH_SHOWN = 300
+"""The most characters of a path that an error shows where nobody checked it."""
+
 MOST_NAMES = 50
 MOST_COMPARED = 200
 """Characters of a name, and number of names, that are compared to find one spelled alike."""
@@ -48,14 +51,14 @@ def limit_problems(problems: Sequence[str]) -> list[str]:
     return shown
 
 
-def quote(text: str) -> str:
+def quote(text: str, most: int = MAX_SHOWN) -> str:
     """Return a text of anybody's quoted, on one line and cut to what an error shows."""
-    return cut(repr(text[: MAX_SHOWN + 1]))
+    return cut(repr(text[: most + 1]), most)
 
 
-def cut(shown: str) -> str:
+def cut(shown: str, most: int = MAX_SHOWN) -> str:
     """Return a line cut to what an error shows."""
-    return shown if len(shown) <= MAX_SHOWN else f"{shown[: MAX_SHOWN - 3]}..."
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 class KbError(Exception):

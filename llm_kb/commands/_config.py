@@ -10,7 +10,7 @@ import llm
 
 from llm_kb.commands._output import say
 from llm_kb.config.load import Layers, load_config, read_layers
-from llm_kb.config.trust_report import render_withheld
+from llm_kb.config.trust_report import render_replaced, render_withheld
 from llm_kb.config.workspace import find_cwd
 from llm_kb.subjects.topics import Config
 
@@ -45,6 +45,8 @@ def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()
 
 
 def say_withheld(config: Config) -> None:
-    """Name the settings of an untrusted workspace that do not count, as a request does."""
+    """Name what of the workspace does not count, and what of the user's, as a request does."""
     if config.withheld:
         say(f"llm-kb: {render_withheld(config)}")
+    if line := render_replaced(config):
+        say(f"llm-kb: {line}")

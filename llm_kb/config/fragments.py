@@ -19,7 +19,15 @@ from llm_kb.config.keys import (
 )
 from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
 from llm_kb.config.workspace import find_foreign_owner, read_toml
-from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError, show_place
+from llm_kb.errors import (
+    MAX_PATH_SHOWN,
+    ConfigError,
+    KbError,
+    PatternError,
+    UnknownTopicError,
+    quote,
+    show_place,
+)
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.tree import iter_files
 from llm_kb.files.values import suggest
@@ -39,8 +47,8 @@ class UnknownFragmentError(KbError):
         places = ", ".join(map(show_place, searched)) or "no directory"
         names = ", ".join(known) or "none"
         super().__init__(
-            f"unknown config fragment {name!r}; there are: {names} (in {places})"
-            f"{suggest(name, known)}"
+            f"unknown config fragment {quote(name, MAX_PATH_SHOWN)}; there are: {names}"
+            f" (in {places}){suggest(name, known)}"
         )
 
 
@@ -93,7 +101,9 @@ def find_fragment(text: str, places: FragmentPlaces) -> Path:
     ends in `.toml` and exists. Raises UnknownFragmentError, ConfigError.
     """
     if not text.strip() or "\0" in text:
-        raise ConfigError("--kb-cfg", [f"found {text!r}; allowed: a name, a path or KEY=VALUE"])
+        raise ConfigError(
+            "--kb-cfg", [f"found {quote(text)}; allowed: a name, a path or KEY=VALUE"]
+        )
     path = _locate(text, places)
     if text.startswith(("/", "./", "../", "~/")) or Path(text).is_absolute():
         return path

@@ -9,7 +9,7 @@ from llm_kb.config.keys import Value
 from llm_kb.config.layers import LayerConfig, topic_key
 from llm_kb.config.report import render_plain
 from llm_kb.errors import show_place
-from llm_kb.subjects.topics import Config
+from llm_kb.subjects.topics import Config, Layer
 
 
 def render_request(
@@ -39,6 +39,22 @@ def render_skipped(place: Path | None, keys: Sequence[str], *, has_lost_trust: b
     return (
         f"skipped from {show_place(place)}: {', '.join(keys)}. This"
         f" workspace {reason}: look at it with 'llm kb config', then run 'llm kb trust'."
+    )
+
+
+def render_replaced(config: Config) -> str | None:
+    """Return the line on the user's own topics whose directory the workspace replaces."""
+    replaced = [
+        topic.id
+        for topic in config.topics
+        if {Layer.USER, Layer.WORKSPACE}
+        <= {origin.layer for origin in config.origins[topic_key(topic.id, "subjects")]}
+    ]
+    if not replaced:
+        return None
+    return (
+        f"{', '.join(replaced)}: here with the subjects of {show_place(config.workspace_file)}, "
+        "not your own"
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.errors import ConfigError
+from llm_kb.errors import MAX_PATH_SHOWN, ConfigError, quote
 from llm_kb.files.opener import open_regular, read_open
 
 USER_FILE = "kb.toml"
@@ -65,12 +65,13 @@ def find_workspace(
 def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
     if "\0" in named:
         raise ConfigError(VARIABLE, ["found a NUL byte; allowed: the path of a file"])
+    found = f"found {quote(named, MAX_PATH_SHOWN)}"
     path = Path(os.path.expanduser(named))  # noqa: PTH111 - it never raises
     if not path.is_absolute() and cwd is None:
-        raise ConfigError(VARIABLE, [f"found {named!r}, but the current directory is gone"])
+        raise ConfigError(VARIABLE, [f"{found}, but the current directory is gone"])
     path = Path(os.path.normpath((cwd or Path("/")) / path))
     if not exists(path):
-        raise ConfigError(VARIABLE, [f"found {named!r}, but there is no such file"])
+        raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
     owner = path.parent
     return WorkspaceFile(path=path, root=owner.parent if owner.name == ".llm" else owner)
 

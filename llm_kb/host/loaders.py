@@ -5,7 +5,6 @@ from __future__ import annotations
 import llm
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.config.fragments import split_knowledge
 from llm_kb.host.request import MEMORY, PREFIX, SECTION, current_request
 from llm_kb.rendering.passages import render_passages
 from llm_kb.subjects.selection import Selection, join_selections, subtract
@@ -22,7 +21,7 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     if reference.startswith("@"):
         return _load_section(reference)
     kb = KnowledgeBase.discover(knowledge=[reference])
-    topic, pattern = split_knowledge(reference)
+    ((topic, pattern),) = kb.knowledge
     found = kb.select(topic, pattern)
     if request is not None:
         before = request.given.get(topic, Selection())

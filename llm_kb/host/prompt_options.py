@@ -193,6 +193,7 @@ def _decide_tools(
     tools = set(asked)
     if set(kb.config.withheld) - {"kb.auto"}:
         _say_withheld(kb.config)  # `auto` alone makes no difference to who asks for knowledge
+    _say_replaced(kb.config)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
     if "learn" in tools and not kb.has_left():
@@ -260,6 +261,14 @@ def _say_withheld(config: Config) -> None:
     from llm_kb.config.trust_report import render_withheld  # most requests need none of it
 
     _say(render_withheld(config))
+
+
+def _say_replaced(config: Config) -> None:
+    """Name the user's own topics in whose place the workspace puts its own."""
+    from llm_kb.config.trust_report import render_replaced  # loading has imported most of it
+
+    if line := render_replaced(config):
+        _say(line)
 
 
 def _iter_texts(

@@ -141,6 +141,7 @@ def test_an_empty_variable_turns_the_workspace_off(workspace: Path, value: str) 
     [
         ("nowhere.toml", "found 'nowhere.toml', but there is no such file"),
         ("a\0b", "found a NUL byte; allowed: the path of a file"),
+        ("x" * 5000, f"found '{'x' * 296}..., but there is no such file"),
     ],
 )
 def test_a_variable_that_names_nothing_is_an_error(
