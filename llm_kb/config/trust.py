@@ -24,7 +24,7 @@ class TrustRecords:
 
     digests: Mapping[str, str] = field(default_factory=dict)
     is_corrupt: bool = False
-    """Whether the file is there but makes no sense; then nothing is trusted."""
+    """Whether the file is there but invalid; then nothing is trusted."""
 
 
 def trust_path(user_dir: Path) -> Path:

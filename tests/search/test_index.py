@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -197,6 +198,20 @@ def test_any_content_is_indexed_or_left_out(
 
     assert set(paths(topic, "giraffe")) == ({name} if word else set())
     assert update_index(folder(topic)).documents == 3
+
+
+def test_a_notebook_is_searched_as_the_text_a_model_reads(topic: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "Say café here."]},
+        {"cell_type": "code", "source": "x = 1", "outputs": []},
+    ]
+    write(topic, "b.ipynb", json.dumps({"cells": cells, "metadata": {"secretword": "kernel"}}))
+    write(topic, "c.ipynb", "not a notebook, but plainword")
+    write(topic, "d.ipynb", '{"cells": [{"cell_type": "markdown", "source": "halfword \\ud800"}]}')
+    assert paths(topic, "café") == ["b.ipynb"]
+    assert paths(topic, "secretword") == []
+    assert paths(topic, "plainword") == ["c.ipynb"]
+    assert paths(topic, "halfword") == ["d.ipynb"]
 
 
 def test_names_and_links_that_are_no_documents(topic: Path, tmp_path: Path) -> None:

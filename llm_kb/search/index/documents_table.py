@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.search.chunking.documents import Chunk, decode_document, find_more_words
+from llm_kb.search.chunking.notebook import read_notebook
 from llm_kb.search.index.database import transaction
 from llm_kb.search.index.documents import MAX_FILE_BYTES, File, LeftOut, ReadDocument
 
@@ -56,12 +57,19 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
     known = Known(size, mtime_ns, racy, hashlib.blake2b(data, digest_size=16).digest(), problem)
     if known.hash == indexed:
         return Prepared(file, known, None)
-    text = decode_document(data)
+    text = _read_text(file.path, data)
     # Late: its patterns take longer to compile than a search takes.
     from llm_kb.search.chunking.chunk import chunk_safely  # noqa: PLC0415
 
     chunks = chunk_safely(file.path, text) if text else []
     return Prepared(file, known, [(chunk.hash, chunk) for chunk in chunks])
+
+
+def _read_text(path: str, data: bytes) -> str | None:
+    """Return the text to be searched: of a notebook, the Markdown that a model reads."""
+    text = read_notebook(data) if path.lower().endswith(".ipynb") else None
+    # JSON may hold half surrogates, which are no text to be stored.
+    return decode_document(data if text is None else text.encode("utf-8", "replace"))
 
 
 def _tick(mtime_ns: int) -> int:
