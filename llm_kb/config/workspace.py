@@ -116,12 +116,11 @@ def find_untrusted_auto(
     """
     try:
         file = find_workspace(cwd, environ, user_dir=user_dir)
-        if file is None or _mentions_auto(user_config_path(user_dir), None):
+        if file is None or not _SETS_AUTO.search(read_bytes(file.path, owned_below=file.root)):
             return None
-        text = read_bytes(file.path, owned_below=file.root)
     except ConfigError:
         return None
-    if not _SETS_AUTO.search(text):
+    if _mentions_auto(user_config_path(user_dir), None):
         return None
     # Imported here: most workspaces do not set it.
     from llm_kb.config.trust import was_trusted  # noqa: PLC0415

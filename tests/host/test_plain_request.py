@@ -76,7 +76,7 @@ def test_reads_no_directory_and_loads_nothing_heavy(
     assert HEAVY & set(probed["modules"]) == set()
 
 
-def test_auto_looks_at_a_file_and_reads_what_it_must_once(tmp_path: Path, user_dir: Path) -> None:
+def test_auto_looks_at_each_file_once_before_it_is_parsed(tmp_path: Path, user_dir: Path) -> None:
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb/a.md").write_text("A")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
@@ -87,7 +87,7 @@ def test_auto_looks_at_a_file_and_reads_what_it_must_once(tmp_path: Path, user_d
     opened = [Path(path).name for event, path in probed["events"] if event == "open"]
     assert {name: opened.count(name) for name in ("kb.toml", "llm-kb.toml")} == {
         "kb.toml": 2,
-        "llm-kb.toml": 1,
+        "llm-kb.toml": 2,
     }
 
 
