@@ -1,7 +1,7 @@
 """Changes of a configuration's text, each in the ways a person might write it.
 
-Pure: a change says what it makes of the document and offers texts that may show
-it; `config_editing` takes the first that reads back as exactly that.
+A change has the document it leads to, and several texts for it; `edit_config` writes the
+first that reads back as exactly that document.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def edit_config(
     """Make one change to a configuration file, or write the file where there is none.
 
     `decide` is given the document as it is, while no other editor can change it,
-    and may raise. Nothing is written that is no valid layer, or for which `check`
+    and may raise. Nothing is written that is not a valid layer, or for which `check`
     raises ConfigError. Raises ConfigError, EditError, WriteError.
     """
     file = resolve_links(path)

@@ -1,4 +1,4 @@
-"""Config fragments: what a value of `--kb-cfg` names, and what it says."""
+"""Config fragments: what a value of `--kb-cfg` names, and its settings."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class FragmentPlaces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """What a config fragment says, and whether it is the workspace that says it."""
+    """The settings of a config fragment, and whether its file is the workspace's."""
 
     layer: LayerConfig
     is_workspace: bool
@@ -75,15 +75,15 @@ class Fragment:
 def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
     """Read what a value of `--kb-cfg` stands for.
 
-    A file inside the workspace may say what the workspace's own file may; an
-    assignment, or a file elsewhere, is the user's word. Raises
+    A file inside the workspace may set what the workspace's own file may; an
+    assignment, or a file elsewhere, may set what the user may. Raises
     UnknownFragmentError, ConfigError.
     """
     if is_assignment(text):
         source = _layer_source(Origin(layer=Layer.COMMAND_LINE, place=f"--kb-cfg {text}"), places)
         return Fragment(layer=parse_assignment(text, source), is_workspace=False)
     path = find_fragment(text, places)
-    # The link and what it leads to: neither end may turn the other into the user's word.
+    # A link counts as the workspace's when either of its ends is there.
     is_workspace = places.has_workspace and (
         path.is_relative_to(places.root)
         or resolve_links(path).is_relative_to(resolve_links(places.root))
@@ -205,7 +205,7 @@ def split_knowledge(text: str) -> tuple[str, str]:
 
 
 def parse_knowledge(text: str, topics: Sequence[str]) -> LayerConfig:
-    """Return what a value of `-k` says: one more pattern to pre-load.
+    """Return the layer of a value of `-k`: one more pattern to pre-load.
 
     Raises UnknownTopicError, PatternError.
     """

@@ -1,6 +1,6 @@
 """Find the configuration files of a directory and load the layers they make.
 
-What a layer may say is `config`'s to decide; this module knows the disk.
+Which settings a layer may have is decided in `keys` and `layers`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Layers:
 
 
 def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str]) -> Layers:
-    """Read the user's and the workspace's file; a missing one says nothing.
+    """Read the user's and the workspace's file; a missing one has no settings.
 
     Raises ConfigError.
     """
@@ -80,7 +80,7 @@ def read_user_layer(user_dir: Path, environ: Mapping[str, str]) -> LayerConfig:
 
 
 def read_layer(path: Path, source: LayerSource) -> LayerConfig:
-    """Read a configuration file; one that is not there says nothing. Raises ConfigError."""
+    """Read a configuration file; a missing one has no settings. Raises ConfigError."""
     if not exists(path):
         return LayerConfig()
     return parse_layer(read_toml(path, owned_below=source.bounds), source)
@@ -108,7 +108,7 @@ def workspace_source(file: WorkspaceFile) -> LayerSource:
 
 
 def find_home(environ: Mapping[str, str]) -> Path | None:
-    """Return what `~` stands for; None where nothing says so."""
+    """Return the home directory; None where it is not known."""
     home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - it never raises
     return home if home.is_absolute() else None
 
@@ -156,7 +156,7 @@ def load_config(
 
 
 def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> LayerConfig:
-    """Merge a config fragment. Raises ConfigError where it says what only the user may."""
+    """Merge a config fragment. Raises ConfigError for settings that only the user may make."""
     fragment = read_fragment(text, places)
     if fragment.is_workspace:
         # `auto` counts here: naming a fragment is asking for what it says.

@@ -1,4 +1,4 @@
-"""Show an effective configuration: each value with the layers that had a say in it."""
+"""Show an effective configuration: each value with the layers that set it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ConfigValue:
 
     @property
     def is_default(self) -> bool:
-        """Whether no layer above the defaults speaks of it."""
+        """Whether no layer above the defaults sets it."""
         return all(origin.layer is Layer.DEFAULT for origin in self.origins)
 
     def as_dict(self) -> dict[str, object]:
@@ -60,8 +60,8 @@ def list_values(config: Config) -> list[ConfigValue]:
     for topic in config.topics:
         values += _list_topic(config, topic, TOPIC_KEYS)
     for topic in config.adjustments:
-        said = [name for name in TOPIC_KEYS if topic_key(topic.id, name) in config.origins]
-        values += _list_topic(config, topic, said)
+        names = [name for name in TOPIC_KEYS if topic_key(topic.id, name) in config.origins]
+        values += _list_topic(config, topic, names)
     return values
 
 
@@ -119,8 +119,8 @@ def _render_value(value: ConfigValue, workspace: Path | None) -> Iterator[str]:
     shown: Plain = value.value
     if value.name in _DIRECTORIES and workspace is not None:
         shown = _shorten(shown, workspace)
-    said_by = value.origins if isinstance(shown, list) else value.origins[-1:]
-    comment = "# " + ", ".join(dict.fromkeys(origin.layer.value for origin in said_by))
+    origins = value.origins if isinstance(shown, list) else value.origins[-1:]
+    comment = "# " + ", ".join(dict.fromkeys(origin.layer.value for origin in origins))
     line = f"{value.name} = {render_plain(shown)}"
     if len(line) > WIDTH and isinstance(shown, list):
         yield f"{value.name} = [  {comment}"
@@ -143,5 +143,5 @@ def _shorten(value: Plain, workspace: Path) -> Plain:
 def render_plain(value: Plain) -> str:
     """Render a value as TOML has it, on one line that a terminal can show."""
     shown = json.dumps(value, ensure_ascii=False)
-    # What could move a cursor or turn a line around is shown as its code.
+    # Characters that move a cursor or reorder a line are shown as their codes.
     return shown if shown.isprintable() else json.dumps(value)

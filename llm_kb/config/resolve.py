@@ -1,6 +1,6 @@
-"""The effective configuration: what merged layers amount to, and what waits for trust.
+"""The effective configuration of merged layers, and the settings that wait for trust.
 
-Pure: `config_files` finds and reads the files, `config_layers` reads their tables.
+Pure: `load` finds and reads the files, `layers` reads their tables.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _get_search(settings: Mapping[str, Setting]) -> bool | str:
 
 def _get(settings: Mapping[str, Setting], key: str, kind: type[T], default: T) -> T:
     value = settings[key].value if key in settings else default
-    # Every key has one type, made sure of when it was read.
+    # Every key has one type, checked when it was read.
     return value if isinstance(value, kind) else default
 
 
@@ -138,9 +138,9 @@ def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
 
 
 def _find_misplaced(merged: LayerConfig, id_: str) -> tuple[str, ...]:
-    """Return what is said of a topic that only one with a directory of its own can take."""
+    """Return the keys set for a topic that only one with a directory of its own can have."""
     keys = (topic_key(id_, name) for name in ("disabled", "ignore", "layout"))
-    # An empty list says nothing: it is what taking the last pattern out leaves.
+    # An empty list counts as unset: it is left when the last pattern is removed.
     return tuple(key for key in keys if key in merged.settings and merged.settings[key].value)
 
 
@@ -155,7 +155,7 @@ def _require_subjects(merged: LayerConfig) -> None:
 
 
 def _describe_missing(merged: LayerConfig, id_: str) -> str:
-    """Say what a topic without `subjects` most likely was meant to be."""
+    """Return the problem of a topic without `subjects`, and what was most likely meant."""
     misplaced = _find_misplaced(merged, id_)
     if misplaced and (id_ in BUILT_IN_TOPICS or id_.startswith(REFERENCE_PREFIX)):
         return (

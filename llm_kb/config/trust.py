@@ -1,7 +1,7 @@
-"""Which workspace configurations the user trusts, and as what.
+"""Records of which workspace configurations the user trusts.
 
-Trust is bound to a digest of what a configuration says once resolved; a change
-of that asks again.
+Trust is bound to a digest of the resolved settings; when they change, it must be
+given again.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ def _lock_path(user_dir: Path) -> Path:
 
 
 def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
-    """Return a digest of what a workspace layer says, links resolved.
+    """Return a digest of the settings of a workspace layer, links resolved.
 
-    Where it speaks of a topic whose directory is set by a lower layer, what that
-    layer says of the topic is part of it. Comments and the order of keys are not.
+    The settings that lower layers have for the same topics are part of it; comments and
+    the order of keys are not.
     """
     borrowed = {
         key: setting.value
         for key, setting in below.settings.items()
         if any(key.startswith(f"kb.topic.{id_}.") for id_ in workspace.topics)
     }
-    said = {key: setting.value for key, setting in workspace.settings.items()}
-    canonical = json.dumps([said, borrowed], sort_keys=True, ensure_ascii=True)
+    own = {key: setting.value for key, setting in workspace.settings.items()}
+    canonical = json.dumps([own, borrowed], sort_keys=True, ensure_ascii=True)
     return sha256(canonical.encode()).hexdigest()
 
 
 def read_trust(user_dir: Path) -> TrustRecords:
-    """Read the records; a missing or senseless file trusts nothing."""
+    """Read the records; a missing or invalid file trusts nothing."""
     try:
         document = json.loads(trust_path(user_dir).read_bytes())
         trusted = document["trusted"]
@@ -68,17 +68,17 @@ def read_trust(user_dir: Path) -> TrustRecords:
 
 
 def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
-    """Tell whether a workspace file is trusted as what it says now."""
+    """Tell whether a workspace file is trusted with the settings it has now."""
     return read_trust(user_dir).digests.get(str(file)) == digest
 
 
 def was_trusted(file: Path, user_dir: Path) -> bool:
-    """Tell whether a workspace's file was ever trusted, as it is now or as it was."""
+    """Tell whether a workspace file was ever trusted, with whatever settings."""
     return str(file) in read_trust(user_dir).digests
 
 
 def trust(file: Path, digest: str, user_dir: Path) -> TrustRecords:
-    """Trust a workspace file as this digest; return what was recorded before.
+    """Record trust in a workspace file with this digest; return the earlier records.
 
     A corrupt record is replaced. Raises WriteError.
     """

@@ -21,7 +21,7 @@ class Reader(Protocol):
     """Whether every slug starts with its directory's."""
 
     def slugs(self, found: FoundFiles) -> list[str]:
-        """Return the slug of each file of a directory; empty for one that is no subject."""
+        """Return the slug of each file of a directory; empty for one that is not a subject."""
 
     def owner(self, found: FoundFiles) -> str | None:
         """Return the slug of the subject that a directory's files are parts of, if any."""
@@ -33,7 +33,7 @@ class Reader(Protocol):
         """Tell whether the subject at a path is hidden."""
 
     def enters(self, pattern: Pattern) -> Callable[[str], bool]:
-        """Return what tells whether a directory can hold a match, by its slug."""
+        """Return a test, by its slug, of whether a directory can hold a match."""
 
 
 class FilesReader:
@@ -74,7 +74,7 @@ class SkillsReader:
     has_slugs_in_place = False
 
     def __init__(self, is_skill: Callable[[str], bool]) -> None:
-        """Take what tells whether the directory at a path, which ends in `/`, is a skill."""
+        """`is_skill` tells whether the directory at a path, which ends in `/`, is a skill."""
         self._is_skill = is_skill
         self._owners: dict[str, str | None] = {}
 
@@ -142,7 +142,7 @@ def list_bundled(subjects: Iterable[Subject], skill: Subject) -> list[Subject]:
 def find_bundled(
     subjects: Iterable[Subject], reference: str, skills: Iterable[Subject]
 ) -> Subject | None:
-    """Return the file of a skill that is meant by a name as SKILL.md files write it.
+    """Return the file of a skill that a name in a SKILL.md file stands for.
 
     Case does not matter, and the skill's directory may be left out where one file alone has
     this name, or one alone in these `skills`.

@@ -1,4 +1,4 @@
-"""The records everything else speaks of: topics, subjects and their catalogs."""
+"""The records used everywhere: topics, subjects and their catalogs."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A path of a topic that is no subject, and why."""
+    """A path of a topic that is not a subject, and the reason."""
 
     path: str
     reason: str
@@ -251,7 +251,7 @@ class Config:
     """Whether `search_knowledge` is offered beside `learn`; "auto": where that is much."""
     topics: tuple[Topic, ...] = ()
     adjustments: tuple[Topic, ...] = ()
-    """Changes to topics whose subjects are not configured; `root` says nothing."""
+    """Changes to topics whose subjects are not configured; their `root` is not used."""
     references: References = References()
     capture: Capture = Capture()
     check_ignore: tuple[str, ...] = ()
