@@ -23,12 +23,13 @@ MAX_PATH_SHOWN = 300
 """The most characters of a path that an error shows where nobody checked it."""
 
 MOST_NAMES = 50
+"""The most topics that an error names."""
+
 MOST_COMPARED = 200
 """Characters of a name, and number of names, that are compared to find one spelled alike."""
+
 _ALIKE = 0.7
 """How alike two names must be for one to be suggested for the other."""
-
-"""Topics that an error names at most."""
 
 
 def join_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
