@@ -134,7 +134,7 @@ class References(llm.Toolbox):
         return ask(current_library(), question, topic)
 
     def _ask(self, library: Library, plan: Plan) -> bool:
-        """Ask whoever can approve a plan; keep it for later where nobody is there."""
+        """Ask the operator to approve a plan; without a terminal, keep it for later."""
         if self._approve is not None:
             return self._approve(plan)
         if not self._pauses and is_terminal(sys.stdin) and is_terminal(sys.stderr):
@@ -164,7 +164,7 @@ def make_references(
 
 
 def approve_plan(plan_id: str) -> None:
-    """Approve a stored plan: whoever made it may carry it out, once, if nothing changed."""
+    """Approve a stored plan: it may be carried out once, if nothing has changed."""
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
 
     open_pending(current_library()).approve(plan_id)

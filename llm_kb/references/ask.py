@@ -31,7 +31,7 @@ MOST_NEAR, MOST_EMBEDDED = 3, 200
 """How many topics meaning finds, and how many are looked at for it."""
 
 MOST_NAMED = 5
-"""How many topics are named to whoever asked for one that is not there."""
+"""How many topics an error suggests when the one asked for is not there."""
 
 LIMIT = 8
 """Hits of one search: about 8,000 characters."""
@@ -95,7 +95,7 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     """Return the topics a query is about, best first, obsolete ones included.
 
     Where there is an embedding model, topics that mean the same in other words are
-    found too: the nearest few, for whoever asks to judge by their titles.
+    found too: the nearest few, so that the caller can judge by their titles.
     """
     topics, _ = library.topics()
     hits = search_topics(topics, query)

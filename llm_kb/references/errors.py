@@ -41,12 +41,13 @@ class TopicFileError(KbError):
 
 
 class PlaceTakenError(KbError):
-    """Something that is no topic, where a topic was to be put."""
+    """Something that is not a topic where a topic was to be put."""
 
     def __init__(self, place: str) -> None:
         self.place = place
         super().__init__(
-            f"{place}: it is no reference topic, and stays; move it away, or choose another title"
+            f"{place}: it is not a reference topic, and stays; move it away, "
+            "or choose another title"
         )
 
 
@@ -73,7 +74,7 @@ class BlockedAddressError(FetchError):
 
 
 class NoPageError(FetchError):
-    """An address where there is no page: the server knows of none, or what it has is no text."""
+    """An address without a page: the server has none, or what it has is not text."""
 
 
 class TooLargeError(FetchError):
@@ -118,7 +119,7 @@ class NotIndexedError(KbError):
         self.reason = reason
         super().__init__(
             f"{topic_id} is fetched and can be read, but not searched: {reason}; once that is "
-            f"mended, index it: llm kb references refresh {topic_id}"
+            f"fixed, index it: llm kb references refresh {topic_id}"
         )
 
 

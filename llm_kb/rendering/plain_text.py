@@ -26,7 +26,7 @@ JOINERS = "\u200c\u200d"
 """Characters without width that belong to the spelling of scripts and emoji."""
 
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of what a terminal carries out, turns or hides text, ends a line, or is no text."""
+"""Categories of what a terminal carries out, turns or hides text, ends a line, or is not text."""
 
 
 def defuse(text: str) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 RULES_FILE = ".kbignore"
-"""The file at a topic's root that holds rules; it is no subject itself."""
+"""The file at a topic's root that holds rules; it is not a subject itself."""
 
 _ALWAYS = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}

@@ -24,7 +24,7 @@ REFERENCE_PREFIX = "topic-"
 
 
 class Visibility(Enum):
-    """Who may see a subject: everyone, whoever knows its slug, or nobody."""
+    """Who may see a subject: everyone, those who know its slug, or nobody."""
 
     LISTED = "listed"
     HIDDEN = "hidden"
@@ -71,7 +71,7 @@ class Topic:
     allow_links_to: tuple[Path, ...] = ()
     """Directories outside `root` that links may lead to, without links; set by the user layer."""
     in_menu: bool = True
-    """Whether a menu offers it; one that does not is read by whoever names it."""
+    """Whether a menu offers it; others are read by name."""
 
     @property
     def label(self) -> str:

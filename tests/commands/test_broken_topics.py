@@ -210,6 +210,6 @@ def test_a_directory_that_is_no_topic_is_left_alone(
         ]
     )
     assert (made.exit_code, notes.read_text()) == (1, "precious")
-    assert f"{notes.parent}: it is no reference topic, and stays; move it away" in made.stderr
+    assert f"{notes.parent}: it is not a reference topic, and stays; move it away" in made.stderr
     assert run_llm(["kb", "references", "delete", "topic-precious", "-y"]).exit_code == 1
     assert notes.read_text() == "precious"

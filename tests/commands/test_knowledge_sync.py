@@ -82,7 +82,7 @@ def test_an_option_is_no_remote(
     monkeypatch.chdir(clones[0].path)
     result = run_llm([*KNOWLEDGE, command, "--", "--upload-pack=touch x"])
     assert result.exit_code == 2
-    assert "is no remote" in result.stderr
+    assert "is not a remote" in result.stderr
 
 
 def test_after_setup_a_fetch_brings_entries_and_list_and_learn_tell(

@@ -122,7 +122,7 @@ def test_a_topic_that_cannot_be_indexed_is_said_to_be_there(
     (library.root / ".index").write_text("in the way")
     told = (
         r"^topic-frob is fetched and can be read, but not searched: cannot use the index .*; "
-        "once that is mended, index it: llm kb references refresh topic-frob$"
+        "once that is fixed, index it: llm kb references refresh topic-frob$"
     )
     with pytest.raises(NotIndexedError, match=told):
         create_topic(library, request(GitSource(url=remote.url)), yes)

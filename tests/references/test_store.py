@@ -355,7 +355,7 @@ def test_what_is_no_topic_is_never_replaced(tmp_path: Path, kind: str) -> None:
     def nobody(_: object) -> bool:
         raise AssertionError("nobody should be asked")
 
-    with pytest.raises(PlaceTakenError, match=f"refs/{TOPIC}: it is no reference topic"):
+    with pytest.raises(PlaceTakenError, match=f"refs/{TOPIC}: it is not a reference topic"):
         create_topic(library, request(source), nobody)
     store = library.store
     with store.lock(TOPIC), store.staging(TOPIC) as staged, pytest.raises(PlaceTakenError):

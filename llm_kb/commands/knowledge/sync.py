@@ -17,7 +17,7 @@ from llm_kb.rendering.plain_text import count, one_line
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     """Refuse what git would take for an option."""
     if not value or value.startswith("-"):
-        raise click.BadParameter(f"{value!r} is no remote")
+        raise click.BadParameter(f"{value!r} is not a remote")
     return value
 
 

@@ -260,7 +260,7 @@ def _parse_source(text: str) -> dict[str, Any]:
     try:
         table = json_module.loads(text)
     except ValueError as error:
-        raise click.UsageError(f"--source is no JSON: {error}") from error
+        raise click.UsageError(f"--source is not JSON: {error}") from error
     if not isinstance(table, dict):
         raise click.UsageError('--source must be an object such as {"type": "web", "url": "…"}')
     return table

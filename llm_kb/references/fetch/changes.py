@@ -93,7 +93,7 @@ def _find_local(index: int, source: LocalSource, old: OldTopic, most: int) -> Fo
     tree = list_local(source, most)
     paths = [file.path for file in tree.files]
     there = {path: hash_content(data) for path, data in read_local(source, paths)}
-    # Whether the files have a folder of their own is no change.
+    # Whether the files have a folder of their own is not a change.
     first = min(there, default="")
     homes = [path for path in records if path == first or path.endswith(f"/{first}")]
     prefix = min(homes, key=len, default="").removesuffix(first)
@@ -178,7 +178,7 @@ def _ask_pages(
     for url in (page.url for page in planned.pages):
         validators = conditions(known[url]) if url in known else None
         try:
-            # The size that was measured is no limit: growth is asked about as a whole.
+            # The size that was measured is not a limit: growth is asked about as a whole.
             asked[url] = remotes.pages.pop(url, None) or fetch_page(
                 PlannedPage(url=url), remotes.http, hosts=planned.hosts, known=validators
             )

@@ -1,7 +1,7 @@
 """The rules that addresses, refs and paths of sources must keep before anything is asked of them.
 
 They may be a model's or a stranger's: none shall be an option or a helper to git, lead
-outside, hide from whoever approves it, or hold a secret. Pure.
+outside, hide from the operator who approves it, or hold a secret. Pure.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _check_host(split: SplitResult, url: str, where: str) -> str:
     """Return the URL with its host in ASCII; raise SourceError for one that may not be asked."""
     if not split.hostname or split.hostname.startswith("-"):
         raise SourceError(where, f"url {url!r} names no host")
-    # `ssh://git@host` names a login, which is no secret.
+    # `ssh://git@host` names a login, which is not a secret.
     if split.password or (split.username and split.scheme != "ssh"):
         raise SourceError(
             where,

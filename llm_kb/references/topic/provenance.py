@@ -158,7 +158,7 @@ def _check_files(files: Mapping[str, FileRecord]) -> None:
         if not set(map(type, values)) <= {str, type(None) if name in _OPTIONAL_TEXTS else str}:
             raise TypeError(f"a file's {name} is not a string")
         texts += filter(None, values)
-    "".join(texts).encode()  # as it is written again; JSON can name what is no character
+    "".join(texts).encode()  # as it is written again; JSON can name half surrogates
     for name in _NUMBERS:
         values = list(map(attrgetter(name), files.values()))
         if set(map(type, values)) - {int} or not all(0 <= value < 1 << 63 for value in values):

@@ -1,4 +1,4 @@
-"""The directories of reference topics: complete at any moment, whoever is killed when.
+"""The directories of reference topics: complete at any moment, also when a process is killed.
 
     ROOT/topic-x/           a topic: topic.md, .provenance.json, the fetched files
     ROOT/.staging/topic-x.… a topic in the making, swapped in whole
@@ -108,7 +108,7 @@ class Store:
             raise UnknownReferenceError(topic_id, self.ids())
 
     def require_free(self, topic_id: str) -> None:
-        """Raise PlaceTakenError where what is no topic is in the place of one."""
+        """Raise PlaceTakenError where something else is in the place of a topic."""
         place = self.directory(topic_id)
         if os.path.lexists(place) and not _is_topic(place):
             raise PlaceTakenError(str(place))

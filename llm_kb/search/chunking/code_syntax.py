@@ -1,6 +1,6 @@
 """Find the definitions of source code with tree-sitter, where `llm-kb[code]` is installed.
 
-Exact where lines only suggest: a definition has an end, a string is no code.
+Exact where lines only suggest: a definition has an end, a string is not code.
 """
 
 from __future__ import annotations
