@@ -200,9 +200,12 @@ def current_library() -> Library:
 
     user_dir = Path(llm.user_dir())
     config = load_config(find_cwd(), user_dir=user_dir, environ=os.environ)
-    name = config.references.embedding_model
-    library = open_library(config, user_dir)
-    return replace(library, find_embedder=partial(find_embedder, name))
+    return replace(
+        open_library(config, user_dir),
+        # Packages are those of the workspace, else of the directory we are in.
+        workspace=config.workspace or find_cwd(),
+        find_embedder=partial(find_embedder, config.references.embedding_model),
+    )
 
 
 def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:

@@ -52,6 +52,8 @@ def _read_until_closed(terminal: int, question: bytes, typed: bytes) -> str:
             break
         shown += data
         if typed and question in shown:
+            # A Ctrl-C between Python's prompt and its wait for input would be seen at the next key.
+            time.sleep(0.1)
             os.write(terminal, typed)
             typed = b""
     os.close(terminal)

@@ -293,7 +293,7 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
         (["create", "--title", "T"], 2, "at least one of"),
         (["create", "--title", "T", "--web", "http://e.org/", "--path", "x"], 2, "belongs to one"),
         (["create", "--title", "T", "--web", "http://e.org/", "--depth", "1"], 2, "--crawl"),
-        (["create", "--title", "T", "--source", "{"], 2, "no JSON"),
+        (["create", "--title", "T", "--source", "{"], 2, "not JSON"),
         (["create", "--title", " ", "--web", "http://e.org/"], 1, "title"),
         (["create", "--title", "T", "--web", "ftp://e.org/"], 1, "must be http"),
         (["refresh"], 2, "name topics"),
