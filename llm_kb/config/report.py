@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
-from llm_kb.config.keys import KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
+from llm_kb.config.keys import CAPTURE_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import show_place
 from llm_kb.subjects.topics import Config, Layer, Origin, Topic
@@ -55,6 +55,9 @@ def list_values(config: Config) -> list[ConfigValue]:
     values += [
         _value(config, "kb.references", name, getattr(config.references, name))
         for name in REFERENCE_KEYS
+    ]
+    values += [
+        _value(config, "kb.capture", name, getattr(config.capture, name)) for name in CAPTURE_KEYS
     ]
     values.append(_value(config, "kb.check", "ignore", config.check_ignore))
     for topic in config.topics:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.keys import CHECK_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
+from llm_kb.config.keys import CAPTURE_KEYS, CHECK_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
 from tests.conftest import RunLlm
 
 
@@ -77,7 +77,7 @@ def test_json_has_every_value_with_all_its_origins(
         "place": None,
         "origins": [{"layer": "default", "place": None}],
     }
-    tables = (KB_KEYS, REFERENCE_KEYS, CHECK_KEYS, TOPIC_KEYS)
+    tables = (KB_KEYS, REFERENCE_KEYS, CAPTURE_KEYS, CHECK_KEYS, TOPIC_KEYS)
     assert len(rows) == sum(map(len, tables))
 
 
