@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from llm_kb.references.sources.html.budget import PageTooComplexError
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.http import MAX_MEMBERS, HttpPolicy, request
 from llm_kb.references.sources.records import CrawlSource
+from tests.conftest import RunLlm
 from tests.references.conftest import site  # noqa: F401 - a fixture
 from tests.references.sites import Answer, Site
 
@@ -122,3 +124,34 @@ def test_a_robots_txt_of_very_many_patterns_allows_nothing(site: Site) -> None: 
     site.answer("/robots.txt", Answer(rules.encode(), kind="text/plain"))
     with pytest.raises(FetchError, match="over 5,000 wildcards"):
         find_pages(CrawlSource(url=site.put("/d/", "<p>d")), TRUSTING)
+
+
+@pytest.mark.parametrize("error", [ValueError, RecursionError, MemoryError, OverflowError])
+def test_a_page_that_crashes_a_parser_stops_no_other_topic(
+    site: Site,  # noqa: F811 - the fixture
+    run_llm: RunLlm,
+    user_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+) -> None:
+    def convert(html: str, url: str) -> str:
+        if "crash" in html:
+            raise error
+        return html_to_markdown(html, url)
+
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
+    monkeypatch.setattr("llm_kb.references.sources.web.html_to_markdown", convert)
+    for name in ("evil", "good"):
+        site.put(f"/{name}", f"<p>The first {name}.</p>")
+        created = run_llm(
+            ["kb", "references", "create", "--title", name, "--web", f"{site.url}/{name}", "-y"]
+        )
+        assert created.exit_code == 0, created.stderr
+    site.put("/evil", "<p>crash</p>")
+    site.put("/good", "<p>The second good.</p>")
+    refreshed = run_llm(["kb", "references", "refresh", "--all", "-y"])
+    assert f"cannot be processed ({error.__name__}: " in refreshed.stderr
+    assert (refreshed.exit_code, "Traceback" in refreshed.stderr) == (1, False)
+    assert "second good" in run_llm(["kb", "learn", "topic-good", "**"]).stdout
+    assert "first evil" in run_llm(["kb", "learn", "topic-evil", "**"]).stdout
