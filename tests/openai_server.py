@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,23 @@ MODELS = """\
 """The models of `extra-openai-models.yaml` that ask this server."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """An answer as it goes over the wire, such as an error or a page of a proxy."""
+
+    body: str
+    status: int = 200
+    kind: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 class Sent:
     """One request as it arrived."""
 
-    def __init__(self, body: dict[str, Any]) -> None:
+    def __init__(self, body: dict[str, Any], size: int) -> None:
         self.body = body
+        self.size = size
+        """Its bytes."""
 
     @property
     def system(self) -> str:
@@ -99,15 +112,19 @@ class OpenAIServer(ThreadingHTTPServer):
         """The latest request."""
         return self.sent[-1]
 
+    def answer(self, sent: Sent) -> str | Calls | Raw:
+        """Return the answer to a request: the next turn of the script, `ok` without one."""
+        return self.script.pop(0) if self.script else "ok"
+
     def call(self, *calls: tuple[str, Mapping[str, object]]) -> None:
         """Answer the next request with calls of tools."""
         self.script.append(calls)
 
 
 @contextmanager
-def serve_openai(user_dir: Path) -> Iterator[OpenAIServer]:
+def serve_openai(user_dir: Path, made: OpenAIServer | None = None) -> Iterator[OpenAIServer]:
     """Run the server, with its models written to the user directory of `llm`."""
-    with OpenAIServer() as server:
+    with made or OpenAIServer() as server:
         models = MODELS.format(url=server.url)
         (user_dir / "extra-openai-models.yaml").write_text(models, encoding="utf-8")
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -123,23 +140,33 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.sent.append(Sent(body))
-        turn = self.server.script.pop(0) if self.server.script else "ok"
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        sent = Sent(json.loads(data), len(data))
+        self.server.sent.append(sent)
+        turn = self.server.answer(sent)
+        if isinstance(turn, Raw):
+            self._send(turn)
+            return
+        body = sent.body
         text, calls = (turn, ()) if isinstance(turn, str) else ("", turn)
         is_chat = self.path.endswith("/chat/completions")
         if body.get("stream"):
-            events = _chat_chunks(text, calls) if is_chat else _response_events(text, calls)
-            data = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
-            self._answer("text/event-stream", f"{data}data: [DONE]\n\n")
+            events = [*(_chat_chunks(text, calls) if is_chat else _response_events(text, calls))]
+            if body.get("stream_options", {}).get("include_usage"):
+                usage = {"prompt_tokens": sent.size // 4, "completion_tokens": 1}
+                events.append({**events[-1], "choices": [], "usage": {**usage, "total_tokens": 1}})
+            lines = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+            self._send(Raw(body=f"{lines}data: [DONE]\n\n", kind="text/event-stream"))
         else:
             answer = _chat(text, calls) if is_chat else _response(text, calls)
-            self._answer("application/json", json.dumps(answer))
+            self._send(Raw(body=json.dumps(answer)))
 
-    def _answer(self, kind: str, text: str) -> None:
-        data = text.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
+    def _send(self, raw: Raw) -> None:
+        data = raw.body.encode()
+        self.send_response(raw.status)
+        self.send_header("Content-Type", raw.kind)
+        for name, value in raw.headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -27,6 +27,9 @@ MAX_FAILURES = 5
 RATE_PATIENCE = 300.0
 """Seconds to wait, over all attempts at a commit, for a provider that limits requests."""
 
+INTERRUPTED = "interrupted"
+"""Why a run stops on Ctrl-C."""
+
 _LONGEST_PAUSE = 60.0
 _MAX_TURNS = 15
 _BUSY_STATUS = frozenset({429, 503, 529})
@@ -43,6 +46,10 @@ class RunStoppedError(KbError):
         )
 
 
+class RateLimitedError(KbError):
+    """A provider that limits requests for longer than we wait."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
     """What came of one commit."""
@@ -54,6 +61,8 @@ class Captured:
     left_out: tuple[str, ...] = ()
     failed: str | None = None
     """Why the model failed on it; None when it did not."""
+    stopped: str | None = None
+    """Why the run ends in the middle of it, so that it is looked at again; None otherwise."""
     tokens_sent: int = 0
     tokens_received: int = 0
 
@@ -78,12 +87,15 @@ def capture_commits(
     """Let a model look at every commit, yielding what came of each once it is recorded.
 
     A commit on which the model fails is recorded as failed. Raises RunStoppedError after
-    the first of them without `keep_going`, after MAX_FAILURES in a row, and when the
-    provider limits requests for too long: that commit is not recorded.
+    the first of them without `keep_going`, after MAX_FAILURES in a row, when the provider
+    limits requests for too long and on Ctrl-C: that last commit is not recorded.
     """
     failures = 0
     for commit in commits:
         captured = capture_commit(agent, commit)
+        if captured.stopped:
+            yield captured
+            raise RunStoppedError(captured.stopped)
         journal.append(
             commit,
             model=agent.model.model_id,
@@ -100,22 +112,21 @@ def capture_commits(
 
 
 def capture_commit(agent: Agent, commit: str) -> Captured:
-    """Let a model look at one commit and return what came of it.
-
-    Raises RunStoppedError when the provider limits requests for too long.
-    """
+    """Let a model look at one commit and return what came of it, also of a part of it."""
     briefing = read_briefing(agent.directory, commit, load_store(agent.directory))
     additions: list[Addition] = []
     tool = make_emit_tool(
         commit, directory=agent.directory, watch=additions.append, max_entries=MAX_ENTRIES
     )
     responses: list[llm.Response] = []
-    failed = None
+    failed = stopped = None
     try:
         _answer(agent, briefing, tool, responses)
         failed = find_fault(responses)
-    except RunStoppedError:
-        raise
+    except RateLimitedError as error:
+        stopped = str(error)
+    except KeyboardInterrupt:
+        stopped = INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a plugin's model may raise anything
         failed = f"{type(error).__name__}: {error}"
         responses.append(_fake_response(agent.model, briefing, failed))
@@ -129,6 +140,7 @@ def capture_commit(agent: Agent, commit: str) -> Captured:
         duplicates=sum(not addition.is_new for addition in additions),
         left_out=briefing.left_out,
         failed=failed,
+        stopped=stopped,
         tokens_sent=sent,
         tokens_received=received,
     )
@@ -158,7 +170,7 @@ def _answer(
                 raise
             pause = min(_retry_after(error) or pause, _LONGEST_PAUSE)
             if waited + pause > RATE_PATIENCE:
-                raise RunStoppedError(
+                raise RateLimitedError(
                     f"the provider limits requests, after {waited:.0f} s of waiting: {error}"
                 ) from error
             agent.say(f"The provider limits requests; trying again in {pause:.0f} s.")

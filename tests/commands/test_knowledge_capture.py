@@ -80,12 +80,12 @@ def test_a_commit_is_looked_at_once(repo: Repo, script: Script, run_llm: RunLlm)
 
 
 class FailingModel(llm.Model):
-    """Answers or fails, turn by turn, as a provider may."""
+    """Answers, calls a tool or fails, turn by turn, as a provider may."""
 
     model_id = "failing"
     supports_tools = True
 
-    def __init__(self, *turns: BaseException | None) -> None:
+    def __init__(self, *turns: BaseException | llm.ToolCall | None) -> None:
         self.turns = list(turns)
         self.calls = 0
 
@@ -96,10 +96,13 @@ class FailingModel(llm.Model):
         response: llm.Response,
         conversation: llm.Conversation | None = None,
     ) -> Iterator[str]:
-        """Answer, or raise the error of this turn."""
+        """Answer, call the tool or raise the error of this turn."""
         self.calls += 1
-        if error := self.turns.pop(0):
-            raise error
+        turn = self.turns.pop(0)
+        if isinstance(turn, BaseException):
+            raise turn
+        if turn:
+            response.add_tool_call(turn)
         yield "ok"
 
 
@@ -124,18 +127,36 @@ def run_failing(run_llm: RunLlm, model: FailingModel, *args: str) -> Result:
         llm.plugins.pm.unregister(plugin)
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(
+def test_an_interrupted_run_says_what_it_did_and_goes_on_where_it_stopped(
     repo: Repo, script: Script, run_llm: RunLlm
 ) -> None:
-    for name in ("second", "third"):
-        repo.commit(name, a_py=name)
-    result = run_failing(run_llm, FailingModel(None, KeyboardInterrupt()), "HEAD~2..HEAD")
-    assert (result.exit_code, "Aborted!" in result.stderr) == (1, True)
-    assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["second"]
-    script.say("ok")
-    result = run_llm([*SCRIPTED, "HEAD~2..HEAD"])
+    commits = [repo.commit(name, a_py=name) for name in ("second", "third", "fourth", "fifth")]
+    arguments = {"entry_type": "anti_pattern", "pattern": "p", "instead": "i"}
+    call = llm.ToolCall(name="emit_knowledge", arguments=arguments)
+    model = FailingModel(None, ValueError("no"), call, KeyboardInterrupt())
+    result = run_failing(run_llm, model, "HEAD~4..HEAD")
+    assert result.exit_code == 130
+    assert result.stdout == (
+        "commit        written  duplicates  subject\n"
+        f"{commits[0][:12]}        0           0  second\n"
+        f"{commits[1][:12]}        0           0  third\n"
+        "              failed: ValueError: no\n"
+        f"{commits[2][:12]}        1           0  fourth\n"
+        "              ap-1\n"
+        "              not finished; the next run looks at it again\n"
+        "total               1           0\n"
+    )
+    summary = result.stderr.splitlines()[-3:]
+    assert re.fullmatch(r"[\d,]+ tokens sent, [\d,]+ received\.", summary[0])
+    assert summary[1:] == [
+        "Error: stopped: interrupted; what was captured is kept, and the same command goes on "
+        "with the commits that are left",
+        "the model failed on 1 commit of 3; `llm kb knowledge capture --again failed` with the "
+        "same revisions tries again",
+    ]
+    result = run_llm([*SCRIPTED, "HEAD~4..HEAD"])
     assert result.exit_code == 0
-    assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["third"]
+    assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["fourth", "fifth"]
 
 
 def test_a_commit_that_fails_does_not_stop_a_range(
@@ -207,7 +228,11 @@ def test_a_limit_of_requests_is_waited_out_within_bounds(
     assert pauses[:2] == [7, 14]
     assert pauses[2:] == [5, 10, 20, 40, 60, 60, 60]
     assert result.exit_code == 1
-    assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["second"]
+    assert re.sub(r"[0-9a-f]{12} +0 +0", "", result.stdout).splitlines()[1:-1] == [
+        "  second",
+        "  third",
+        "              not finished; the next run looks at it again",
+    ]
     assert "trying again in 7 s." in result.stderr
     assert "Error: stopped: the provider limits requests, after 255 s of waiting" in result.stderr
     # The commit is not to blame, so it is looked at next time.

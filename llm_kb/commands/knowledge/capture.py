@@ -16,13 +16,25 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key
 from llm_kb.commands._output import confirm
 from llm_kb.commands.knowledge._shared import find_here
-from llm_kb.host.capture_agent import Agent, Captured, capture_commits
-from llm_kb.rendering.plain_text import count, one_line, shorten
+from llm_kb.host.capture_agent import (
+    INTERRUPTED,
+    Agent,
+    Captured,
+    RunStoppedError,
+    capture_commits,
+)
+from llm_kb.rendering.plain_text import count, one_line, shorten, visible_text
 
 _REVISION = "llm_kb.capture.revision"
 
 _MANY = 20
 """Commits up to which a run does not ask."""
+
+
+class InterruptedRunError(click.ClickException):
+    """A run that Ctrl-C ended."""
+
+    exit_code = 130  # what shells expect
 
 
 def parse_again(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -184,6 +196,7 @@ def run(
 ) -> None:
     """Look at the commits, then show what came of them, also after an interruption."""
     done: list[Captured] = []
+    stop: RunStoppedError | None = None
     subjects = {item.info.commit: item.info.subject for item in planned}
     captured = capture_commits(agent, list(subjects), journal, keep_going=keep_going)
     try:
@@ -201,15 +214,28 @@ def run(
                 if max_tokens is not None and following and sent + following > max_tokens:
                     click.echo(f"\n--max-tokens {max_tokens}: stopped before the next.", err=True)
                     break
+    except KeyboardInterrupt:
+        stop = RunStoppedError(INTERRUPTED)  # between two commits
+    except RunStoppedError as error:
+        stop = error
     finally:
-        # Also after a failure or Ctrl-C: what is recorded is recorded.
+        # Also after any other error: what is recorded is recorded.
         echo_summary(done, subjects)
-    failed = [captured for captured in done if captured.failed]
-    if failed:
-        raise click.ClickException(
-            f"the model failed on {count(len(failed), 'commit')} of {len(done)}; "
+    raise_problems(done, stop)
+
+
+def raise_problems(done: Sequence[Captured], stop: RunStoppedError | None) -> None:
+    """Raise an error that says why the run stopped, what failed and how to go on."""
+    problems = [str(stop)] if stop else []
+    if failed := sum(captured.failed is not None for captured in done):
+        problems.append(
+            f"the model failed on {count(failed, 'commit')} of {len(done)}; "
             "`llm kb knowledge capture --again failed` with the same revisions tries again"
         )
+    if problems:
+        is_interrupted = stop is not None and stop.reason == INTERRUPTED
+        error = InterruptedRunError if is_interrupted else click.ClickException
+        raise error(visible_text("\n".join(problems)))
 
 
 def echo_summary(done: Sequence[Captured], subjects: Mapping[str, str]) -> None:
@@ -226,6 +252,8 @@ def echo_summary(done: Sequence[Captured], subjects: Mapping[str, str]) -> None:
             click.echo(f"              {', '.join(captured.written)}")
         if captured.failed:
             click.echo(f"              failed: {shorten(one_line(captured.failed), 200)}")
+        if captured.stopped:
+            click.echo("              not finished; the next run looks at it again")
         for notice in captured.left_out:
             click.echo(f"              left out: {notice}")
     written = sum(len(captured.written) for captured in done)
