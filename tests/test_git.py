@@ -66,7 +66,7 @@ def test_a_git_that_hangs_is_ended_with_its_children() -> None:
     started = time.monotonic()
     with pytest.raises(GitError, match="timed out after 1 s"):
         run_remote("git", "-c", "alias.x=!sleep 60 & sleep 60", "x", timeout=1)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 40
 
 
 def test_a_watch_that_raises_ends_the_command() -> None:
@@ -76,4 +76,4 @@ def test_a_watch_that_raises_ends_the_command() -> None:
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
         run_remote("git", "-c", "alias.x=!sleep 60", "x", timeout=30, watch=refuse)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 40

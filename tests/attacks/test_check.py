@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,9 +10,10 @@ import pytest
 
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
+from tests.cost import at_most
 
 CONFIG = '[kb.topic.t]\nsubjects = "kb"\nintroduction = "x"\n'
-MOST_SECONDS = 10.0
+MOST_SECONDS = 20.0
 """Of processor time; each of these took minutes, or never ended."""
 MOST_OUTPUT = 50_000
 SUBJECTS = {f"kb/s{number}.md": "x\n" for number in range(2_000)}
@@ -42,9 +42,8 @@ def test_a_check_ends_and_its_report_is_short(
     run_llm: RunLlm, tmp_path: Path, files: Mapping[str, str]
 ) -> None:
     write_files(tmp_path, {"llm-kb.toml": CONFIG, **files})
-    started = time.process_time()
-    result = run_llm(["kb", "check"])
-    assert time.process_time() - started < MOST_SECONDS
+    with at_most(MOST_SECONDS):
+        result = run_llm(["kb", "check"])
     assert result.exit_code in {0, 1}
     assert len(result.output) < MOST_OUTPUT
 

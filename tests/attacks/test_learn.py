@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from llm_kb import KbError, KnowledgeBase
 from llm_kb.rendering.plain_text import defuse, one_line
+from tests.cost import at_most
 
 LONG = 1_000_000
 MOST_ECHOED = 12_000
@@ -56,14 +56,13 @@ CALLS: Mapping[str, Mapping[str, object]] = {
 def test_whatever_is_asked_the_answer_is_short_and_soon_there(
     kb: KnowledgeBase, arguments: Mapping[str, object]
 ) -> None:
-    before = time.process_time()
-    try:
-        answer = kb.answer_call(**arguments)
-    except KbError as error:
-        answer = str(error)
+    with at_most(2):
+        try:
+            answer = kb.answer_call(**arguments)
+        except KbError as error:
+            answer = str(error)
     assert len(answer) <= MOST_ECHOED + 20_000
     assert "x" * 300 not in answer
-    assert time.process_time() - before < 2
 
 
 @pytest.mark.parametrize(
@@ -106,9 +105,8 @@ def test_other_text_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["<" * LONG, "<\u200b" * LONG, "</s\u200b" * LONG, "</ " * LONG])
 def test_looking_for_tags_is_linear(text: str) -> None:
-    before = time.process_time()
-    defuse(text)
-    assert time.process_time() - before < 2
+    with at_most(2):
+        defuse(text)
 
 
 SEPARATORS = ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 import zlib
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.http import MAX_MEMBERS, HttpPolicy, request
 from llm_kb.references.sources.records import CrawlSource
 from tests.conftest import RunLlm
+from tests.cost import at_most
 from tests.references.conftest import site  # noqa: F401 - a fixture
 from tests.references.sites import Answer, Site
 
@@ -60,13 +60,12 @@ def test_long_character_references_are_replaced(html: str, text: str) -> None:
 )
 def test_no_page_takes_time_or_memory_out_of_proportion(html: str) -> None:
     """Either it is refused, or it becomes at most a few times its size; both at once."""
-    started = time.process_time()
-    try:
-        size = len(html_to_markdown(html, URL))
-    except PageTooComplexError:
-        size = 0
+    with at_most(5):
+        try:
+            size = len(html_to_markdown(html, URL))
+        except PageTooComplexError:
+            size = 0
     assert size <= 6 * len(html) + 200_000
-    assert time.process_time() - started < 3
 
 
 def test_deep_lists_and_quotes_keep_their_words() -> None:
@@ -114,9 +113,8 @@ def test_large_compressed_bodies_are_whole(site: Site) -> None:  # noqa: F811
 def test_rules_are_matched_in_linear_time() -> None:
     """A regular expression made of this pattern would run for ever."""
     robots = Robots("User-agent: *\nDisallow: /" + "*a" * 1000 + "$", "llm-kb")
-    started = time.process_time()
-    assert robots.allows("http://h/" + "a" * 1900 + "b")
-    assert time.process_time() - started < 1
+    with at_most(1):
+        assert robots.allows("http://h/" + "a" * 1900 + "b")
 
 
 def test_a_robots_txt_of_very_many_patterns_allows_nothing(site: Site) -> None:  # noqa: F811

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.rendering.passages import render_passages
+from tests.cost import at_most
 from tests.fuzz.chunking import fuzz
 
 QUESTIONS = {
@@ -47,13 +47,12 @@ def workspace(tmp_path: Path) -> Path:
 def test_any_question_takes_at_most_two_seconds(workspace: Path, question: str) -> None:
     kb = KnowledgeBase.discover(workspace)
     kb.find_passages("walrus")
-    start = time.process_time()
-    try:
-        text = render_passages(kb.find_passages(question))
-    except KbError as error:
-        text = str(error)
+    with at_most(2):
+        try:
+            text = render_passages(kb.find_passages(question))
+        except KbError as error:
+            text = str(error)
 
-    assert time.process_time() - start < 2
     assert len(text) < 8000
 
 
@@ -81,12 +80,11 @@ def test_no_file_hides_the_others_or_takes_for_ever(
 ) -> None:
     (workspace / "kb" / name).write_bytes(content)
     os.utime(workspace / "kb" / name, ns=(10**19, 10**19))
-    start = time.process_time()
 
-    found = KnowledgeBase.discover(workspace).find_passages("large animal")
+    with at_most(30):
+        found = KnowledgeBase.discover(workspace).find_passages("large animal")
 
     assert [passage.name for passage in found.passages] == ["walrus"]
-    assert time.process_time() - start < 20
 
 
 def test_an_index_that_lies_shows_nothing_that_is_hidden(workspace: Path, user_dir: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.front_matter import read_front_matter
+from tests.cost import at_most
 
 
 @pytest.mark.parametrize(
@@ -110,11 +109,10 @@ def test_toml(toml: str, found: dict[str, str]) -> None:
     ],
 )
 def test_hostile_yaml_holds_nothing_and_takes_no_time(hostile: str) -> None:
-    before = time.process_time()
-    found, _ = read_front_matter(f"---\n{hostile}\nz: z\n---\n")
+    with at_most(1):
+        found, _ = read_front_matter(f"---\n{hostile}\nz: z\n---\n")
     assert found["z"] == "z"
     assert not any("exit" in text for text in found.values())
-    assert time.process_time() - before < 1
 
 
 @given(st.text(alphabet=st.sampled_from("---+++\n: ab\"'|>#[\\ux1")))

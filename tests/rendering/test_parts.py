@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +14,7 @@ from llm_kb.rendering.parts import (
     find_spans,
     name_heading,
 )
+from tests.cost import at_most
 
 SETTINGS = """\
 # Settings
@@ -204,8 +203,8 @@ def test_every_anchor_is_unique_and_names_its_part(text: str) -> None:
     ],
 )
 def test_hostile_headings_cost_little(text: str) -> None:
-    before = time.process_time()
-    found = find_spans(text, "a.md", ["h5", "nope" * 100_000, "a/" * 100_000, "L1-L999999999"])
+    with at_most(10):
+        found = find_spans(text, "a.md", ["h5", "nope" * 100_000, "a/" * 100_000, "L1-L999999999"])
+        parts = find_parts(text, "a.md")
     assert len(found) in {3, 4}
-    assert all(len(part.anchor) <= 2_000 for part in find_parts(text, "a.md"))
-    assert time.process_time() - before < 4
+    assert all(len(part.anchor) <= 2_000 for part in parts)
