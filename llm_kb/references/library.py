@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.records import GitSource, parse_package
 from llm_kb.references.topic.provenance import Differences, compare
 from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
@@ -70,9 +70,9 @@ class Library:
         """
         for source in topic.sources:
             if isinstance(source, GitSource) and source.package:
-                ecosystem, name, version = source.package.split(" ")
-                installed = find_installed(ecosystem, name, self.workspace)
-                if installed and installed.version != version:
+                package = parse_package(source.package)
+                installed = find_installed(package.ecosystem, package.package, self.workspace)
+                if installed and installed.version != package.version:
                     return f"{source.package}, while {installed.version} is installed here"
         return None
 

@@ -15,10 +15,18 @@ import pytest
 
 from llm_kb.api import current_library
 from llm_kb.host.reference_tools import make_references
-from llm_kb.references.errors import TooManyPlansError, TopicFileError, UnknownPlanError
-from llm_kb.references.fetch.create import carry_out, create_topic
+from llm_kb.references.errors import (
+    DeniedError,
+    NothingFetchedError,
+    TooManyPlansError,
+    TopicFileError,
+    UnknownPlanError,
+)
+from llm_kb.references.fetch.create import approved_hosts, carry_out, create_topic
+from llm_kb.references.fetch.share import export_topic, import_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import remotes
+from llm_kb.references.plan.make import unmeasured_plan
 from llm_kb.references.plan.pending import MAX_WAITING, PendingPlans, open_pending
 from llm_kb.references.plan.plan import Plan, PlannedSource, plan_table
 from llm_kb.references.plan.plan_text import describe_plan, render_plan
@@ -27,6 +35,7 @@ from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
+    PackageSource,
     PlannedPage,
     Source,
     WebSource,
@@ -34,7 +43,7 @@ from llm_kb.references.sources.records import (
 from llm_kb.subjects.topics import References
 from tests.conftest import RunLlm
 from tests.references.requests import PAGE, never, request, yes
-from tests.references.sites import Site, serve_site
+from tests.references.sites import Answer, Site, serve_site
 
 NOW = datetime.now(timezone.utc)
 
@@ -102,6 +111,19 @@ def test_a_plan_that_waits_is_never_replaced(pending: PendingPlans) -> None:
     assert path.read_text() == "{}"
 
 
+def test_a_plan_of_another_digest_does_not_take_the_place_of_one(
+    pending: PendingPlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As two plans would that were made to have the same id."""
+    monkeypatch.setattr(Plan, "id", "0" * 32)
+    store(pending, PLAN)
+    other = planned(WebSource(url="https://evil.example/"))
+    with pytest.raises(UnknownPlanError, match="another plan waits under this id, and stays"):
+        pending.add(other)
+    assert pending.read(PLAN.id).plan == PLAN
+    assert not pending.take_approved(other)
+
+
 @pytest.mark.parametrize(
     ("age", "is_there"),
     [
@@ -156,6 +178,18 @@ BLANKS = "\u3164" * 40 + "Sources: python/cpython" + "\u2800" * 40
             ("from xn--gthub-n2e.com (spelled g\u0456thub.com)",),
             (),
             id="the same in ASCII",
+        ),
+        pytest.param(
+            planned(WebSource(url="https://xn--fa-hia.example/")),
+            ("from xn--fa-hia.example (spelled fa\u00df.example)",),
+            (),
+            id="a letter that earlier rules wrote otherwise",
+        ),
+        pytest.param(
+            planned(WebSource(url="https://xn--0.example:81/")),
+            ("from xn--0.example:81",),
+            ("spelled",),
+            id="an encoded name that stands for nothing",
         ),
         pytest.param(
             planned(GitSource(url="http://github.com:8080/python/cpython")),
@@ -243,6 +277,24 @@ def test_a_redirect_to_another_port_is_shown(library: Library, site: Site) -> No
     (plan,) = plans
     assert f"    redirects to another port: {page}" in describe_plan(plan)
     assert describe_plan(plan).splitlines()[-1].count("127.0.0.1:") == 2
+
+
+def test_a_redirect_to_a_port_that_was_not_planned_is_refused(library: Library, site: Site) -> None:
+    """It leads there only once the plan was approved; then the new plan is asked about."""
+    source = WebSource(url=site.put("/a", PAGE))
+    plans: list[Plan] = []
+    with serve_site() as other:
+        page = other.put("/page", PAGE)
+
+        def approve(plan: Plan) -> bool:
+            plans.append(plan)
+            site.redirect("/a", page)
+            return len(plans) == 1
+
+        with pytest.raises(DeniedError):
+            create_topic(library, request(source), approve)
+    assert other.requests == ["HEAD /page"]
+    assert f"    redirects to another port: {page}" in describe_plan(plans[1])
 
 
 def recorder(plans: list[Plan], *, answer: bool) -> Callable[[Plan], bool]:
@@ -377,6 +429,88 @@ def test_what_was_approved_is_carried_out_once(library: Library, site: Site) -> 
     carry_out(library, plans[0].id, never)
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
         carry_out(library, plans[0].id, never)
+
+
+@pytest.fixture
+def careful(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """The library of a user who is asked first, in a workspace without any packages."""
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    settings = replace(library.settings, ask_first=True)
+    return replace(library, settings=settings, workspace=tmp_path / "workspace")
+
+
+def test_an_approved_host_leads_to_no_other(careful: Library, site: Site) -> None:
+    """Neither with a redirect of its page nor of what is read besides."""
+    plans: list[Plan] = []
+    with serve_site() as other:
+        page = WebSource(url=site.redirect("/a", other.put("/page", PAGE)))
+        crawl = CrawlSource(url=site.put("/d/", PAGE))
+        for name in ("robots.txt", "llms.txt", "sitemap.xml", "d/llms.txt", "d/sitemap.xml"):
+            site.redirect(f"/{name}", other.put(f"/{name}", PAGE))
+        with pytest.raises(NothingFetchedError, match="is not approved; give this address"):
+            create_topic(careful, request(page, crawl), recorder(plans, answer=True), by_model=True)
+    assert other.requests == []
+    assert [plan.is_measured for plan in plans] == [False]
+
+
+def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, site: Site) -> None:
+    """Whoever wrote the workspace chose the repository that its metadata names."""
+    assert careful.workspace is not None
+    metadata = careful.workspace / ".venv/lib/python3.12/site-packages/frob-1.0.dist-info/METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"Name: frob\nVersion: 1.0\nProject-URL: Source, {site.url}/frob\n")
+    plans: list[Plan] = []
+    source = PackageSource(ecosystem="pypi", package="frob")
+    with pytest.raises(DeniedError):
+        create_topic(careful, request(source), recorder(plans, answer=False), by_model=True)
+    (plan,) = plans
+    host = site.url.removeprefix("http://")
+    assert describe_plan(plan).splitlines() == [
+        "  package https://pypi.org/project/frob: not asked yet",
+        f"    leads to {site.url}/frob",
+        f"  from pypi.org, {host}",
+    ]
+    assert site.requests == []
+    with pytest.raises(NothingFetchedError, match="has no tag for version"):
+        create_topic(careful, request(source), yes, by_model=True)
+    assert site.requests != []
+
+
+def test_the_index_leads_to_no_host_unasked(
+    careful: Library, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
+    create_topic(careful, request(WebSource(url=site.put("/known", PAGE))), yes)
+    with serve_site() as other:
+        info = {"info": {"version": "1.0", "project_urls": {"Source": f"{other.url}/frob"}}}
+        site.answer("/pypi/frob/json", Answer(json.dumps(info).encode(), kind="application/json"))
+        source = PackageSource(ecosystem="pypi", package="frob")
+        wanted = replace(request(source), id="topic-package")
+        with pytest.raises(NothingFetchedError, match="is not approved; give this address"):
+            create_topic(careful, wanted, yes, by_model=True)
+    assert other.requests == []
+
+
+def test_the_hosts_of_an_imported_topic_are_not_approved(
+    careful: Library, site: Site, tmp_path: Path
+) -> None:
+    """Its archive may name any; whoever packed it chose them."""
+    create_topic(careful, request(WebSource(url=site.put("/a", PAGE))), yes)
+    assert approved_hosts(careful) == {site.url.removeprefix("http://")}
+    export_topic(careful, "topic-frob", tmp_path / "frob.tar.gz")
+    other = replace(careful, root=tmp_path / "other")
+    import_topic(other, tmp_path / "frob.tar.gz")
+    assert approved_hosts(other) == frozenset()
+
+
+def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, site: Site) -> None:
+    plan = unmeasured_plan(request(WebSource(url=site.put("/a", PAGE))), None)
+    open_pending(careful).add(plan)
+    with pytest.raises(DeniedError):
+        carry_out(careful, plan.id, lambda _: False)
+    assert [waiting.plan for waiting in open_pending(careful).read_all()[0]] == [plan]
+    carry_out(careful, plan.id, yes)
+    assert open_pending(careful).read_all()[0] == []
 
 
 def test_ask_first_is_the_users_own_setting() -> None:

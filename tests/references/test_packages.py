@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.ask import ask
-from llm_kb.references.errors import NothingFetchedError
+from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.package import choose_documents
+from llm_kb.references.plan.topic_request import parse_request
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
 from llm_kb.references.sources.records import GitSource, PackageSource
 from tests.references.remotes import Remote
@@ -92,6 +93,56 @@ def test_the_documents_of_the_installed_version_are_fetched_and_followed(
     assert isinstance(source, GitSource)
     assert (source.ref, source.package) == ("v2.0", "pypi Frob_Nicate 2.0")
     assert "warnings" not in ask(library, "guide")
+
+
+def test_a_refresh_looks_for_a_new_version_where_the_topic_was_fetched_from(
+    library: Library, released: Remote, workspace: Path, tmp_path: Path
+) -> None:
+    """The metadata of another workspace may name any repository; none but the approved is asked."""
+    library = replace(library, workspace=workspace)
+    install(workspace, "1.0", released.url)
+    create_topic(library, request(FROB), yes)
+    evil = Remote(tmp_path / "evil", {"docs/guide.md": "evil"})
+    evil.git("tag", "v2.0")
+    install(workspace, "2.0", evil.url)
+    evil.directory.rename(tmp_path / "gone")  # asking it fails
+    assert refresh_topic(library, "topic-frob", never).modified == 1
+    assert files_of(library)["docs/guide.md"] == "# Guide to version 2\n"
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["frob", "pypi frob", "pypi frob 1 0", "x frob 1.0", "npm ../../x 1", "pypi frob \x1b", ""],
+)
+def test_what_does_not_name_a_package_is_refused(package: str) -> None:
+    """It comes from models, and from records that others wrote."""
+    fields = {"title": "T", "body": ""}
+    source = {"type": "git", "url": "https://e.org/x", "package": package}
+    with pytest.raises(TopicFileError):
+        parse_request({**fields, "sources": [source]}, created_by={})
+
+
+@pytest.mark.parametrize(
+    ("version", "url"),
+    [
+        ("1.0 beta", "https://e.org/x"),
+        ("--upload-pack=x", "https://e.org/x"),
+        ("1.0", "https://user:word@e.org/x"),
+        ("1.0", "ext::sh -c evil"),
+        ("1.0", f"https://e.org/{'x' * 2000}"),
+        ("1.0", "https://%6cocalhost/x"),
+    ],
+)
+def test_hostile_metadata_is_a_problem_of_its_source(
+    library: Library, workspace: Path, version: str, url: str
+) -> None:
+    install(workspace, version, url)
+    with pytest.raises(NothingFetchedError):
+        plan_topic(replace(library, workspace=workspace), request(FROB))
+
+
+def test_a_repository_is_asked_under_the_name_that_is_checked() -> None:
+    assert as_git_url("https://fa\u00df.example/x") == "https://xn--fa-hia.example/x"
 
 
 def test_the_index_is_that_of_the_users_own_configuration(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
@@ -25,6 +24,7 @@ from llm_kb.references.sources.records import (
     Source,
     WebSource,
 )
+from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Page, fetch_page, measure_page
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 
@@ -144,7 +144,7 @@ def find_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes)
     crawl = find_pages(source, remotes.http, known=[record.url for record in records.values()])
     remotes.pages.update(crawl.read)
     planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
-    if not planned.hosts <= _approved_hosts(source, records):
+    if not _approved_hosts(source, records).issuperset(planned.hosts):
         # It has moved to a host that was not approved: it is fetched once that is.
         return FoundSource(planned=planned, warnings=_warn(crawl.failed, set()))
     known = {record.url: record for path, record in records.items() if old.has({path: record})}
@@ -192,9 +192,9 @@ def _ask_pages(
 def _approved_hosts(
     source: WebSource | CrawlSource, records: Mapping[str, FileRecord]
 ) -> frozenset[str]:
-    """Return the hosts that a source names or was fetched from."""
+    """Return the hosts that a source names or was fetched from, with their ports."""
     urls = [source.url, *(record.url for record in records.values())]
-    return frozenset(filter(None, (urlsplit(url).hostname for url in urls)))
+    return frozenset(filter(None, map(host_and_port, urls)))
 
 
 def _is_same(page: Page | None, record: FileRecord) -> bool:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
+from llm_kb.errors import KbError
 from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
 from llm_kb.references.fetch.fetcher import FoundSource
 from llm_kb.references.fetch.outcomes import SILENT, Created, Progress
 from llm_kb.references.fetch.publish import asked_sources, fetch_sources, index_topic, publish
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import make_plan, open_remotes
+from llm_kb.references.plan.make import make_plan, open_remotes, unmeasured_plan
 from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan, host_and_port, unmeasured_plan
+from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.plan.remotes import Remotes
+from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Description, format_time
@@ -47,8 +50,8 @@ def create_topic(
 
     `by_model` is for calls of models. They repeat a call that waited for its approval: one
     whose topic that very request has made is answered with the topic. And where the settings
-    say `ask_first`, hosts no topic was fetched from are approved before they are asked.
-    Raises KbError, TopicExistsError among others.
+    say `ask_first`, only hosts that the operator has approved are asked, now or for a topic
+    that is still there. Raises KbError, TopicExistsError among others.
     """
     library.store.clean()
     if library.store.exists(request.id):
@@ -56,9 +59,25 @@ def create_topic(
             return _find_made(library, request)
         raise _taken(library, request)
     library.store.require_free(request.id)
-    if by_model and library.settings.ask_first and _names_new_hosts(library, request):
-        _require_approval(library, unmeasured_plan(request), approve)
+    hosts = None
+    if by_model and library.settings.ask_first:
+        hosts, asking = approved_hosts(library), unmeasured_plan(request, library.workspace)
+        if not hosts.issuperset(asking.hosts):
+            _require_approval(library, asking, approve)
+            hosts |= set(asking.hosts)
+    return _create(library, request, approve, progress, hosts)
+
+
+def _create(
+    library: Library,
+    request: Description,
+    approve: Approve,
+    progress: Progress,
+    hosts: frozenset[str] | None,
+) -> Created:
+    """Plan a topic by asking these hosts alone, or any; have the plan approved; carry it out."""
     with open_remotes(library) as remotes:
+        remotes = replace(remotes, hosts=hosts)
         plan = make_plan(request, remotes, progress.asking)
         _require_approval(library, plan, approve)
         try:
@@ -78,9 +97,10 @@ def carry_out(
     """
     pending = open_pending(library)
     plan = pending.take(plan_id)
-    if not plan.is_measured:
-        return create_topic(library, plan.request, approve, progress)
     try:
+        if not plan.is_measured:
+            hosts = approved_hosts(library) | set(plan.hosts)
+            return _create(library, plan.request, approve, progress, hosts)
         with open_remotes(library) as remotes:
             return _carry_out(library, plan, remotes, progress)
     except BaseException:
@@ -130,11 +150,19 @@ def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
         raise DeniedError(plan.request.title, summarize_plan(plan))
 
 
-def _names_new_hosts(library: Library, request: Description) -> bool:
-    """Tell whether a request names a host that no topic was fetched from."""
-    topics, _ = library.topics()
-    known = {host_and_port(source.url) for topic in topics for source in topic.sources}
-    return not set(unmeasured_plan(request).hosts) <= known
+def approved_hosts(library: Library) -> frozenset[str]:
+    """Return the hosts that topics were fetched from, each by a plan that was approved.
+
+    Imported topics name hosts that nobody here has approved; their records hold no request.
+    """
+    urls: set[str] = set()
+    for topic_id in library.store.ids():
+        with suppress(KbError):
+            recorded = read_provenance(library.store.directory(topic_id))
+            if recorded.request:
+                urls |= {source.url for source in recorded.sources}
+                urls |= {record.url for record in recorded.files.values()}
+    return frozenset(filter(None, map(host_and_port, urls)))
 
 
 def _made(library: Library, request: Description) -> bool:

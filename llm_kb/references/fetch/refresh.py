@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from llm_kb.references.errors import (
     DeniedError,
@@ -24,6 +23,7 @@ from llm_kb.references.plan.make import check_limits, open_remotes
 from llm_kb.references.plan.plan import Plan, grows_beyond
 from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.plan.remotes import Remotes
+from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.provenance import Provenance, total_size
 from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
@@ -111,7 +111,7 @@ class _Refresh:
         check_limits(plan, self.remotes.settings)
         records = self.recorded.files.values()
         urls = {source.url for source in plan.request.sources} | {r.url for r in records}
-        known = frozenset(filter(None, (urlsplit(url).hostname for url in urls)))
+        known = frozenset(filter(None, map(host_and_port, urls)))
         reason = grows_beyond(plan, total_size(records), known)
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, summarize_plan(plan))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 from llm_kb.files.atomic import WriteError
@@ -81,7 +82,8 @@ def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> C
         with library.store.staging(topic_id) as directory:
             staged = Staged(directory=directory, now="", most_bytes=settings.max_bytes)
             _unpack(path, recorded, staged)
-            publish(library, topic_id, staged, text, recorded)
+            # Without a request: nobody here has approved the hosts that it was fetched from.
+            publish(library, topic_id, staged, text, replace(recorded, request=""))
     chunks, problems = index_topic(library, topic_id, progress)
     return Created(
         topic_id=topic_id,

@@ -14,6 +14,7 @@ from protego import Protego
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
+from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import FoundPage, Page, fetch_text, find_page, measure_page
 from llm_kb.rendering.plain_text import count
 
@@ -82,7 +83,6 @@ class _Site:
         self.policy = policy
         self.root = f"{split.scheme}://{split.netloc}"
         self.prefix = split.path.rpartition("/")[0] + "/"
-        self.host = split.hostname or ""
         self.refused = 0
         place = f"{self.root}/robots.txt"
         with refuse_hostile(place):
@@ -249,7 +249,7 @@ class _Walk:
         self._site.wait()
         try:
             with refuse_hostile(url):
-                found = find_page(url, self._site.policy, hosts={self._site.host})
+                found = find_page(url, self._site.policy, hosts={host_and_port(url)})
         except FetchError as error:
             if is_start:
                 raise

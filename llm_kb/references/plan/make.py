@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
@@ -18,19 +19,22 @@ from llm_kb.references.errors import (
 from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.plan.package import resolve_package
-from llm_kb.references.plan.plan import Plan, PlannedSource, format_about, host_and_port
+from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
 from llm_kb.references.plan.remotes import Remotes, check_count, git_policy
 from llm_kb.references.sources.addresses import system_resolver
 from llm_kb.references.sources.git import Repositories, Tree
+from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
     PackageSource,
+    PlannedPage,
     Source,
     WebSource,
 )
+from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import measure_page
 from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
@@ -52,6 +56,23 @@ def open_remotes(library: Library) -> Iterator[Remotes]:
             workspace=library.workspace,
             resolver=resolver,
         )
+
+
+def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
+    """Return the plan of a request whose sources have not been asked yet.
+
+    A package that the workspace has installed leads to the repository its metadata names.
+    """
+    sources = []
+    for source in request.sources:
+        planned = PlannedSource(source=source, size=None)
+        if isinstance(source, PackageSource):
+            package = find_installed(source.ecosystem, source.package, workspace)
+            if package and package.repository:
+                pages = (PlannedPage(url=package.repository),)
+                planned = replace(planned, pages=pages, notes=(f"leads to {package.repository}",))
+        sources.append(planned)
+    return Plan(request=request, sources=tuple(sources))
 
 
 def make_plan(request: Description, remotes: Remotes, progress: Progress = lambda _: None) -> Plan:

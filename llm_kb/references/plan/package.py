@@ -10,7 +10,8 @@ from llm_kb.references.errors import FetchError
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.packages import find_package
-from llm_kb.references.sources.records import GitSource, PackageSource
+from llm_kb.references.sources.records import GitSource, PackageSource, parse_package
+from llm_kb.references.sources.rules import check_git_url, require_approved
 
 _TAGS = ("v{version}", "{version}", "{name}-{version}", "{name}-v{version}", "{name}@{version}")
 """How projects name the tag of a version."""
@@ -27,38 +28,41 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
     package = find_package(source, remotes.workspace, remotes.http)
     if package.repository is None:
         raise FetchError(source.url, "its metadata names no repository; give it with type git")
-    short = source.package.rpartition("/")[2]
-    git = GitSource(
-        url=package.repository,
-        role=source.role,
-        package=f"{source.ecosystem} {source.package} {package.version}",
-    )
-    for pattern in _TAGS:
-        tag = pattern.format(name=short, version=package.version)
-        try:
-            commit = remotes.find_commit(replace(git, ref=tag))
-        except FetchError:
-            continue
-        tagged = replace(git, ref=tag, commit=commit)
-        return replace(tagged, paths=choose_documents(remotes.list_paths(tagged)))
-    raise FetchError(
-        source.url,
-        f"{package.repository} has no tag for version {package.version}; give it with type git"
-        " and its ref",
-    )
+    url = check_git_url(package.repository, source.url, remotes.settings.allow_protocols)
+    require_approved(url, remotes.hosts)
+    git = GitSource(url=url, role=source.role)
+    tagged = _find_tag(git, replace(source, version=package.version), remotes)
+    return replace(tagged, paths=choose_documents(remotes.list_paths(tagged)))
 
 
 def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
     """Return the repository of a package at the version that the workspace has now."""
     if source.package is None:
         return source
-    ecosystem, name, version = source.package.split(" ")
-    installed = find_installed(ecosystem, name, remotes.workspace)
-    if installed is None or installed.version == version:
+    package = parse_package(source.package)
+    installed = find_installed(package.ecosystem, package.package, remotes.workspace)
+    if installed is None or installed.version == package.version:
         return source
-    wanted = PackageSource(ecosystem=ecosystem, package=name, version=installed.version)
-    found = resolve_package(replace(wanted, role=source.role), remotes)
-    return replace(found, url=source.url, paths=source.paths)
+    # In the repository that was approved: the workspace's metadata may name any other.
+    return _find_tag(source, replace(package, version=installed.version), remotes)
+
+
+def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSource:
+    """Return a repository at the tag of a package's version; raise FetchError without one."""
+    named = f"{package.ecosystem} {package.package} {package.version}"
+    parse_package(named)
+    short = package.package.rpartition("/")[2]
+    for pattern in _TAGS:
+        tag = pattern.format(name=short, version=package.version)
+        try:
+            commit = remotes.find_commit(replace(git, ref=tag))
+        except FetchError:
+            continue
+        return replace(git, ref=tag, commit=commit, package=named)
+    raise FetchError(
+        package.url,
+        f"{git.url} has no tag for version {package.version}; give it with type git and its ref",
+    )
 
 
 def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:

@@ -55,10 +55,13 @@ class PendingPlans:
     def add(self, plan: Plan) -> None:
         """Store a plan until it is approved or dropped, or expires.
 
-        A plan that waits already stays as it is. Raises TooManyPlansError.
+        A plan that waits already stays as it is. Raises TooManyPlansError, and
+        UnknownPlanError where another plan or a damaged file has this id.
         """
         self._drop_expired()
-        if self._path(plan.id).exists() and self.read(plan.id).plan.digest == plan.digest:
+        if self._path(plan.id).exists():
+            if self.read(plan.id).plan.digest != plan.digest:
+                raise UnknownPlanError(plan.id, "another plan waits under this id, and stays")
             return
         if len(self._ids()) >= MAX_WAITING:
             raise TooManyPlansError(MAX_WAITING)

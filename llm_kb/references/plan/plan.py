@@ -7,7 +7,6 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe, read_count
@@ -20,11 +19,10 @@ from llm_kb.references.sources.records import (
     read_string,
     source_table,
 )
+from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.topic_file import Description, list_fields
 from llm_kb.references.topic.topic_text import read_description, read_sources
 from llm_kb.rendering.plain_text import format_size
-
-USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +41,10 @@ class PlannedSource:
     notes: tuple[str, ...] = ()
 
     @property
-    def hosts(self) -> frozenset[str]:
-        """The hosts that may be asked for this source."""
-        return frozenset(filter(None, (urlsplit(url).hostname for url in self._urls)))
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """The same hosts with their ports, in the order of the plan."""
-        return tuple(dict.fromkeys(filter(None, map(host_and_port, self._urls))))
-
-    @property
-    def _urls(self) -> tuple[str, ...]:
-        return (self.source.url, *(page.url for page in self.pages))
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that may be asked for this source, with their ports where these are unusual."""
+        urls = (self.source.url, *(page.url for page in self.pages))
+        return tuple(dict.fromkeys(filter(None, map(host_and_port, urls))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +83,7 @@ class Plan:
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that would be asked, with their ports where these are unusual."""
-        return tuple(dict.fromkeys(host for planned in self.sources for host in planned.places))
-
-
-def unmeasured_plan(request: Description) -> Plan:
-    """Return the plan of a request whose sources have not been asked yet."""
-    sources = tuple(PlannedSource(source=source, size=None) for source in request.sources)
-    return Plan(request=request, sources=sources)
+        return tuple(dict.fromkeys(host for planned in self.sources for host in planned.hosts))
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:
@@ -165,23 +149,13 @@ def format_about(size: int) -> str:
     return format_size(size) if size < 1000 else f"~{format_size(size)}"
 
 
-def host_and_port(url: str) -> str:
-    """Return the host of a URL, with its port unless that is usual; empty without a host."""
-    split = urlsplit(url)
-    host = split.hostname or ""
-    if not split.port or split.port == USUAL_PORTS.get(split.scheme):
-        return host
-    return f"[{host}]:{split.port}" if ":" in host else f"{host}:{split.port}"
-
-
 def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -> str | None:
     """Say why a refresh needs the operator's word again; None when it does not.
 
     It does when it would reach a host that was not approved, or fetch more than
     twice what was fetched before.
     """
-    hosts = frozenset().union(*(planned.hosts for planned in new.sources))
-    if fetched_hosts and (strange := sorted(hosts - fetched_hosts)):
+    if fetched_hosts and (strange := sorted(set(new.hosts) - fetched_hosts)):
         return f"it now leads to {', '.join(strange)}"
     if new.size > 2 * fetched_bytes + 10 * SLACK_BYTES:
         return f"it grew from {format_about(fetched_bytes)} to {format_about(new.size)}"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from llm_kb.references.plan.plan import Plan, PlannedSource, format_about, host_and_port
+from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
 from llm_kb.references.sources.records import GitSource, LocalSource, WebSource, describe_source
+from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.rendering.plain_text import count, shorten, visible_line
 
 MOST_NOTES = 10
@@ -57,19 +58,9 @@ def describe_plan(plan: Plan) -> str:
 
 def list_hosts(plan: Plan) -> str:
     """Return the hosts of a plan on one line: in ASCII, with their spelling where it differs."""
-    hosts = [show_host(host) for host in plan.hosts] or ["this machine"]
+    hosts = [_show(show_host(host)) for host in plan.hosts] or ["this machine"]
     more = [f"and {len(hosts) - MOST_HOSTS} more"] if len(hosts) > MOST_HOSTS else []
     return ", ".join([*hosts[:MOST_HOSTS], *more])
-
-
-def show_host(host: str) -> str:
-    """Return a host in ASCII; beside it the spelling of one that has other letters."""
-    try:
-        ascii_host = host.encode("idna").decode("ascii")
-        spelled = ascii_host.encode("ascii").decode("idna")
-    except UnicodeError:
-        return _show(host.encode("unicode_escape").decode("ascii"))
-    return ascii_host if spelled == ascii_host else f"{ascii_host} (spelled {_show(spelled)})"
 
 
 def _name(planned: PlannedSource) -> str:

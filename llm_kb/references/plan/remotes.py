@@ -15,7 +15,7 @@ from llm_kb.references.sources.git import Repositories, Repository, Tree, find_c
 from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy
 from llm_kb.references.sources.records import GitSource
-from llm_kb.references.sources.rules import check_git_url
+from llm_kb.references.sources.rules import check_git_url, require_approved
 from llm_kb.references.sources.web import Page
 from llm_kb.subjects.topics import References
 
@@ -34,6 +34,8 @@ class Remotes:
     """The directory whose installed packages count; None for none."""
     pages: dict[str, Page] = field(default_factory=dict)
     """Pages that were read while planning, by address: taken from here, once, when fetched."""
+    hosts: frozenset[str] | None = None
+    """The hosts that may be asked, with their ports; None for any."""
     until: float = math.inf
     """The moment, of the monotonic clock, at which asking must end."""
 
@@ -46,6 +48,7 @@ class Remotes:
             max_bytes=min(self.settings.max_bytes, MAX_PAGE_BYTES),
             until=self.until,
             resolver=self.resolver,
+            hosts=self.hosts,
         )
 
     def while_planning(self) -> Remotes:
@@ -63,6 +66,7 @@ class Remotes:
     def find_commit(self, source: GitSource) -> str:
         """Return the commit a source's revision is now, in one request."""
         check_git_url(source.url, source.url, self.settings.allow_protocols)
+        require_approved(source.url, self.hosts)
         if uses_gh(source):
             commit = github.find_commit(source, self.settings.timeout)
             if commit:

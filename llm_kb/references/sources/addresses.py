@@ -15,8 +15,6 @@ from llm_kb.references.errors import BlockedAddressError, FetchError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
 
-DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
-
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _TRANSLATED = ipaddress.ip_network("::ffff:0:0:0/96")  # RFC 2765
 _SIX_TO_FOUR = ipaddress.ip_network("2002::/16")

@@ -13,14 +13,9 @@ from urllib.parse import urlsplit
 from llm_kb.files.tree import iter_files
 from llm_kb.git import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_remote
 from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.sources.addresses import (
-    DEFAULT_PORTS,
-    Resolver,
-    resolve_host,
-    system_resolver,
-)
+from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
 from llm_kb.references.sources.records import GitSource
-from llm_kb.references.sources.rules import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS
+from llm_kb.references.sources.rules import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS, USUAL_PORTS
 
 SLACK_BYTES = 16_000_000
 """How much a transfer may take on disk besides twice `max_bytes`."""
@@ -177,7 +172,7 @@ def _pin(source: GitSource, policy: GitPolicy) -> tuple[dict[str, str], str]:
     split = urlsplit(source.url)
     if split.scheme == "file" or not split.hostname:
         return {}, ""
-    host, port = split.hostname, split.port or DEFAULT_PORTS[split.scheme]
+    host, port = split.hostname, split.port or USUAL_PORTS[split.scheme]
     addresses = resolve_host(
         source.url, host, port, allow_hosts=policy.allow_hosts, resolver=policy.resolver
     )

@@ -21,7 +21,12 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
 from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
-from llm_kb.references.sources.rules import ascii_url, check_web_url
+from llm_kb.references.sources.rules import (
+    ascii_url,
+    check_web_url,
+    host_and_port,
+    require_approved,
+)
 
 PRODUCT = "llm-kb"
 """What `robots.txt` calls us."""
@@ -50,6 +55,8 @@ class HttpPolicy:
     until: float = math.inf
     """The moment, of the monotonic clock, at which all requests of a plan must have ended."""
     resolver: Resolver = field(default=system_resolver)
+    hosts: frozenset[str] | None = None
+    """Those that may be asked at all, as `host_and_port` names them; None for any public one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,18 +99,20 @@ def request(
 ) -> Response:
     """Send one request and follow its redirects, each hop checked like the first.
 
-    `hosts` are those a redirect may lead to; None allows any public one. Raises
+    `hosts` are those a redirect may lead to, as `host_and_port` names them; None allows any
+    public one. Raises
     FetchError; a status of 400 and above is returned like any other.
     """
     deadline = min(time.monotonic() + policy.timeout, policy.until)
     if time.monotonic() >= policy.until:
         raise FetchError(url, "its plan has taken too long; make it with fewer pages")
     for _ in range(MAX_REDIRECTS + 1):
+        require_approved(url, policy.hosts)
         response = _exchange(url, policy, method, headers or {}, deadline)
         if response.status not in _REDIRECTS or "location" not in response.headers:
             return response
         target = _find_target(url, response.headers["location"])
-        host = urlsplit(target).hostname or ""
+        host = host_and_port(target)
         if hosts is not None and host not in hosts:
             raise PlanChangedError(url, f"it redirects to another host, {host}")
         if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):

@@ -14,9 +14,13 @@ from urllib.parse import urlsplit
 
 from llm_kb.files.opener import read_regular
 from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.references.sources.rules import ascii_url
 
 MAX_FILE = 20_000_000
 """Bytes read of a lock file or of metadata."""
+
+MAX_URL = 2000
+"""Characters of a repository's address."""
 
 _FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"})
 _LABELS = ("source", "source code", "repository", "code", "github", "homepage", "home")
@@ -112,6 +116,8 @@ def node_repository(table: Mapping[str, Any]) -> str | None:
 def as_git_url(text: str) -> str | None:
     """Return the URL to fetch a repository from, of one that metadata names; None for others."""
     text = text.strip().removeprefix("git+")
+    if len(text) > MAX_URL:
+        return None
     if found := re.fullmatch(r"(?:github:)?([\w.-]+/[\w.-]+)", text):
         text = f"https://github.com/{found[1]}"
     text = re.sub(r"^(?:git|ssh)://(?:git@)?(github\.com/)", r"https://\1", text)
@@ -124,7 +130,10 @@ def as_git_url(text: str) -> str | None:
         if "/" not in owner_and_name or owner_and_name.startswith("sponsors/"):
             return None
         return f"https://{split.hostname}/{owner_and_name}"
-    return text.partition("#")[0].partition("?")[0]
+    try:
+        return ascii_url(text.partition("#")[0].partition("?")[0])
+    except ValueError:
+        return None
 
 
 def _normalize(name: str) -> str:

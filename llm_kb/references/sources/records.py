@@ -186,26 +186,43 @@ def read_source(
 def _read_git(fields: Fields, url: str, role: Role | None, protocols: Collection[str]) -> GitSource:
     ref, commit = fields.get("ref", read_string), fields.get("commit", read_string)
     paths = fields.texts("paths", read_string)
+    package = fields.get("package", read_string)
+    if package is not None:
+        parse_package(package)
     return GitSource(
         url=check_git_url(url, "", protocols),
         ref=check_ref(ref or None, ""),
         commit=check_ref(commit or None, ""),
         paths=check_paths(paths, ""),
         role=role,
-        package=fields.get("package", read_string),
+        package=package,
     )
 
 
 def _read_package(fields: Fields, role: Role | None) -> PackageSource:
     ecosystem = fields.choice("ecosystem", PACKAGE_PAGES)
     name, version = fields.text("name", read=read_string), fields.get("version", read_string)
-    if name and not _PACKAGE.fullmatch(name):
-        raise SourceError("", f"{name!r} is not the name of a package")
-    if version and not _VERSION.fullmatch(version):
-        raise SourceError("", f"{version!r} is not a version")
-    return PackageSource(
+    source = PackageSource(
         ecosystem=ecosystem or "pypi", package=name, version=version or None, role=role
     )
+    return _check_package(source) if name else source
+
+
+def parse_package(text: str) -> PackageSource:
+    """Return the package and version that `pypi flask 3.0.1` names; raise SourceError."""
+    words = text.split(" ")
+    if len(words) != 3 or words[0] not in PACKAGE_PAGES:
+        raise SourceError("", f"{text!r} is not a package such as 'pypi flask 3.0.1'")
+    ecosystem, name, version = words
+    return _check_package(PackageSource(ecosystem=ecosystem, package=name, version=version))
+
+
+def _check_package(source: PackageSource) -> PackageSource:
+    if not _PACKAGE.fullmatch(source.package):
+        raise SourceError("", f"{source.package!r} is not the name of a package")
+    if source.version is not None and not _VERSION.fullmatch(source.version):
+        raise SourceError("", f"{source.version!r} is not a version")
+    return source
 
 
 def _read_crawl(fields: Fields, url: str, role: Role | None) -> CrawlSource:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import idna
 
-from llm_kb.references.errors import SourceError
+from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.subjects.names import UNUSABLE
 
 GIT_PROTOCOLS = frozenset({"https", "http"})
@@ -22,10 +22,12 @@ GIT_PROTOCOLS = frozenset({"https", "http"})
 OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
 """What `allow_protocols` may add; remote helpers such as `ext::` never run."""
 
-# A subset of git's own rule (git-check-ref-format), and no first character that makes
-# an option, a refspec or a revision expression of it.
+USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
+
 _HOST = re.compile(r"(?:[a-z0-9_][a-z0-9_-]*\.)*[a-z0-9_][a-z0-9_-]*\.?")
 _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\.?")
+# A subset of git's own rule (git-check-ref-format), and no first character that makes
+# an option, a refspec or a revision expression of it.
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
 
 
@@ -83,6 +85,32 @@ def ascii_url(url: str) -> str:
     user, at, _ = split.netloc.rpartition("@")
     port = "" if split.port is None else f":{split.port}"
     return split._replace(netloc=f"{user}{at}{plain}{port}").geturl()
+
+
+def host_and_port(url: str) -> str:
+    """Return the host of a URL, with its port unless that is usual; empty without a host."""
+    split = urlsplit(url)
+    host = split.hostname or ""
+    if not split.port or split.port == USUAL_PORTS.get(split.scheme):
+        return host
+    return f"[{host}]:{split.port}" if ":" in host else f"{host}:{split.port}"
+
+
+def require_approved(url: str, hosts: Collection[str] | None) -> None:
+    """Raise FetchError unless the host of a URL is among the approved ones; None allows any."""
+    if hosts is not None and (host := host_and_port(url)) not in hosts:
+        raise FetchError(url, f"{host} is not approved; give this address as a source, to ask")
+
+
+def show_host(place: str) -> str:
+    """Return a host, with its port if it has one; beside it the spelling in other letters."""
+    host, colon, port = place.partition(":")
+    try:
+        plain = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
+        spelled = idna.decode(plain) if "xn--" in plain else plain
+    except idna.IDNAError:
+        return place if place.isascii() else ascii(place)
+    return f"{plain}{colon}{port}" + (f" (spelled {spelled})" if spelled != plain else "")
 
 
 def check_ref(ref: str | None, where: str) -> str | None:

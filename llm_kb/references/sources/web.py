@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 import webencodings
 
@@ -16,6 +15,7 @@ from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.html.tree import parse_html
 from llm_kb.references.sources.http import HttpPolicy, Response, request
 from llm_kb.references.sources.records import PlannedPage
+from llm_kb.references.sources.rules import host_and_port
 
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8"
 
@@ -170,8 +170,8 @@ def _get(
 
 def _fetch_alternate(url: str, html: Response, policy: HttpPolicy) -> str | None:
     """Return the Markdown a page says is its own; None when there is none at that place."""
-    host = urlsplit(html.url).hostname or ""
-    if urlsplit(url).hostname != host:
+    host = host_and_port(html.url)
+    if host_and_port(url) != host:
         return None  # another host was neither planned nor approved
     # The text of a page is no longer than its HTML.
     limited = replace(policy, max_bytes=min(policy.max_bytes, len(html.body) + 100_000))
