@@ -29,6 +29,11 @@ _SOURCE = {
         ),
         "depth": integer("crawl only: how many links deep. Default: 2."),
         "max_pages": integer("crawl only: the most pages to fetch. Default: 50."),
+        "include": strings(
+            "crawl only: patterns of the pages to fetch, such as guide/**, below the directory of"
+            " url. Default: all but other versions and languages."
+        ),
+        "exclude": strings("crawl only: patterns of pages to leave out, such as blog/**."),
         "role": {
             "type": "string",
             "enum": ["docs", "code"],

@@ -86,9 +86,10 @@ class TopicTooLargeError(TooLargeError):
 
 
 class PlanChangedError(FetchError):
-    """What is there to fetch is no longer what was approved."""
+    """What is there to fetch is no longer what was approved, or now stands at another address."""
 
-    def __init__(self, url: str, reason: str) -> None:
+    def __init__(self, url: str, reason: str, leads_to: str | None = None) -> None:
+        self.leads_to = leads_to
         super().__init__(url, f"{reason}; plan it again and approve the new plan")
 
 

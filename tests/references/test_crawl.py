@@ -106,7 +106,9 @@ def test_a_first_page_that_only_weighs_something_is_an_error(site: Site) -> None
 def test_known_pages_are_looked_for_only_where_some_page_failed(site: Site) -> None:
     start = site.put("/d/", "<a href=a>a</a>")
     site.put("/d/b", "<p>b</p>")
-    known = [f"{site.url}/d/b", f"{site.url}/d/gone", f"{site.url}/elsewhere"]
+    known: dict[str, dict[str, str | None]] = {
+        f"{site.url}{path}": {} for path in ("/d/b", "/d/gone", "/elsewhere")
+    }
     source = CrawlSource(url=start)
     site.put("/d/a", "<p>a</p>")
     assert len(find_pages(source, TRUSTING, known).pages) == 2
@@ -157,3 +159,48 @@ def test_pages_of_the_sitemap_are_found(site: Site) -> None:
     here = "".join(f"<url><loc> {site.url}/d/{name} </loc></url>" for name in "abc")
     site.put("/more.xml", f"<urlset>{here}<url><loc>http://e.org/d/x</loc></url></urlset>")
     assert find(site, start) == (["/d/", "/d/a", "/d/b", "/d/c"], ())
+
+
+def serve(site: Site, *pages: str) -> str:
+    """Serve a front page below `/d/` that leads to all pages; return its URL."""
+    start = site.put("/d/", "".join(f"<a href='{page}'>{page}</a>" for page in pages))
+    for page in pages:
+        site.put(f"/d/{page}", f"<p>{page}")
+    return start
+
+
+def test_patterns_choose_the_pages_that_are_read(site: Site) -> None:
+    start = serve(site, "guide/a.html", "guide/b/", "guide/changes.html", "blog/a.html")
+    source = CrawlSource(url=start, include=("guide/**",), exclude=("**/changes.html",))
+    pages = find_pages(source, TRUSTING).pages
+    paths = [page.url.removeprefix(site.url) for page in pages]
+    assert paths == ["/d/", "/d/guide/a.html", "/d/guide/b/"]
+    assert [line for line in site.requests if "blog" in line or "changes" in line] == []
+
+
+def test_other_versions_and_languages_are_taken_on_request(site: Site) -> None:
+    start = serve(site, "a", "b", "2.x/a", "2.x/b", "1.x/a", "fr/a", "fr/b", "cs/lexer")
+    paths, notes = find(site, start)
+    assert paths == ["/d/", "/d/a", "/d/b", "/d/cs/lexer"]
+    assert notes == (
+        "left out: versions 1.x, 2.x and languages fr; include (--include '1.x/**') takes one",
+    )
+    assert [line for line in site.requests if "x/" in line or "fr/" in line] == []
+    source = CrawlSource(url=start, include=("1.x/**",))
+    found = find_pages(source, TRUSTING)
+    assert [page.url.removeprefix(site.url) for page in found.pages] == ["/d/", "/d/1.x/a"]
+    assert found.notes == ()
+
+
+def test_pages_without_text_are_not_planned(site: Site) -> None:
+    start = serve(site, "a", "b")
+    site.put("/d/b", "<script>draw()</script>")
+    assert find(site, start) == (["/d/", "/d/a"], ("left out: 1 page without text",))
+
+
+def test_the_pages_read_are_counted(site: Site) -> None:
+    counts: list[tuple[int, int]] = []
+    start = serve(site, "a", "b", "c")
+    source = CrawlSource(url=start, max_pages=3)
+    find_pages(source, TRUSTING, progress=lambda *count: counts.append(count))
+    assert counts == [(1, 3), (2, 3)]

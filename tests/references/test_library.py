@@ -353,6 +353,13 @@ def test_an_approval_counts_for_this_plan_alone_and_once(library: Library, remot
         create_topic(library, wanted, never)
 
 
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold no page between plan and fetch, as where all of them are too much to hold."""
+    monkeypatch.setattr("llm_kb.references.plan.crawl.MAX_READ", 0)
+
+
+@pytest.mark.usefixtures("forgetful")
 def test_a_page_that_outgrows_its_plan_is_asked_about_again(library: Library, site: Site) -> None:
     url = site.put("/a", PAGE)
     asked: list[Plan] = []
@@ -363,10 +370,11 @@ def test_a_page_that_outgrows_its_plan_is_asked_about_again(library: Library, si
             site.put("/a", PAGE + "<p>" + "more " * 50_000)
         return True
 
-    create_topic(library, request(WebSource(url=url)), approve)
+    create_topic(library, request(CrawlSource(url=url, depth=0)), approve)
     assert [plan.size for plan in asked] == [len(PAGE), len(PAGE) + 250_003]
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_a_redirect_to_another_host_after_the_plan_is_refused_in_the_end(
     library: Library, site: Site
 ) -> None:
@@ -387,11 +395,12 @@ def test_a_redirect_to_another_host_after_the_plan_is_refused_in_the_end(
         asked.append(describe_plan(plan))
         return approve(plan)
 
-    create_topic(trusting, request(WebSource(url=url)), ask)
+    create_topic(trusting, request(CrawlSource(url=url, depth=0)), ask)
     assert len(asked) == 2
     assert f"redirects to another host: {elsewhere}" in asked[1]
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_a_source_that_changes_at_every_look_is_given_up(library: Library, site: Site) -> None:
     url = site.put("/a", PAGE)
 
@@ -400,7 +409,7 @@ def test_a_source_that_changes_at_every_look_is_given_up(library: Library, site:
         return True
 
     with pytest.raises(PlanChangedError, match="approve the new plan"):
-        create_topic(library, request(WebSource(url=url)), approve)
+        create_topic(library, request(CrawlSource(url=url, depth=0)), approve)
     assert library.store.ids() == []
 
 

@@ -153,7 +153,7 @@ def test_a_page_without_text_is_told_once(library: Library, site: Site) -> None:
     with pytest.raises(NothingFetchedError) as caught:
         create_topic(library, request(page), yes)
     assert caught.value.reasons == (
-        f"cannot fetch {page.url}: there is no text in it (is it drawn by a script?)",
+        f"{page.url}: there is no text in it (is it drawn by a script?)",
     )
 
 

@@ -139,7 +139,8 @@ def test_all_problems_are_reported_at_once() -> None:
         "sources[0].url: missing",
         "sources[0].depth: found the number -1; allowed: a whole number from 0 to 5",
         "sources[0].max_pages: found '9'; allowed: a whole number from 0 to 500",
-        "sources[0].x: unknown key; allowed: depth, max_depth, max_pages, role, type, url",
+        "sources[0].x: unknown key; allowed: depth, exclude, include, max_depth, max_pages,"
+        " role, type, url",
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from llm_kb.references.errors import NoPageError
 from llm_kb.references.sources.http import HttpPolicy
 from llm_kb.references.sources.records import PlannedPage
-from llm_kb.references.sources.web import Page, fetch_page, measure_page
+from llm_kb.references.sources.web import Page, fetch_page, find_page
 from tests.cost import at_most
 from tests.references.sites import Answer, Site
 
@@ -66,7 +66,7 @@ def test_a_markdown_of_its_own_that_is_nowhere_is_passed_over(site: Site, href: 
 @pytest.mark.parametrize("status", [404, 410])
 def test_a_page_that_is_not_there_is_told_from_one_that_fails(site: Site, status: int) -> None:
     with pytest.raises(NoPageError, match=f"the server answered {status}"):
-        measure_page(site.answer("/x", Answer(status=status)), TRUSTING)
+        find_page(site.answer("/x", Answer(status=status)), TRUSTING)
 
 
 def test_what_is_no_text_is_no_page(site: Site) -> None:

@@ -90,7 +90,7 @@ def show_progress() -> Iterator[Progress]:
     bars = _Bars()
     try:
         yield Progress(
-            asking=bars.say,
+            asking=lambda what, done, total: bars.show(f"asking {what}", done, total),
             fetching=lambda what, done, total: bars.show(f"fetching {what}", done, total),
             indexing=lambda done, total: bars.show("indexing", done, total),
             embedding=lambda done, total: bars.show("embedding", done, total),
@@ -120,13 +120,12 @@ class _Bars:
         self._done = 0
         self._bar: ProgressBar[int] | None = None
 
-    def say(self, text: str) -> None:
-        """Tell what is going on where there is nothing to count."""
-        self.close()
-        say(text)
-
     def show(self, label: str, done: int, total: int) -> None:
-        """Draw a bar; a new label begins a new one."""
+        """Draw a bar; a new label begins a new one. With nothing to count, say the label."""
+        if not total:
+            self.close()
+            say(label)
+            return
         if label != self._label or self._bar is None:
             self.close()
             self._label = label
@@ -138,6 +137,7 @@ class _Bars:
                 update_min_steps=max(1, total // 100),
             )
             self._bar.__enter__()
+        self._bar.length = total  # a crawl learns of more pages on its way
         # Not from the bar's position: it keeps steps back until they are worth drawing.
         self._bar.update(done - self._done)
         self._done = done

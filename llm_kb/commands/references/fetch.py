@@ -49,6 +49,8 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
 @click.option("--depth", type=int, help="How many links deep to crawl  [default: 2]")
 @click.option("--max-pages", type=int, help="How many pages to crawl at most  [default: 50]")
+@click.option("--include", multiple=True, metavar="PATTERN", help="Crawl only such pages: guide/**")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Crawl no such pages: blog/**")
 @click.option(
     "local",
     "--local",
@@ -223,8 +225,9 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
             raise click.UsageError("--path belongs to one --git or --local; else use --source")
         owners[0]["paths"] = list(options["paths"])
     crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
+    crawl_limits |= {key: list(options[key]) for key in ("include", "exclude") if options[key]}
     if crawl_limits and not options["crawl"]:
-        raise click.UsageError("--depth and --max-pages belong to --crawl")
+        raise click.UsageError("--depth, --max-pages, --include and --exclude belong to --crawl")
     packages = [
         {"type": "package", "ecosystem": ecosystem, "name": name}
         for ecosystem in ("pypi", "npm", "crate")

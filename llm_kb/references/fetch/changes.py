@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from llm_kb.errors import KbError
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.fetch.fetcher import FoundSource, conditions
 from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same
-from llm_kb.references.plan.crawl import find_pages
-from llm_kb.references.plan.make import check_source, explain, plan_tree
+from llm_kb.references.plan.crawl import Count, find_pages
+from llm_kb.references.plan.make import Progress, check_source, explain, plan_tree
 from llm_kb.references.plan.package import follow_package
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
@@ -25,16 +26,20 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.sources.web import Page, fetch_page, measure_page
+from llm_kb.references.sources.web import Page, fetch_page
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 
 
 def find_changes(
-    sources: Sequence[Source], old: OldTopic, remotes: Remotes
+    sources: Sequence[Source], old: OldTopic, remotes: Remotes, progress: Progress
 ) -> tuple[FoundSource, ...]:
     """Return every source as it is now; one that cannot be asked has a problem in its plan."""
     remotes = remotes.while_planning()
-    return tuple(_find(index, source, old, remotes) for index, source in enumerate(sources))
+    found = []
+    for index, source in enumerate(sources):
+        progress(source.url, 0, 0)
+        found.append(_find(index, source, old, remotes, partial(progress, source.url)))
+    return tuple(found)
 
 
 def count_restored(old: OldTopic, files: Mapping[str, FileRecord]) -> int:
@@ -50,7 +55,9 @@ def count_restored(old: OldTopic, files: Mapping[str, FileRecord]) -> int:
     )
 
 
-def _find(index: int, source: Source, old: OldTopic, remotes: Remotes) -> FoundSource:
+def _find(
+    index: int, source: Source, old: OldTopic, remotes: Remotes, progress: Count
+) -> FoundSource:
     try:
         with refuse_hostile(source.url):
             if isinstance(source, GitSource):
@@ -58,7 +65,7 @@ def _find(index: int, source: Source, old: OldTopic, remotes: Remotes) -> FoundS
             elif isinstance(source, WebSource):
                 found = find_page(index, source, old, remotes)
             elif isinstance(source, CrawlSource):
-                found = find_crawl(index, source, old, remotes)
+                found = find_crawl(index, source, old, remotes, progress)
             elif isinstance(source, PackageSource):
                 raise FetchError(source.url, "a package is looked up by create, not by refresh")
             else:
@@ -115,10 +122,10 @@ def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) ->
             hosts=_approved_hosts(source, records),
             known=conditions(record) if record else None,
         )
-    except PlanChangedError:
-        # It leads to a host that was not approved: it is fetched once that is.
-        moved = measure_page(source.url, remotes.http)
-        planned = PlannedSource(source=source, files=1, size=moved.size, pages=(moved,))
+    except PlanChangedError as error:
+        # It leads to a host that was not approved: it is asked once that is.
+        moved = PlannedPage(url=error.leads_to or source.url)
+        planned = PlannedSource(source=source, files=1, size=None, pages=(moved,))
         return FoundSource(planned=planned)
     url = page.url if page else record.url if record else source.url
     is_same = record is not None and url == record.url and _is_same(page, record)
@@ -134,21 +141,28 @@ def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) ->
     )
 
 
-def find_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes) -> FoundSource:
+def find_crawl(
+    index: int, source: CrawlSource, old: OldTopic, remotes: Remotes, progress: Count
+) -> FoundSource:
     """Find the pages of a site anew, and ask each of them.
 
     A page is gone when the server says so, or when no page leads to it any more. One
     that fails keeps the file it gave before.
     """
     records = old.of_source(index)
-    crawl = find_pages(source, remotes.http, known=[record.url for record in records.values()])
-    remotes.pages.update(crawl.read)
+    known = {record.url: record for path, record in records.items() if old.has({path: record})}
+    tags = {record.url: conditions(record) for record in records.values()}
+    crawl = find_pages(
+        source,
+        remotes.http,
+        {url: tags[url] if url in known else {} for url in tags},
+        progress,
+    )
     planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
     if not _approved_hosts(source, records).issuperset(planned.hosts):
         # It has moved to a host that was not approved: it is fetched once that is.
         return FoundSource(planned=planned, warnings=_warn(crawl.failed, set()))
-    known = {record.url: record for path, record in records.items() if old.has({path: record})}
-    asked, newly_failed = _ask_pages(planned, known, remotes)
+    asked, newly_failed = _ask_pages(planned, crawl.read, known, remotes)
     failed = {**crawl.failed, **newly_failed}
     if not asked:
         raise FetchError(source.url, next(iter(failed.values()), "it holds no file to fetch"))
@@ -170,16 +184,25 @@ def find_crawl(index: int, source: CrawlSource, old: OldTopic, remotes: Remotes)
 
 
 def _ask_pages(
-    planned: PlannedSource, known: Mapping[str, FileRecord], remotes: Remotes
+    planned: PlannedSource,
+    read: Mapping[str, Page | None],
+    known: Mapping[str, FileRecord],
+    remotes: Remotes,
 ) -> tuple[dict[str, Page | None], dict[str, str]]:
-    """Ask for pages, on condition where they are known; return them and the reasons of failures."""
+    """Ask for the pages that were not read, on condition where they are known.
+
+    Returns all, and the reasons of failures.
+    """
     asked: dict[str, Page | None] = {}
     failed: dict[str, str] = {}
     for url in (page.url for page in planned.pages):
+        if url in read:
+            asked[url] = read[url]
+            continue
         validators = conditions(known[url]) if url in known else None
         try:
             # The size that was measured is not a limit: growth is asked about as a whole.
-            asked[url] = remotes.pages.pop(url, None) or fetch_page(
+            asked[url] = fetch_page(
                 PlannedPage(url=url), remotes.http, hosts=planned.hosts, known=validators
             )
         except NoPageError:

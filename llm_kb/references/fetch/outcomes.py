@@ -11,7 +11,7 @@ from typing import Any
 class Progress:
     """Callbacks that are told how far long work has come."""
 
-    asking: Callable[[str], None] = lambda _: None
+    asking: Callable[[str, int, int], None] = lambda *_: None
     fetching: Callable[[str, int, int], None] = lambda *_: None
     indexing: Callable[[int, int], None] | None = None
     embedding: Callable[[int, int], None] | None = None

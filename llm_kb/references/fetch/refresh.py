@@ -67,8 +67,7 @@ class _Refresh:
         file = self.topic.file
         if not file.sources:
             raise NothingFetchedError(file.title, ["its topic.md names no sources"])
-        progress.asking(f"asking the sources of {file.id}")
-        found = find_changes(file.sources, self.old, self.remotes)
+        found = find_changes(file.sources, self.old, self.remotes, progress.asking)
         failed = _failures(found)
         if len(failed) == len(found):
             raise NothingFetchedError(file.title, list(failed.values()))

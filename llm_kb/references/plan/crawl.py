@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from protego import Protego
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
+from llm_kb.references.plan.editions import describe_editions, find_editions
 from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.sources.web import FoundPage, Page, fetch_text, find_page, measure_page
+from llm_kb.references.sources.web import (
+    Conditions,
+    FoundPage,
+    Page,
+    fetch_text,
+    find_page,
+    no_text,
+)
 from llm_kb.rendering.plain_text import count
 
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
@@ -35,39 +43,56 @@ class Crawl:
     """The pages found, and what the operator should know about how.
 
     `failed` says why, by address, for pages that may be there and cannot be had now. `read`
-    are pages as they would be kept, which need not be asked for again.
+    are pages as they would be kept, which need not be asked for again; None for those that
+    have not changed.
     """
 
+    start: str
+    """The address of the first page, where redirects ended."""
     pages: tuple[PlannedPage, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
-    read: Mapping[str, Page] = field(default_factory=dict)
+    read: Mapping[str, Page | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
-def find_pages(source: CrawlSource, policy: HttpPolicy, known: Collection[str] = ()) -> Crawl:
-    """List the pages of a crawl with their sizes.
+Count = Callable[[int, int], None]
+"""Called with the number of pages read so far, and of those known by now."""
+
+
+def find_pages(
+    source: CrawlSource,
+    policy: HttpPolicy,
+    known: Mapping[str, Conditions] | None = None,
+    progress: Count = lambda *_: None,
+) -> Crawl:
+    """Read the pages of a crawl.
 
     A site that offers `llms.txt` has listed its pages for us. Elsewhere links are
     followed from page to page, `depth` deep: on the same host, and below the
-    directory of the first page. Where what may lead to more cannot be read, the
-    `known` pages, those of an earlier crawl, are looked for as well. Raises
-    FetchError when the first page cannot be had.
+    directory of the first page. Versions and languages beside the first page's are left
+    out unless `include` names pages.
+
+    `known` are the pages of an earlier crawl: those whose links do not matter are asked for
+    on condition, and where what may lead to more cannot be read, they are looked for as well.
+    Raises FetchError when the first page cannot be had.
     """
     if not source.max_pages:
         raise FetchError(source.url, "max_pages is 0; it must be at least 1")
-    start = measure_page(source.url, policy)
-    site = _Site(start.url, policy)
-    if not site.allows(start.url):
+    start = find_page(source.url, policy)
+    site = _Site(start.page.url, source, policy)
+    if not site.allows(start.page.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
-    walk = _Walk(source, site, known)
+    walk = _Walk(source, site, known or {}, progress)
+    walk.keep(start)
     if listed := walk.read_list():
-        walk.visit([start.url, *listed])
+        walk.visit(listed)
     else:
-        walk.follow(start.url)
+        walk.follow(start)
     if walk.is_incomplete:
         walk.look_for_known()
     notes = ["pages as listed in llms.txt"] if listed else []
     return Crawl(
+        start=start.page.url,
         pages=tuple(walk.pages.values()),
         failed=walk.failed,
         read=walk.read,
@@ -78,9 +103,10 @@ def find_pages(source: CrawlSource, policy: HttpPolicy, known: Collection[str] =
 class _Site:
     """One host, the rules of its robots.txt, and the directory a crawl stays in."""
 
-    def __init__(self, start: str, policy: HttpPolicy) -> None:
+    def __init__(self, start: str, source: CrawlSource, policy: HttpPolicy) -> None:
         split = urlsplit(start)
         self.policy = policy
+        self._source = source
         self.root = f"{split.scheme}://{split.netloc}"
         self.prefix = split.path.rpartition("/")[0] + "/"
         self.refused = 0
@@ -95,7 +121,13 @@ class _Site:
         # A number after a dot is a version, not an extension.
         is_page = not dot or not extension or extension.lower() in _PAGES or extension.isdigit()
         inside = self.is_here(url) and split.path.startswith(self.prefix)
-        return inside and is_page and not _GENERATED.search(split.path[len(self.prefix) - 1 :])
+        if not inside or not is_page or _GENERATED.search(split.path[len(self.prefix) - 1 :]):
+            return False
+        return self._source.wants(self.path_of(url))
+
+    def path_of(self, url: str) -> str:
+        """Return the path of a page below the directory of the first."""
+        return unquote(urlsplit(url).path[len(self.prefix) :])
 
     def is_here(self, url: str) -> bool:
         """Tell whether an address is on this site."""
@@ -124,13 +156,19 @@ class _Site:
 class _Walk:
     """A crawl under way: the pages found, and those that failed, with the reason."""
 
-    def __init__(self, source: CrawlSource, site: _Site, known: Collection[str]) -> None:
+    def __init__(
+        self, source: CrawlSource, site: _Site, known: Mapping[str, Conditions], progress: Count
+    ) -> None:
         self.pages: dict[str, PlannedPage] = {}
         self.failed: dict[str, str] = {}
-        self.read: dict[str, Page] = {}
+        self.read: dict[str, Page | None] = {}
         self._room_to_read = MAX_READ
         self._source = source
         self._known = known
+        self._progress = progress
+        self._paths: set[str] = set()
+        """The paths of all pages that are known by now."""
+        self._editions: dict[str, str] = {}
         self._is_cut = False
         self._is_late = False
         self._unread: list[str] = []
@@ -140,6 +178,7 @@ class _Walk:
         """The keys of the pages found, and of the addresses they say are their own."""
         self._digests: set[str] = set()
         self._copies = 0
+        self._empty = 0
         self._elsewhere = 0
 
     @property
@@ -180,37 +219,45 @@ class _Walk:
         return list(pages)
 
     def visit(self, urls: Sequence[str]) -> None:
-        """Read pages that are listed, beginning with the first page of the crawl."""
-        for number, url in enumerate(urls):
-            if self._has_room() and (not number or self._site.allows(url)):
-                self._visit(url, is_start=not number)
+        """Read pages whose links lead nowhere further: those that are listed, or too deep."""
+        for url in self._choose(urls):
+            if not self._has_room():
+                return
+            if self._site.allows(url):
+                self._visit(url, self._known.get(url))
 
-    def follow(self, start: str) -> None:
+    def follow(self, start: FoundPage) -> None:
         """Walk from page to page, breadth first; the sitemap's pages come after the first's."""
-        seen = {_key(start)}
-        level = [start]
-        for depth in range(self._source.depth + 1):
-            following: list[str] = []
-            for url in level:
-                if not self._has_room():
-                    return
-                if depth and not self._site.allows(url):
-                    continue
-                links = self._visit(url, is_start=not depth)
-                following += (link for link in links if self._site.covers(link))
-            if not depth and self._source.depth:
-                following += self.read_sitemaps()
+        seen = {_key(start.page.url)}
+        following = list(filter(self._site.covers, start.links))
+        if self._source.depth:
+            following += self.read_sitemaps()
+        for depth in range(1, self._source.depth + 1):
             fresh = {_key(url): url for url in reversed(following) if _key(url) not in seen}
             seen.update(fresh)
             level = list(reversed(fresh.values()))
+            if depth == self._source.depth:
+                self.visit(level)
+                return
+            following = []
+            for url in self._choose(level):
+                if not self._has_room():
+                    return
+                if self._site.allows(url):
+                    following += filter(self._site.covers, self._visit(url))
 
     def look_for_known(self) -> None:
         """Ask for pages that an earlier crawl found and this one may not have come to."""
-        for url in self._known:
-            if not self._has_room():
-                return
-            if url not in self._asked and self._site.covers(url) and self._site.allows(url):
-                self._visit(url)
+        self.visit([url for url in self._known if self._site.covers(url)])
+
+    def _choose(self, urls: Iterable[str]) -> list[str]:
+        """Return the pages to read of those newly found: of the first page's edition."""
+        urls = [url for url in urls if url not in self._asked]
+        self._paths.update(map(self._site.path_of, urls))
+        if not self._source.include:
+            self._editions |= find_editions(self._paths)
+        others = tuple(self._editions)
+        return [url for url in urls if not self._site.path_of(url).startswith(others)]
 
     def describe(self) -> list[str]:
         """Return what was left out."""
@@ -223,9 +270,13 @@ class _Walk:
             url, reason = next(iter(self.failed.items()))
             what = f"{len(self.failed)} page(s) that cannot be fetched, such as {url}: {reason}"
             notes.append(f"left out: {what}")
+        if self._editions:
+            notes.append(describe_editions(self._editions))
         if self._copies:
             repeating = count(self._copies, "repeated page")
             notes.append(f"left out: {repeating}")
+        if self._empty:
+            notes.append(f"left out: {count(self._empty, 'page')} without text")
         if self._elsewhere:
             entries = count(self._elsewhere, "entry", "entries")
             notes.append(f"left out: {entries} of llms.txt on other hosts")
@@ -241,44 +292,52 @@ class _Walk:
         self._is_cut = len(self.pages) + len(self.failed) >= self._source.max_pages
         return not self._is_cut and self._site.refused < MAX_REFUSED
 
-    def _visit(self, url: str, *, is_start: bool = False) -> Sequence[str]:
+    def _visit(self, url: str, known: Conditions | None = None) -> Sequence[str]:
         """Fetch a page, keep it unless it is a copy, and return the addresses it leads to."""
         self._asked.add(url)
         if _key(url) in self._kept:
             return ()
+        self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
         self._site.wait()
         try:
             with refuse_hostile(url):
-                found = find_page(url, self._site.policy, hosts={host_and_port(url)})
+                policy = self._site.policy
+                found = find_page(url, policy, hosts={host_and_port(url)}, known=known)
         except FetchError as error:
-            if is_start:
-                raise
             # A dead link is not the operator's problem, nor is one that leaves the site; but a
             # page that was there may only be away, as behind a login.
             has_left = isinstance(error, PlanChangedError) and url not in self._known
             if not (has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason
             return ()
-        self._keep(found)
+        self.keep(found)
         return found.links
 
-    def _keep(self, found: FoundPage) -> None:
+    def keep(self, found: FoundPage) -> None:
         """Add a page, unless the same content or the same address was found before."""
-        keys = {_key(found.page.url)}
+        url = found.page.url
+        keys = {_key(url)}
         # A site may give all pages the address of its first; that says nothing.
-        if found.canonical and _name(found.canonical) == _name(found.page.url):
+        if found.canonical and _name(found.canonical) == _name(url):
             keys.add(_key(found.canonical))
-        if found.page.url in self.pages:
+        if url in self.pages:
+            return
+        if not found.content and not found.is_unchanged:
+            self._empty += url not in self._known
+            if url in self._known:
+                self.failed[url] = no_text(url).reason
             return
         if found.digest in self._digests or not keys.isdisjoint(self._kept):
             self._copies += 1
             return
-        self.pages[found.page.url] = found.page
-        if found.content and len(found.content.text) <= self._room_to_read:
-            self._room_to_read -= len(found.content.text)
-            self.read[found.page.url] = found.content
+        self.pages[url] = found.page
+        length = len(found.content.text) if found.content else 0
+        if length <= self._room_to_read:
+            self._room_to_read -= length
+            self.read[url] = found.content
         self._kept |= keys
-        self._digests.add(found.digest)
+        if found.digest:
+            self._digests.add(found.digest)
 
 
 def _key(url: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from llm_kb.references.errors import (
     refuse_hostile,
 )
 from llm_kb.references.library import Library
-from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.plan.crawl import Count, find_pages
 from llm_kb.references.plan.package import resolve_package
 from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
 from llm_kb.references.plan.remotes import Remotes, check_count, git_policy
@@ -35,12 +36,12 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.sources.web import measure_page
+from llm_kb.references.sources.web import find_page, no_text
 from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
 
-Progress = Callable[[str], None]
-"""Called with what is being asked or fetched now."""
+Progress = Callable[[str, int, int], None]
+"""Called with what is asked now, and of a crawl the pages read so far and known by now."""
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
     return Plan(request=request, sources=tuple(sources))
 
 
-def make_plan(request: Description, remotes: Remotes, progress: Progress = lambda _: None) -> Plan:
+def make_plan(request: Description, remotes: Remotes, progress: Progress = lambda *_: None) -> Plan:
     """Plan every source of a request; one that cannot be fetched says why.
 
     Raises NothingFetchedError when none can be, TooLargeError over the limits.
@@ -83,8 +84,8 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = lambd
     remotes = remotes.while_planning()
     planned = []
     for source in request.sources:
-        progress(f"asking {source.url}")
-        planned.append(plan_source(source, remotes))
+        progress(source.url, 0, 0)
+        planned.append(plan_source(source, remotes, partial(progress, source.url)))
     problems = [f"{p.source.url}: {p.problem}" for p in planned if p.problem]
     if not any(p.files for p in planned if not p.problem):
         raise NothingFetchedError(request.title, problems)
@@ -93,7 +94,7 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = lambd
     return plan
 
 
-def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
+def plan_source(source: Source, remotes: Remotes, progress: Count) -> PlannedSource:
     """Ask one source what it holds; a problem is part of the result."""
     try:
         with refuse_hostile(source.url):
@@ -104,7 +105,7 @@ def plan_source(source: Source, remotes: Remotes) -> PlannedSource:
             elif isinstance(source, WebSource):
                 planned = _plan_page(source, remotes)
             elif isinstance(source, CrawlSource):
-                planned = _plan_crawl(source, remotes)
+                planned = _plan_crawl(source, remotes, progress)
             else:
                 planned = plan_tree(source, list_local(source, remotes.settings.max_bytes))
         check_source(planned, remotes.settings)
@@ -163,22 +164,26 @@ def _plan_git(source: GitSource, remotes: Remotes) -> PlannedSource:
 
 
 def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
-    page = measure_page(source.url, remotes.http)
+    found = find_page(source.url, remotes.http)
+    page = found.page
+    if found.content is None:
+        raise no_text(page.url)
+    remotes.pages[page.url] = found.content
     return PlannedSource(
         source=source, files=1, size=page.size, pages=(page,), notes=_moved(source.url, page.url)
     )
 
 
-def _plan_crawl(source: CrawlSource, remotes: Remotes) -> PlannedSource:
-    crawl = find_pages(source, remotes.http)
-    remotes.pages.update(crawl.read)
+def _plan_crawl(source: CrawlSource, remotes: Remotes, progress: Count) -> PlannedSource:
+    crawl = find_pages(source, remotes.http, progress=progress)
+    remotes.pages.update((url, page) for url, page in crawl.read.items() if page)
     sizes = [page.size for page in crawl.pages if page.size is not None]
     return PlannedSource(
         source=source,
         files=len(crawl.pages),
         size=sum(sizes) if len(sizes) == len(crawl.pages) else None,
         pages=crawl.pages,
-        notes=(*_moved(source.url, crawl.pages[0].url), *crawl.notes),
+        notes=(*_moved(source.url, crawl.start), *crawl.notes),
     )
 
 

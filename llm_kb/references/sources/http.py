@@ -114,7 +114,7 @@ def request(
         target = _find_target(url, response.headers["location"])
         host = host_and_port(target)
         if hosts is not None and host not in hosts:
-            raise PlanChangedError(url, f"it redirects to another host, {host}")
+            raise PlanChangedError(url, f"it redirects to another host, {host}", target)
         if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
             raise FetchError(url, f"it redirects from https to http ({target})")
         url = target

@@ -10,10 +10,12 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from llm_kb.errors import PatternError
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe, read_choice
 from llm_kb.references.errors import SourceError
@@ -24,6 +26,7 @@ from llm_kb.references.sources.rules import (
     check_web_url,
     is_unsafe,
 )
+from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 
 MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500
@@ -86,13 +89,29 @@ class WebSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlSource:
-    """The pages of one host that a page leads to and that lie below its directory."""
+    """The pages of one host that a page leads to and that lie below its directory.
+
+    `include` and `exclude` are patterns over paths below that directory: `guide/**`.
+    """
 
     type: ClassVar[str] = "crawl"
     url: str
     depth: int = 2
     max_pages: int = 50
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     role: Role | None = None
+
+    def wants(self, path: str) -> bool:
+        """Tell whether the patterns cover a page, with or without the `/` at its end."""
+        paths = {path, path.rstrip("/")}
+        included = not self.include or any(map(_matcher(self.include), paths))
+        return included and not any(map(_matcher(self.exclude), paths))
+
+
+@lru_cache(maxsize=8)
+def _matcher(patterns: tuple[str, ...]) -> Matcher:
+    return compile_any([parse_pattern(pattern) for pattern in patterns])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +249,20 @@ def _read_crawl(fields: Fields, url: str, role: Role | None) -> CrawlSource:
     depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
     depth = fields.count("depth", depth, most=MAX_CRAWL_DEPTH)
     max_pages = fields.count("max_pages", 50, most=MAX_CRAWL_PAGES)
-    return CrawlSource(url=check_web_url(url, ""), depth=depth, max_pages=max_pages, role=role)
+    patterns = {key: fields.texts(key, _read_pattern) for key in ("include", "exclude")}
+    return CrawlSource(
+        url=check_web_url(url, ""), depth=depth, max_pages=max_pages, role=role, **patterns
+    )
+
+
+def _read_pattern(value: object) -> str:
+    """Read a pattern over paths."""
+    try:
+        return parse_pattern(read_string(value)).text
+    except PatternError as error:
+        raise BadValueError(
+            describe(value), f"a pattern such as 'guide/**' ({error.reason})"
+        ) from error
 
 
 def _read_local(fields: Fields, url: str, role: Role | None) -> LocalSource:
@@ -254,6 +286,7 @@ def source_table(source: Source) -> dict[str, Any]:
         table |= {"paths": list(source.paths)}
     if isinstance(source, CrawlSource):
         table |= {"depth": source.depth, "max_pages": source.max_pages}
+        table |= {"include": list(source.include), "exclude": list(source.exclude)}
     table["role"] = source.role.value if source.role else None
     return {key: value for key, value in table.items() if value is not None and value != []}
 

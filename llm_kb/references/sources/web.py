@@ -28,6 +28,10 @@ _META_CHARSET = re.compile(
 )
 
 
+Conditions = Mapping[str, str | None]
+"""Where a page was fetched from, and its validators: with them it is not sent again unchanged."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """A page as it is kept: its text, and what tells later whether it has changed."""
@@ -40,48 +44,38 @@ class Page:
     last_modified: str | None = None
 
 
-def measure_page(
-    url: str, policy: HttpPolicy, *, hosts: Collection[str] | None = None
-) -> PlannedPage:
-    """Ask what a page weighs, without fetching it; its URL is where redirects end.
-
-    A server that will not answer HEAD, or without a size, is asked for the first
-    byte instead, whose answer states the whole size. Raises PlanChangedError when
-    it leads to a host not among `hosts`.
-    """
-    headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
-    answer = request(url, policy, method="HEAD", headers=headers, hosts=hosts)
-    if answer.status >= 400 or answer.length is None:
-        ranged = {**headers, "Range": "bytes=0-0"}
-        try:
-            few = replace(policy, max_bytes=100_000)
-            answer = request(url, few, headers=ranged, hosts=hosts)
-        except TooLargeError:  # the range was ignored: a size that has to be found out
-            return PlannedPage(url=answer.url)
-    _require_success(answer)
-    _require_text(answer)
-    size = answer.length
-    if size is not None and size > policy.max_bytes:
-        raise TooLargeError(url, f"it has {size:,} bytes, over the limit of {policy.max_bytes:,}")
-    return PlannedPage(url=answer.url, size=size)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPage:
     """A page on the way of a crawl: where it leads, and what tells whether it is another's copy."""
 
     page: PlannedPage
-    digest: str
+    digest: str = ""
+    """The hash of its bytes; empty where it has not changed."""
     links: tuple[str, ...] = ()
     canonical: str | None = None
     """The address that the page says is its own."""
     content: Page | None = None
     """The page as it would be kept; None where there is no text in it."""
+    is_unchanged: bool = False
 
 
-def find_page(url: str, policy: HttpPolicy, *, hosts: Collection[str]) -> FoundPage:
-    """Fetch a page for its size and the addresses it leads to."""
-    answer = request(url, policy, headers={"Accept": ACCEPT}, hosts=hosts)
+def find_page(
+    url: str,
+    policy: HttpPolicy,
+    *,
+    hosts: Collection[str] | None = None,
+    known: Conditions | None = None,
+) -> FoundPage:
+    """Fetch a page for its size and the addresses it leads to.
+
+    One that is as `known` says leads nowhere. Raises PlanChangedError when it leads to a host
+    not among `hosts`.
+    """
+    answer = request(url, policy, headers=_make_headers(known), hosts=hosts)
+    if answer.status == 304 and known:
+        if known.get("url") not in {None, answer.url}:
+            return find_page(url, policy, hosts=hosts)
+        return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True)
     _require_success(answer)
     _require_text(answer)
     found = FoundPage(
@@ -101,7 +95,7 @@ def fetch_page(
     policy: HttpPolicy,
     *,
     hosts: Collection[str] | None = None,
-    known: Mapping[str, str | None] | None = None,
+    known: Conditions | None = None,
 ) -> Page | None:
     """Fetch a page as Markdown; None when it is as `known` (its url, etag, last_modified) says.
 
@@ -109,13 +103,8 @@ def fetch_page(
     Raises PlanChangedError when it leads to a host not among `hosts`, or weighs
     more than was planned.
     """
-    conditions = {
-        "If-None-Match": (known or {}).get("etag"),
-        "If-Modified-Since": (known or {}).get("last_modified"),
-    }
-    headers = {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
     most = min(policy.max_bytes, page.most or policy.max_bytes)
-    answer = _get(page.url, replace(policy, max_bytes=most), headers, hosts, page)
+    answer = _get(page.url, replace(policy, max_bytes=most), _make_headers(known), hosts, page)
     if answer.status == 304:
         is_another = known and known.get("url") not in {None, answer.url}
         return fetch_page(page, policy, hosts=hosts) if is_another else None
@@ -123,8 +112,21 @@ def fetch_page(
     _require_text(answer)
     found = _make_page(answer, policy)
     if found is None:
-        raise FetchError(page.url, "there is no text in it (is it drawn by a script?)")
+        raise no_text(page.url)
     return found
+
+
+def no_text(url: str) -> FetchError:
+    """Return the error of a page without text."""
+    return FetchError(url, "there is no text in it (is it drawn by a script?)")
+
+
+def _make_headers(known: Conditions | None) -> dict[str, str]:
+    conditions = {
+        "If-None-Match": (known or {}).get("etag"),
+        "If-Modified-Since": (known or {}).get("last_modified"),
+    }
+    return {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
 
 
 def _make_page(answer: Response, policy: HttpPolicy) -> Page | None:
