@@ -100,8 +100,7 @@ def request(
     """Send one request and follow its redirects, each hop checked like the first.
 
     `hosts` are those a redirect may lead to, as `host_and_port` names them; None allows any
-    public one. Raises
-    FetchError; a status of 400 and above is returned like any other.
+    public one. Raises FetchError; a status of 400 and above is returned like any other.
     """
     deadline = min(time.monotonic() + policy.timeout, policy.until)
     if time.monotonic() >= policy.until:
@@ -113,10 +112,10 @@ def request(
             return response
         target = _find_target(url, response.headers["location"])
         host = host_and_port(target)
-        if hosts is not None and host not in hosts:
-            raise PlanChangedError(url, f"it redirects to another host, {host}", target)
         if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
             raise FetchError(url, f"it redirects from https to http ({target})")
+        if hosts is not None and host not in hosts:
+            raise PlanChangedError(url, f"it redirects to another host, {host}", target)
         url = target
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
 
