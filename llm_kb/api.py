@@ -105,7 +105,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     index_dir: Path | None = None
     """Where the indexes of directories are kept, to be made anew at any time; None keeps none."""
 
-    def find_passages(
+    def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         self,
         question: str,
         topics: Sequence[str] = (),
@@ -113,10 +113,12 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         *,
         progress: Progress | None = None,
         max_age: float = 0.0,
+        whole: bool = False,
     ) -> Passages:
         """Return the passages that answer a question, by words and the user's embedding model.
 
-        `topics` are ids or titles; without any, all in the menu are searched. Raises KbError.
+        `topics` are ids or titles; without any, all in the menu are searched. Of long passages
+        only the lines that answer are shown, unless they are wanted `whole`. Raises KbError.
         """
         from llm_kb.knowledge_base.passages import SearchOptions  # noqa: PLC0415 - few requests search
 
@@ -125,6 +127,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             find_embedder=partial(find_embedder, self.config.references.embedding_model),
             progress=progress,
             max_age=max_age,
+            whole=whole,
         )
         return self.search(question, topics, limit, options)
 

@@ -43,7 +43,9 @@ def load_passages(reference: str) -> llm.Fragment:
         raise ValueError(
             "a search is kb-search:TOPIC:QUESTION, or kb-search::QUESTION for all topics"
         )
-    found = KnowledgeBase.discover().find_passages(question, [topic] if topic else [])
+    topics = [topic] if topic else []
+    # A model without tools cannot load more of what it is shown.
+    found = KnowledgeBase.discover().find_passages(question, topics, whole=True)
     return llm.Fragment(render_passages(found), f"kb-search:{reference}")
 
 

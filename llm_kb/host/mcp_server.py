@@ -30,13 +30,12 @@ from llm_kb.capture.git.repository import Repository, find_repository
 from llm_kb.errors import KbError
 from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import answer_annotation, answer_emission
-from llm_kb.host.search_tool import answer_search
+from llm_kb.host.search_tool import SEARCH_KNOWLEDGE, answer_search
 from llm_kb.host.tool_text import ToolText, check_arguments, integer, object_schema, string
 
 SEARCH = ToolText(
     "search",
-    "Search knowledge base topics for the passages that answer a question, by its words (and by"
-    " meaning, where there is an embedding model). Each comes with the address that `learn` takes.",
+    SEARCH_KNOWLEDGE.description,
     object_schema(
         ["query"],
         query=string("What the passages should answer, in the words they would use."),

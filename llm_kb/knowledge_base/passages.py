@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.references.catalog import ReferenceCatalog
-from llm_kb.rendering.part_text import decode_exactly
-from llm_kb.rendering.parts import anchor_of_lines, find_parts
+from llm_kb.rendering.parts import find_holding, find_line, find_parts, name_lines
 from llm_kb.rendering.passages import Passage, Passages
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.excerpt import find_excerpt
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents
+from llm_kb.search.index.documents_table import read_text
 from llm_kb.search.index.index import Progress
 from llm_kb.search.index.vectors import Embedder, EmbeddingError
 from llm_kb.search.question import parse_question
@@ -27,17 +29,26 @@ from llm_kb.subjects.selection import is_listed
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
+    from llm_kb.rendering.parts import Part
+    from llm_kb.search.chunking.documents import Outline
     from llm_kb.search.hits import Hit
-    from llm_kb.subjects.topics import Content, Subject
+    from llm_kb.subjects.topics import Subject
 
 LEAST_SCORE = 0.25
 """A hit with a smaller share of the question, and no nearer in meaning, does not answer it."""
+
+LEAST_OF_BEST = 0.6
+"""A hit whose score is a smaller share of the first one's is not worth its length."""
 
 SPARE = 12
 """How many more hits are looked at: for neighbours, and in place of what may not be shown."""
 
 MAX_PASSAGE = 2400
 """Characters of neighbouring hits that are joined to one passage."""
+
+FIRST_PASSAGE = 800
+NEXT_PASSAGES = 500
+"""Characters of it that are shown, where more can be loaded by its address."""
 
 LONGEST_PART = 300
 """Lines of a part that is named for a passage in it; a longer one is not a close address."""
@@ -67,6 +78,8 @@ class SearchOptions:
     progress: Progress | None = None
     max_age: float = 0.0
     """Seconds for which a comparison of index and files is not repeated in this process."""
+    whole: bool = False
+    """Whether passages are shown as they are, for a reader who cannot load more."""
 
 
 def find_passages(
@@ -86,20 +99,21 @@ def find_passages(
         result = _search(list(sets.values()), question, limit + SPARE, options, notices)
     except DocumentsGoneError as error:
         return Passages(passages=(), topics=tuple(sets), notices=(str(error),))
-    by_id = {opened.topic.id: opened for opened in topics}
-    fitting = [hit for hit in result.hits if hit.score >= LEAST_SCORE]
+    sources = _Sources(topics, sets)
     passages: list[Passage] = []
-    for group in _join_neighbours(fitting, limit + SPARE):
+    for group in _join_neighbours(_choose(result.hits), limit + SPARE):
         if len(passages) == limit:
             break
-        passage = _make_passage(by_id[group[0].topic], sets[group[0].topic], group)
+        source = sources.find(group[0].topic, group[0].path)
+        most = MAX_PASSAGE if options.whole else NEXT_PASSAGES if passages else FIRST_PASSAGE
+        passage = source and source.cut(group, result.rarities, most)
         if passage:
             passages.append(passage)
     notices += [f"searched without an index: {problem}" for problem in result.problems]
     notices += [f"not searched: {name}/{left}" for name, left in result.left_out]
     return Passages(
         passages=tuple(passages),
-        topics=tuple(by_id),
+        topics=tuple(sets),
         legs=result.legs,
         unknown=result.unknown,
         replaced=result.replaced,
@@ -160,6 +174,12 @@ def _remove_unused(index_dir: Path, database: Path) -> None:
             continue  # another process has deleted it
 
 
+def _choose(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that answer the question, compared with the first of them."""
+    least = max(LEAST_SCORE, LEAST_OF_BEST * hits[0].score) if hits else 0.0
+    return [hit for hit in hits if hit.score >= least]
+
+
 def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:
     """Return hits in their order, each with those that adjoin it, in the order of the file."""
     groups: list[list[Hit]] = []
@@ -185,43 +205,79 @@ def _adjoins(hit: Hit, group: Sequence[Hit]) -> bool:
     return 1 <= before <= BETWEEN or 1 <= after <= BETWEEN
 
 
-def _make_passage(
-    opened: OpenTopic, documents: TopicDocuments | MemoryDocuments, group: Sequence[Hit]
-) -> Passage | None:
-    """Return what is shown of hits that adjoin; None where the subject may not be shown."""
-    best = max(group, key=lambda hit: hit.score)
-    subject = documents.find_subject(best.path)
-    if subject is None or not is_listed(subject):
-        return None
-    try:
-        content = opened.catalog.read(subject, MAX_FILE_BYTES + 1)
-    except UnreadableError:
-        return None
-    joined = "".join(hit.text for hit in group)
-    shown = joined.strip("\r\n")
-    first = group[0].first_line + joined[: joined.index(shown)].count("\n")
-    last = first + shown.count("\n")
-    return Passage(
-        topic=opened.topic.id,
-        name=subject.name,
-        path=subject.path,
-        address=_find_address(subject, content, first, last),
-        first_line=first,
-        last_line=last,
-        title=best.title,
-        text=shown,
-        score=best.score,
-        also_in=tuple(f"{copy.topic}/{copy.path}" for copy in best.copies),
-        origin=content.origin,
-        is_preloaded=subject.identity in opened.preloaded,
-    )
+class _Sources:
+    """The subjects that hits are of, each read and outlined once."""
+
+    def __init__(
+        self, topics: Sequence[OpenTopic], sets: Mapping[str, TopicDocuments | MemoryDocuments]
+    ) -> None:
+        self._topics = {opened.topic.id: opened for opened in topics}
+        self._sets = sets
+        self._read: dict[tuple[str, str], _Source | None] = {}
+
+    def find(self, topic: str, path: str) -> _Source | None:
+        """Return a listed subject with its text; None where there is no such any more."""
+        if (topic, path) not in self._read:
+            self._read[topic, path] = self._open(topic, path)
+        return self._read[topic, path]
+
+    def _open(self, topic: str, path: str) -> _Source | None:
+        opened, subject = self._topics[topic], self._sets[topic].find_subject(path)
+        if subject is None or not is_listed(subject):
+            return None
+        try:
+            content = opened.catalog.read(subject, MAX_FILE_BYTES + 1)
+        except UnreadableError:
+            return None
+        text = read_text(path, content.data)
+        if text is None:
+            return None
+        outline = find_outline(path, text)
+        # A part much longer than the passage in it is not a close address.
+        parts = tuple(
+            part
+            for part in find_parts(text, path, outline)
+            if part.last_line - part.first_line < LONGEST_PART
+        )
+        is_preloaded = subject.identity in opened.preloaded
+        return _Source(subject, text, outline, parts, content.origin, is_preloaded)
 
 
-def _find_address(subject: Subject, content: Content, first_line: int, last_line: int) -> str:
-    """Return what `learn` takes for the part that holds some lines of a subject.
+class _Source(NamedTuple):
+    """A subject as a search shows it."""
 
-    A part that is much longer than the lines would not be a good answer: then it is these.
-    """
-    parts = find_parts(decode_exactly(content.data), subject.path)
-    close = [part for part in parts if part.last_line - part.first_line < LONGEST_PART]
-    return f"{subject.name}#{anchor_of_lines(close, first_line, last_line)}"
+    subject: Subject
+    text: str
+    outline: Outline
+    parts: tuple[Part, ...]
+    origin: str | None
+    is_preloaded: bool
+
+    def cut(self, group: Sequence[Hit], rarities: Mapping[str, float], most: int) -> Passage | None:
+        """Return what is shown of hits that adjoin; None where the text is no longer so long."""
+        best = max(group, key=lambda hit: hit.score)
+        start = find_line(self.text, 0, group[0].first_line - 1)
+        end = find_line(self.text, start, group[-1].last_line - group[0].first_line + 1)
+        start, end = find_excerpt(self.text, self.outline, (start, end), rarities, most)
+        found = self.text[start:end]
+        shown = found.strip("\r\n")
+        if not shown:
+            return None
+        first = 1 + self.text.count("\n", 0, start + found.index(shown))
+        last = first + shown.count("\n")
+        part = find_holding(self.parts, first, last)
+        lines = name_lines(group[0].first_line, group[-1].last_line)
+        return Passage(
+            topic=best.topic,
+            name=self.subject.name,
+            path=self.subject.path,
+            address=f"{self.subject.name}#{part.anchor if part else lines}",
+            first_line=first,
+            last_line=last,
+            title=best.title,
+            text=shown,
+            score=best.score,
+            also_in=tuple(f"{copy.topic}/{copy.path}" for copy in best.copies),
+            origin=self.origin,
+            is_preloaded=self.is_preloaded,
+        )

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from llm_kb.search.chunking.code_lines import CODE_SUFFIXES
+from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.chunking.outline import Heading, outline
 
 MOST_PARTS = 20_000
@@ -27,6 +28,9 @@ LONGEST_ANCHOR = 200
 LONGEST_READ = 8_000
 """Characters of a part that a passage is named by; of a larger one only lines are."""
 
+MOST_LABELS = 1_000
+"""Characters above a title in which its labels are looked for."""
+
 NEAR_PARTS = 5
 
 _MOST_PARENTS = 5
@@ -39,6 +43,8 @@ _MARKUP = re.compile(r"<[^<>]*>|:[\w.+-]+:(?=`)")
 _NOT_ANCHOR = re.compile(r"[^\w\- ]")
 _NOT_NAME = re.compile(r"[^\w.$:?!~-]+")
 _SEPARATORS = re.compile(r"[\W_]+")
+_LABELS = re.compile(r"(?:\.\. [^\n]*\n|[ \t]*\r?\n)+")
+_LABEL = re.compile(r"^\.\. _([^\n]+):[ \t]*\r?$", re.MULTILINE)
 
 
 class Part(NamedTuple):
@@ -57,6 +63,8 @@ class Part(NamedTuple):
     last_line: int
     start: int
     end: int
+    labels: tuple[str, ...] = ()
+    """What cross references call it: the labels right above its title."""
 
 
 class Span(NamedTuple):
@@ -79,15 +87,27 @@ class AnchorError(ValueError):
         super().__init__(anchor)
 
 
-def find_parts(text: str, path: str) -> tuple[Part, ...]:
-    """Return the parts of a text in its order; the path's extension says how to read it."""
-    headings = outline(text, path)[:MOST_PARTS]
+def find_parts(text: str, path: str, found: Outline | None = None) -> tuple[Part, ...]:
+    """Return the parts of a text in its order; the path's extension says how to read it.
+
+    `found` are its marks where they are known.
+    """
+    headings = outline(text, path, found)[:MOST_PARTS]
     is_code = f".{path.rpartition('.')[2].lower()}" in CODE_SUFFIXES
     paths = _find_paths(headings, is_code=is_code)
     return tuple(
-        Part(anchor, names, *heading[1:2], heading.level, *heading[2:])
+        Part(anchor, names, heading.title, heading.level, *heading[2:], _find_labels(text, heading))
         for anchor, names, heading in zip(_make_unique(paths), paths, headings, strict=True)
     )
+
+
+def _find_labels(text: str, heading: Heading) -> tuple[str, ...]:
+    """Return the labels of reStructuredText that a part begins with."""
+    if not text.startswith(".. ", heading.start):
+        return ()
+    end = min(heading.end, heading.start + MOST_LABELS)
+    above = _LABELS.match(text, heading.start, end)
+    return tuple(_loosen(label) for label in _LABEL.findall(above[0])) if above else ()
 
 
 def find_spans(text: str, path: str, anchors: Iterable[str]) -> list[Span | AnchorError]:
@@ -105,11 +125,8 @@ def find_spans(text: str, path: str, anchors: Iterable[str]) -> list[Span | Anch
     return found
 
 
-def anchor_of_lines(parts: Sequence[Part], first_line: int, last_line: int) -> str:
-    """Return the anchor of the smallest part that holds all these lines.
-
-    Where there is none, or it is much to read, the lines themselves are the anchor.
-    """
+def find_holding(parts: Sequence[Part], first_line: int, last_line: int) -> Part | None:
+    """Return the smallest part that holds all these lines, unless that is much to read."""
     holding = [
         part
         for part in parts
@@ -117,9 +134,7 @@ def anchor_of_lines(parts: Sequence[Part], first_line: int, last_line: int) -> s
         and last_line <= part.last_line
         and part.end - part.start <= LONGEST_READ
     ]
-    if not holding:
-        return name_lines(first_line, last_line)
-    return min(holding, key=lambda part: part.end - part.start).anchor
+    return min(holding, key=lambda part: part.end - part.start, default=None)
 
 
 def name_lines(first_line: int, last_line: int) -> str:
@@ -180,6 +195,7 @@ class _Index:
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
         self._exact = {part.anchor.casefold(): part for part in parts}
+        self._by_label = {label: part for part in reversed(parts) for label in part.labels}
         self._by_name: defaultdict[str, list[Part]] = defaultdict(list)
         for part in parts:
             self._by_name[_loosen(part.path[-1])].append(part)
@@ -190,7 +206,7 @@ class _Index:
         lines = None if part else _LINES.fullmatch(anchor)
         if lines:
             return _find_lines(text, anchor, int(lines[1]), int(lines[2] or lines[1]))
-        part = part or self._find_loosely(anchor)
+        part = part or self._by_label.get(_loosen(anchor)) or self._find_loosely(anchor)
         return Span(part.anchor, part.first_line, part.last_line, part.start, part.end)
 
     def _find_loosely(self, anchor: str) -> Part:
@@ -231,12 +247,12 @@ def _find_lines(text: str, anchor: str, first: int, last: int) -> Span:
     last = min(last, count)
     if not 1 <= first <= last:
         raise AnchorError(anchor, [name_lines(1, count)] if count else [])
-    start = _line_start(text, 0, first - 1)
-    end = _line_start(text, start, last - first + 1)
+    start = find_line(text, 0, first - 1)
+    end = find_line(text, start, last - first + 1)
     return Span(name_lines(first, last), first, last, start, end)
 
 
-def _line_start(text: str, offset: int, lines: int) -> int:
+def find_line(text: str, offset: int, lines: int) -> int:
     """Return where the line begins that stands so many lines below an offset."""
     for _ in range(lines):
         offset = text.find("\n", offset) + 1 or len(text)

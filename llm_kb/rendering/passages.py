@@ -87,10 +87,7 @@ def render_passages(found: Passages) -> str:
         parts.append(f"Also: {', '.join(more)}\n")
     if not found.passages:
         parts.append(_nothing(found))
-    notes = list(find_notes(found))
-    if found.passages:
-        notes.insert(0, "an address after `TOPIC/` can be given to `learn` as a subject")
-    return "\n".join([*parts, *(f"(note: {note})\n" for note in notes)])
+    return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
 
 
 def _render(passage: Passage, room: int, *, with_origin: bool) -> str:

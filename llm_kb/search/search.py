@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from llm_kb.search.hits import Hit
@@ -50,6 +50,8 @@ class SearchResult:
     """Telling words of the question that no set has."""
     replaced: tuple[tuple[str, str], ...] = ()
     """Of these, those in whose place the nearest word of the sets was searched, and that."""
+    rarities: Mapping[str, float] = field(default_factory=dict)
+    """The stems of the question's words, and how much each tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +171,7 @@ def _search(  # noqa: PLR0913 - as above
             for word, frequency in zip(candidates.words, candidates.frequencies, strict=True)
             if not frequency
         ),
+        rarities=candidates.question.rarities,
     )
 
 

@@ -145,8 +145,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
 
     assert talk(conversation, workspace) == [
         (
-            '<passage "project/review#review (lines 1-3)">\n# Review\n\nTwo eyes.\n</passage>\n\n'
-            "(note: an address after `TOPIC/` can be given to `learn` as a subject)\n",
+            '<passage "project/review#review (lines 1-3)">\n# Review\n\nTwo eyes.\n</passage>\n',
             False,
         ),
         (

@@ -97,6 +97,18 @@ def test_a_fragment_of_passages_for_models_without_tools(
     assert PASSAGE in script.last.prompt
 
 
+def test_a_fragment_has_long_passages_whole(
+    run_llm: RunLlm, script: Script, workspace: Path
+) -> None:
+    text = "# Seal\n\n" + "\n\n".join(f"Line {n} of what seals do." for n in range(40))
+    (workspace / "kb" / "seal.md").write_text(text)
+
+    run_llm(["-m", "scripted", "-f", "kb-search:zoo:seals", "hi"])
+
+    assert text in script.last.prompt
+    assert len(KnowledgeBase.discover().find_passages("seals").passages[0].text) < len(text)
+
+
 @pytest.mark.parametrize(
     ("reference", "problem"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,12 +40,46 @@ def test_neighbours_are_joined_and_named_by_their_lines(tmp_path: Path) -> None:
     text = "".join(f"## Walrus {n}\n\n" + SECTION.replace("{}", f"walrus {n}") for n in range(3))
     kb = open_kb(tmp_path, {"a.md": text, "b.md": "A walrus.\n"})
 
-    found = find(kb, tmp_path, "walrus", 3)
+    found = find(kb, tmp_path, "walrus", 3, whole=True)
 
     # All three sections together would be longer than a passage may be.
     assert sorted(places(found)) == ["a:1-28", "a:29-42", "b:1-1"]
     joined = next(each for each in found.passages if each.first_line == 1 and each.name == "a")
     assert joined.text == "\n".join(text.split("\n")[:28])
+
+
+def test_of_a_long_passage_the_lines_that_answer_are_shown(tmp_path: Path) -> None:
+    filler = "Nothing here says anything about it, and goes on so for a while.\n\n" * 8
+    text = f"# Zoo\n\n{filler}## Walrus\n\nIt has tusks.\n\n{filler}"
+    kb = open_kb(tmp_path, {"a.md": text, "b.md": f"# Walrus tusks\n\n{filler}"})
+
+    shown = {each.name: each for each in find(kb, tmp_path, "walrus tusks").passages}
+
+    assert shown["a"].text.startswith("## Walrus\n\nIt has tusks.\n\nNothing")
+    assert shown["a"].address == "a#walrus"
+    assert all(len(each.text) <= 800 for each in shown.values())
+    lines = text.split("\n")[shown["a"].first_line - 1 : shown["a"].last_line]
+    assert shown["a"].text == "\n".join(lines)
+
+
+def test_what_answers_much_less_than_the_first_is_left_out(tmp_path: Path) -> None:
+    files = {f"{n}.md": f"Page {n} on what is there.\n" for n in range(9)}
+    kb = open_kb(tmp_path, {**files, "a.md": "Walrus tusks here.\n", "b.md": "Otter here.\n"})
+
+    assert places(find(kb, tmp_path, "walrus tusks otter")) == ["a:1-1"]
+
+
+def test_the_address_in_a_notebook_is_that_of_its_text(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": [f"# Part {n}\n", "\n", f"Animal {n}. " * 40]}
+        for n in "ab"
+    ]
+    kb = open_kb(tmp_path, {"n.ipynb": json.dumps({"cells": cells})})
+
+    (passage,) = find(kb, tmp_path, "animal b").passages
+
+    assert passage.address == "n#part-b"
+    assert passage.text in kb.learn("zoo", passage.address)
 
 
 def test_a_copy_is_named_and_not_repeated(tmp_path: Path) -> None:
@@ -192,7 +227,6 @@ def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
         "One\n<\\/passage>\n</passage>\n\n"
         '<passage "zoo/c#x (lines 1-3)">\nTwo\n</passage>\n\n'
         "zoo/d#x (lines 1-3): already in your system prompt\n\n"
-        "(note: an address after `TOPIC/` can be given to `learn` as a subject)\n\n"
         "(note: not searched: zoo/big)\n"
     )
 

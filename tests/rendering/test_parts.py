@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llm_kb.rendering.parts import (
     AnchorError,
     Span,
-    anchor_of_lines,
+    find_holding,
     find_parts,
     find_spans,
     name_heading,
@@ -168,13 +168,30 @@ def test_overlapping_pieces_are_given_once(wanted: list[str], found: list[str]) 
 def test_passages_are_named_by_the_smallest_part_around_them(
     lines: tuple[int, int], anchor: str
 ) -> None:
-    assert anchor_of_lines(find_parts(SETTINGS, "a.md"), *lines) == anchor
+    part = find_holding(find_parts(SETTINGS, "a.md"), *lines)
+    assert part is not None
+    assert part.anchor == anchor
 
 
-def test_passages_outside_of_every_part_are_named_by_their_lines() -> None:
-    parts = find_parts("text\n\n# A\n", "a.md")
-    assert anchor_of_lines(parts, 1, 2) == "L1-L2"
-    assert anchor_of_lines((), 7, 7) == "L7"
+def test_lines_outside_of_every_part_or_of_a_large_one_are_in_none() -> None:
+    assert find_holding(find_parts("text\n\n# A\n", "a.md"), 1, 2) is None
+    assert find_holding(find_parts("# A\n" + "text\n" * 2000, "a.md"), 3, 4) is None
+    assert find_holding((), 7, 7) is None
+
+
+def test_the_labels_of_cross_references_name_the_part_below_them() -> None:
+    text = (
+        "AA\n==\n\n.. _one:\n.. index:: x\n.. _`Two Words`:\n\nBB\n--\n\n"
+        "text\n\n.. _in:\n\nmore\n\n"
+        "CC\n--\n\n.. _two-words:\n\nDD\n~~\n"
+    )
+
+    found = find_spans(text, "a.rst", ["one", "two-words", "TWO_WORDS", "in"])
+
+    assert [span.anchor for span in found] == ["bb", "in"]
+    span = found[0]
+    assert isinstance(span, Span)
+    assert (span.first_line, span.last_line) == (4, 16)
 
 
 headings = st.lists(

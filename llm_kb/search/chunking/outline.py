@@ -37,13 +37,14 @@ class Heading(NamedTuple):
     end: int
 
 
-def outline(text: str, path: str) -> tuple[Heading, ...]:
+def outline(text: str, path: str, found: Outline | None = None) -> tuple[Heading, ...]:
     """Return the headings or definitions of a text, in its order, each with its span.
 
-    The path's extension says how to read it; of other texts nothing is known. A
-    heading ends where the next of its level or a higher one begins. Linear in the text.
+    The path's extension says how to read it; of other texts nothing is known. `found` are
+    its marks where they are known. A heading ends where the next of its level or a higher
+    one begins. Linear in the text.
     """
-    spans = _find_spans(text, path)
+    spans = _find_spans(text, found or find_outline(path, text))
     line = 1
     offset = 0
     lines: dict[int, int] = {}
@@ -64,7 +65,7 @@ def outline(text: str, path: str) -> tuple[Heading, ...]:
     )
 
 
-def _find_spans(text: str, path: str) -> list[tuple[int, str, int, int]]:
+def _find_spans(text: str, found: Outline) -> list[tuple[int, str, int, int]]:
     """Return level, title, start and end of every heading, in order."""
     spans: list[tuple[int, str, int, int]] = []
     open_: list[tuple[int, int]] = []  # depth, place in spans
@@ -74,7 +75,7 @@ def _find_spans(text: str, path: str) -> list[tuple[int, str, int, int]]:
             place = open_.pop()[1]
             spans[place] = (*spans[place][:3], end)
 
-    for offset, depth, label in find_outline(path, text).marks:
+    for offset, depth, label in found.marks:
         close(depth, offset)
         if label:
             open_.append((depth, len(spans)))

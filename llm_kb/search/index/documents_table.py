@@ -57,7 +57,7 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
     known = Known(size, mtime_ns, racy, hashlib.blake2b(data, digest_size=16).digest(), problem)
     if known.hash == indexed:
         return Prepared(file, known, None)
-    text = _read_text(file.path, data)
+    text = read_text(file.path, data)
     # Late: its patterns take longer to compile than a search takes.
     from llm_kb.search.chunking.chunk import chunk_safely  # noqa: PLC0415
 
@@ -65,7 +65,7 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
     return Prepared(file, known, [(chunk.hash, chunk) for chunk in chunks])
 
 
-def _read_text(path: str, data: bytes) -> str | None:
+def read_text(path: str, data: bytes) -> str | None:
     """Return the text to be searched: of a notebook, the Markdown that a model reads."""
     text = read_notebook(data) if path.lower().endswith(".ipynb") else None
     # JSON may hold half surrogates, which are no text to be stored.
