@@ -12,7 +12,7 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import llm
+import click
 
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
@@ -24,11 +24,16 @@ from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
+    import llm
+
     from llm_kb.references.library import Library
     from llm_kb.rendering.passages import Passages
     from llm_kb.search.index.index import Progress
     from llm_kb.search.index.vectors import Embedder
 
+
+DEFAULT_EMBEDDING_MODEL = "default_embedding_model.txt"
+"""Where the host keeps its choice, below its directory."""
 
 DEFAULT_LIMIT = 4
 """How many passages a search returns."""
@@ -78,7 +83,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         and NoMatchError for knowledge that does not exist.
         """
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
-        user_dir = Path(llm.user_dir())
+        user_dir = find_user_dir()
         load = partial(load_config, directory, user_dir=user_dir, environ=os.environ)
         config = load(fragments=tuple(fragments))
         asked = _iter_added(load(), config) if fragments else ()
@@ -137,6 +142,8 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         def learn(**arguments: Any) -> str:
             return self.answer_call(**arguments)
 
+        import llm  # noqa: PLC0415 - half of a second: what needs no model does without
+
         # Shown by `llm tools`; a call with other arguments still gets an answer.
         learn.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
         return llm.Tool(
@@ -171,6 +178,25 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         return self.learn(str(topic), patterns)
 
 
+def find_user_dir() -> Path:
+    """Return the user directory of the host, made where it is missing, as `llm.user_dir` does.
+
+    Found without importing the host, which takes half a second.
+    """
+    path = Path(os.environ.get("LLM_USER_PATH") or click.get_app_dir("io.datasette.llm"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def read_default_embedding_model() -> str | None:
+    """Return the host's default embedding model, as it does itself; None without one."""
+    try:
+        text = (find_user_dir() / DEFAULT_EMBEDDING_MODEL).read_text("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return text.strip() or None
+
+
 def find_embedder(name: str | None) -> Embedder | None:
     """Return the embedding model of this name, else llm's default; None where there is none.
 
@@ -178,9 +204,11 @@ def find_embedder(name: str | None) -> Embedder | None:
     """
     from llm_kb.search.index.vectors import Embedder, EmbeddingError  # noqa: PLC0415 - as above
 
-    wanted = name or llm.get_default_embedding_model()
+    wanted = name or read_default_embedding_model()
     if not wanted:
         return None
+    import llm  # noqa: PLC0415 - as above
+
     try:
         model = llm.get_embedding_model(wanted)
     except llm.UnknownModelError as error:
@@ -201,7 +229,7 @@ def current_library() -> Library:
     """Return the reference topics under the configuration in effect here."""
     from llm_kb.references.library import open_library  # noqa: PLC0415 - few requests need it
 
-    user_dir = Path(llm.user_dir())
+    user_dir = find_user_dir()
     config = load_config(find_cwd(), user_dir=user_dir, environ=os.environ)
     return replace(
         open_library(config, user_dir),

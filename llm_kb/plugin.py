@@ -2,19 +2,24 @@
 
 Every start of `llm` imports this module and nothing else of ours, as each further module
 would cost as much as all of its code. Commands are imported when they are run, and
-requests are looked at when they are made.
+requests are looked at when they are made. The console script `llm-kb` starts here as well,
+without the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import wraps
 from importlib import import_module
 from typing import Any, TypeAlias, cast
 
 import click
 from click_default_group import DefaultGroup  # type: ignore[import-untyped]
-from llm import hookimpl
+from pluggy import HookimplMarker
+
+hookimpl = HookimplMarker("llm")
+"""The same as `llm.hookimpl`, without the half second that importing the host takes."""
 
 Member: TypeAlias = "str | tuple[str, Mapping[str, str]]"
 """Where a command is defined, as `module:attribute`; of a group its help and its members."""
@@ -73,6 +78,11 @@ COMMANDS: dict[str, Member] = {
 }
 """Every subcommand of `llm kb`."""
 
+SUMMARY = "See, check and tune the knowledge that models can learn"
+
+CONSOLE = "llm-kb"
+"""The console script that runs the same commands without the host."""
+
 EXTENDED = ("prompt", "chat")
 """The commands of the host that take our options."""
 
@@ -96,12 +106,19 @@ def __dir__() -> list[str]:
     ]
 
 
+def main() -> None:
+    """Run `llm-kb`: the commands of `llm kb`, without importing the host."""
+    from llm_kb import __version__
+
+    group = LazyGroup(CONSOLE, COMMANDS, SUMMARY)
+    click.version_option(__version__)(group)
+    group.main(prog_name=CONSOLE, help_option_names=["-h", "--help"])  # the host's setting
+
+
 @hookimpl
 def register_commands(cli: click.Group) -> None:
     """Add the `kb` group, and our options to `prompt` and `chat`."""
-    cli.add_command(
-        LazyGroup("kb", COMMANDS, "See, check and tune the knowledge that models can learn")
-    )
+    cli.add_command(LazyGroup("kb", COMMANDS, SUMMARY))
     extend_commands(cli)
 
 
@@ -168,7 +185,11 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         for name in (cmd_name, self.default_cmd_name):
             if name in self._members and name not in self.commands:
                 self.commands[name] = _load_command(name, self._members[name])
-        return cast(click.Command | None, super().get_command(ctx, cmd_name))
+        command = cast(click.Command | None, super().get_command(ctx, cmd_name))
+        if command is not None and ctx.find_root().info_name == CONSOLE:
+            command = copy(command)
+            command.help = (command.help or "").replace("llm kb", CONSOLE)
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default subcommand where there is none, but not while completing one."""

@@ -86,3 +86,7 @@ def test_llm_install_of_it_into_a_fresh_environment_works(wheel: Path, tmp_path:
     shown = run("kb", "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "learn" in shown.stdout
+    script = subprocess.run(
+        [python.with_name("llm-kb"), "--version"], check=True, stdout=subprocess.PIPE
+    )
+    assert script.stdout == f"llm-kb, version {llm_kb.__version__}\n".encode()

@@ -41,12 +41,12 @@ def _completes(narrow: Callable[[Topics, click.Context, str], list[CompletionIte
 
 
 def _open_topics(ctx: click.Context) -> Topics:
-    from llm_kb.commands._config import user_dir  # noqa: PLC0415
+    from llm_kb.api import find_user_dir  # noqa: PLC0415
     from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
     from llm_kb.knowledge_base.topics import open_catalogs  # noqa: PLC0415
 
     config = _load_config(tuple(ctx.params.get("kb_cfg") or ()))
-    return list(open_catalogs(config, find_cwd(), user_dir()).values())
+    return list(open_catalogs(config, find_cwd(), find_user_dir()).values())
 
 
 def _load_config(fragments: tuple[str, ...] = ()) -> Config:

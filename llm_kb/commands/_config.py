@@ -6,18 +6,13 @@ import os
 from pathlib import Path
 
 import click
-import llm
 
+from llm_kb.api import find_user_dir
 from llm_kb.commands._output import say
 from llm_kb.config.load import Layers, load_config, read_layers
 from llm_kb.config.trust_report import render_replaced, render_withheld
 from llm_kb.config.workspace import find_cwd
 from llm_kb.subjects.topics import Config
-
-
-def user_dir() -> Path:
-    """Return the user directory of the host."""
-    return Path(llm.user_dir())
 
 
 def require_cwd() -> Path:
@@ -30,14 +25,14 @@ def require_cwd() -> Path:
 
 def current_layers() -> Layers:
     """Read the files in effect here. Raises ConfigError."""
-    return read_layers(find_cwd(), user_dir=user_dir(), environ=os.environ)
+    return read_layers(find_cwd(), user_dir=find_user_dir(), environ=os.environ)
 
 
 def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()) -> Config:
     """Load the configuration in effect here. Raises KbError."""
     return load_config(
         find_cwd(),
-        user_dir=user_dir(),
+        user_dir=find_user_dir(),
         environ=os.environ,
         fragments=kb_cfg,
         knowledge=knowledge,

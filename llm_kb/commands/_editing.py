@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._config import current_layers, require_cwd, user_dir
+from llm_kb.api import find_user_dir
+from llm_kb.commands._config import current_layers, require_cwd
 from llm_kb.commands._output import say
 from llm_kb.config.changes import Change, edit_config
 from llm_kb.config.keys import LayerSource
@@ -37,13 +38,13 @@ class ConfigFile:
 
 def user_file() -> ConfigFile:
     """Return the user layer's file, whether it exists or not."""
-    path = user_config_path(user_dir())
+    path = user_config_path(find_user_dir())
     return ConfigFile(path=path, source=user_source(path, os.environ))
 
 
 def workspace_file() -> ConfigFile | None:
     """Return the workspace layer's file, if there is one."""
-    file = find_workspace(find_cwd(), os.environ, user_dir=user_dir())
+    file = find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
     return ConfigFile(path=file.path, source=workspace_source(file)) if file else None
 
 

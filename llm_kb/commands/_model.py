@@ -1,20 +1,24 @@
-"""Models that commands call: found, called and logged as llm's own commands do."""
+"""Models that commands call: found, called and logged as llm's own commands do.
+
+Help and completion import every command, so the host is imported where a model is called.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import llm
-import pydantic
-import sqlite_utils
-from llm.migrations import migrate
+
+if TYPE_CHECKING:
+    import llm
 
 
 def load_model(model_id: str | None, *, with_tools: bool = True) -> llm.Model:
     """Return the model of an id or alias, by default llm's own default."""
+    import llm  # noqa: PLC0415 - see the module's docstring, also for those below
+
     try:
         model = llm.get_model(model_id)
     except llm.UnknownModelError as error:
@@ -31,11 +35,15 @@ def resolve_key(model: llm.Model, key: str | None) -> str | None:
     """Return the API key as llm itself finds it; None for a model without one."""
     if not model.needs_key:
         return None
+    import llm  # noqa: PLC0415
+
     return llm.get_key(input=key, alias=model.needs_key, env=model.key_env_var)
 
 
 def parse_options(model: llm.Model, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return the options of the model, checked as `llm prompt` checks them."""
+    import pydantic  # noqa: PLC0415
+
     try:
         given = model.Options(**dict(options))
     except pydantic.ValidationError as error:
@@ -47,8 +55,9 @@ def parse_options(model: llm.Model, options: Sequence[tuple[str, str]]) -> dict[
 @contextmanager
 def open_log() -> Iterator[Callable[[llm.Response], None]]:
     """Yield what logs a response as `llm prompt` would, if it would."""
-    # Half initialised where plugins are imported.
+    import sqlite_utils  # noqa: PLC0415
     from llm.cli import logs_db_path, logs_on  # noqa: PLC0415
+    from llm.migrations import migrate  # noqa: PLC0415
 
     if not logs_on():
         yield _log_nothing

@@ -6,7 +6,8 @@ import os
 
 import click
 
-from llm_kb.commands._config import current_config, user_dir
+from llm_kb.api import find_user_dir
+from llm_kb.commands._config import current_config
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show_content, show_json
@@ -55,6 +56,6 @@ def path(user: bool) -> None:
         llm kb path
         $EDITOR "$(llm kb path)"
     """
-    file = None if user else find_workspace(find_cwd(), os.environ, user_dir=user_dir())
+    file = None if user else find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
     # As bytes: a name need not be text.
-    show_content(os.fsencode(file.path if file else user_config_path(user_dir())))
+    show_content(os.fsencode(file.path if file else user_config_path(find_user_dir())))

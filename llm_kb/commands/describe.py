@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
-import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic
@@ -16,6 +17,9 @@ from llm_kb.errors import KbError
 from llm_kb.host.terminal import draw_progress
 from llm_kb.rendering.plain_text import count
 from llm_kb.upkeep.describe import SYSTEM, Question, find_questions, write_summary
+
+if TYPE_CHECKING:
+    import llm
 
 
 @click.command()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import require_cwd, user_dir
+from llm_kb.api import find_user_dir
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show
 from llm_kb.config.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
@@ -46,7 +47,7 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
         llm kb init --user
     """
     if user:
-        _write(user_config_path(user_dir()), render_user(), dry_run=dry_run)
+        _write(user_config_path(find_user_dir()), render_user(), dry_run=dry_run)
         return
     root = require_cwd()
     for name in () if dry_run else WORKSPACE_FILES:

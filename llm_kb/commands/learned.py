@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import click
 
+from llm_kb.api import find_user_dir
 from llm_kb.commands._completion import complete_slug, complete_topic
-from llm_kb.commands._config import current_config, user_dir
+from llm_kb.commands._config import current_config
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say
@@ -67,7 +68,7 @@ def _find_unmatched(
     Nothing for a topic that is not there, as references and captured knowledge need not be.
     """
     try:
-        catalogs = open_catalogs(current_config(), find_cwd(), user_dir(), shipped=SHIPPED)
+        catalogs = open_catalogs(current_config(), find_cwd(), find_user_dir(), shipped=SHIPPED)
     except ConfigError:
         return  # reported when the file was edited
     if id_ not in catalogs:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import current_layers, require_cwd, user_dir
+from llm_kb.api import find_user_dir
+from llm_kb.commands._config import current_layers, require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.config.load import Layers
@@ -47,7 +48,7 @@ def trust(yes: bool, list_: bool, json_: bool) -> None:
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
     if not layers.withheld:
         say(f"nothing in {show_place(layers.file.path)} needs trust")
-    elif is_trusted(layers.file.path, layers.digest, user_dir()):
+    elif is_trusted(layers.file.path, layers.digest, find_user_dir()):
         say(f"{show_place(layers.file.path)} is trusted already")
     else:
         _ask_and_record(layers, layers.file.path, yes=yes)
@@ -57,15 +58,15 @@ def _ask_and_record(layers: Layers, file: Path, *, yes: bool) -> None:
     say(render_request(str(file), layers.workspace, layers.below, layers.withheld))
     say("")
     confirm("Trust it?", yes=yes)
-    before = record_trust(file, layers.digest, user_dir())
+    before = record_trust(file, layers.digest, find_user_dir())
     if before.is_corrupt:
-        record = show_place(trust_path(user_dir()))
+        record = show_place(trust_path(find_user_dir()))
         say(f"{record} was not valid and was replaced; earlier trust is forgotten")
     say(f"trusted {show_place(file)}")
 
 
 def _list(json_: bool) -> None:
-    records = read_trust(user_dir())
+    records = read_trust(find_user_dir())
     say_corrupt(records)
     files = sorted(records.digests)
     if json_:
@@ -81,8 +82,8 @@ def say_corrupt(records: TrustRecords) -> None:
     """Report a record of trust that is not valid: nothing is trusted then."""
     if records.is_corrupt:
         say(
-            f"llm-kb: {show_place(trust_path(user_dir()))} is not valid, so nothing is trusted; "
-            "'llm kb trust' replaces it"
+            f"llm-kb: {show_place(trust_path(find_user_dir()))} is not valid, so nothing is"
+            " trusted; 'llm kb trust' replaces it"
         )
 
 
@@ -100,14 +101,14 @@ def untrust(file: Path | None) -> None:
         llm kb untrust ~/old-project/llm-kb.toml
     """
     if file is None:
-        workspace = find_workspace(find_cwd(), os.environ, user_dir=user_dir())
+        workspace = find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
         if workspace is None:
             require_cwd()
             raise click.ClickException("there is no workspace here; name the FILE to untrust")
         file = workspace.path
-    say_corrupt(read_trust(user_dir()))
+    say_corrupt(read_trust(find_user_dir()))
     spellings = _spell((find_cwd() or Path("/")) / file)
-    withdrawn = [path for path in spellings if withdraw_trust(path, user_dir())]
+    withdrawn = [path for path in spellings if withdraw_trust(path, find_user_dir())]
     for path in withdrawn:
         say(f"{show_place(path)} is no longer trusted")
     if not withdrawn:

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import llm
+from typing import TYPE_CHECKING, Any
 
 from llm_kb.capture.commits.briefing import SYSTEM_PROMPT, Briefing, estimate_request
 from llm_kb.capture.commits.diffs import read_briefing
@@ -17,6 +15,9 @@ from llm_kb.capture.emission import Addition
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
+
+if TYPE_CHECKING:
+    import llm
 
 MAX_ENTRIES = 10
 """What one commit may add: a diff that talks a model into more must not fill the store."""
@@ -225,6 +226,8 @@ def _fake_response(model: llm.Model, briefing: Briefing, failed: str) -> llm.Res
         "prompt": {"messages": messages, "system": SYSTEM_PROMPT},
         "messages": [answer],
     }
+    import llm  # noqa: PLC0415 - every command line imports this module, the host takes its time
+
     return llm.Response.from_dict(payload, model=model)
 
 

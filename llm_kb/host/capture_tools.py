@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-from llm import Tool
+from typing import TYPE_CHECKING
 
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import (
@@ -23,6 +22,9 @@ from llm_kb.capture.store import record_entry
 from llm_kb.capture.store_format import dump_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.tool_text import make_signature
+
+if TYPE_CHECKING:
+    from llm import Tool
 
 
 def make_emit_knowledge() -> Tool | None:
@@ -48,6 +50,8 @@ def make_emit_tool(
     when the commit has `max_entries` entries, whatever run they come from, and after that
     many calls that reached the store.
     """
+    from llm import Tool  # noqa: PLC0415 - the MCP server does without the host
+
     calls = 0
 
     def emit_knowledge(**arguments: object) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import llm
-
 from llm_kb.api import DEFAULT_LIMIT, KnowledgeBase
 from llm_kb.host.terminal import draw_progress
 from llm_kb.host.tool_text import (
@@ -20,6 +18,8 @@ from llm_kb.rendering.passages import render_passages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import llm
 
 MOST_PASSAGES = 20
 """How many passages a model may ask for; the bound on their length holds besides."""
@@ -46,6 +46,8 @@ SEARCH_KNOWLEDGE = ToolText(
 
 def make_search_tool(kb: KnowledgeBase) -> llm.Tool:
     """Return the tool over the topics of a request; a bar shows an index being made."""
+    import llm  # noqa: PLC0415 - commands and the MCP server do without the host
+
     progress = draw_progress("indexing")
 
     def search_knowledge(**arguments: Any) -> str:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 
-import yaml  # type: ignore[import-untyped]  # it comes without stubs
-
 from llm_kb.files.toml import TomlError, decode_toml
 
 _KEY = re.compile(r"""(["']?)([\w-]+)\1[ \t]*:(?:[ \t]+(.*))?$""")
@@ -19,9 +17,6 @@ MOST_LINES = 500
 
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _NULLS = frozenset({"~", "null", "Null", "NULL"})
-
-# libyaml is ten times as fast, and comes with nearly every PyYAML.
-_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
@@ -72,9 +67,14 @@ def _read_value(value: str) -> str:
     """Return the text of a value, which may go on in indented lines; empty for anything else."""
     if _NOT_TEXT.match(value.lstrip()):
         return ""
+    # Imported where there is front matter: every command imports this module.
+    import yaml  # type: ignore[import-untyped]  # noqa: PLC0415 - it comes without stubs
+
+    # libyaml is ten times as fast, and comes with nearly every PyYAML.
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         # The events, not the objects: no alias is followed, no tag makes anything.
-        *_, text, end = islice(yaml.parse(f"key: {value}", _Loader), 6)
+        *_, text, end = islice(yaml.parse(f"key: {value}", loader), 6)
     except (yaml.YAMLError, UnicodeError):
         return _plain_words(value)
     if not isinstance(text, yaml.ScalarEvent) or not isinstance(end, yaml.MappingEndEvent):

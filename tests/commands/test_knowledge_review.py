@@ -225,4 +225,4 @@ def test_near_entries_are_found_by_meaning_where_there_is_a_model(
     run_llm([*add, "broken"])
     result = run_llm([*KNOWLEDGE, "review", "--all"])
     assert result.exit_code == 0
-    assert "by their words alone: meaning failed: no network" in result.stderr
+    assert "by their words alone: embedding model 'meaning' failed: no network" in result.stderr

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
-import llm
 
+from llm_kb.api import find_embedder
 from llm_kb.capture.entries import STABILITIES, Anchor, Entry, KnowledgeStore, Status
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
@@ -93,14 +93,14 @@ def find_near_entries(
     return found
 
 
-def _embed(entries: Sequence[Entry]) -> list[list[float]] | None:
-    name = llm.get_default_embedding_model()
-    if name is None:
+def _embed(entries: Sequence[Entry]) -> Sequence[Sequence[float]] | None:
+    embedder = find_embedder(None)
+    if embedder is None:
         return None
     try:
-        return list(llm.get_embedding_model(name).embed_multi([e.rule for e in entries]))
-    except Exception as error:  # noqa: BLE001 - a plugin's model may raise anything
-        say(f"Near entries are found by their words alone: {name} failed: {error}")
+        return list(embedder.embed([entry.rule for entry in entries]))
+    except KbError as error:
+        say(f"Near entries are found by their words alone: {error}")
         return None
 
 

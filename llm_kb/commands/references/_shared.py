@@ -11,7 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from llm_kb import api
-from llm_kb.commands._config import current_config, user_dir
+from llm_kb.api import find_user_dir
+from llm_kb.commands._config import current_config
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
@@ -104,7 +105,7 @@ def complete_reference(
 ) -> list[CompletionItem]:
     """Offer the ids of the reference topics."""
     try:
-        topics, _ = open_library(current_config(), user_dir()).topics()
+        topics, _ = open_library(current_config(), find_user_dir()).topics()
     except KbError:
         return []  # nobody reads an error while typing
     return [

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,6 +43,9 @@ def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package
 
 
 def _find_python(name: str, workspace: Path) -> Package | None:
+    # Imported where a package is looked for: every command imports this module.
+    from email.parser import HeaderParser  # noqa: PLC0415
+
     wanted = _normalize(name)
     for site in _site_packages(workspace):
         for info in sorted(site.glob("*.dist-info")):
