@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, Signature
@@ -20,6 +18,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, limit_problems, quote
 from llm_kb.files.values import describe
 from llm_kb.knowledge_base import knowledge_base
+from llm_kb.knowledge_base.knowledge_base import read_patterns
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.subjects.topics import Config
 
@@ -170,7 +169,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             problems.append("topic is required")
         elif not isinstance(topic, str):
             problems.append(f"topic is {describe(topic)}, not a string")
-        patterns = _read_patterns(subjects)
+        patterns = read_patterns(subjects)
         if patterns is None:
             problems.append(f"subjects is {describe(subjects)}, not a string or a list of strings")
         if problems:
@@ -258,17 +257,6 @@ class LearnArgumentsError(KbError):
             f"learn: {'; '.join(self.problems)}; it takes topic (required) and subjects (a pattern,"
             f" or a list of patterns); valid topics: {', '.join(self.topics)}"
         )
-
-
-def _read_patterns(subjects: object) -> list[str] | None:
-    """Return the patterns a model wrote, perhaps as a JSON list; None for what is not one."""
-    if isinstance(subjects, str) and subjects.startswith(('["', "[]")):
-        with suppress(ValueError, RecursionError):
-            subjects = json.loads(subjects)
-    patterns = [subjects] if isinstance(subjects, str) else subjects or []
-    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
-        return None
-    return [pattern for pattern in patterns if pattern.strip()]
 
 
 _SIGNATURE = Signature(

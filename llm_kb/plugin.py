@@ -75,6 +75,7 @@ COMMANDS: dict[str, Member] = {
     "show": "llm_kb.commands.show:show",
     "trust": "llm_kb.commands.trust:trust",
     "untrust": "llm_kb.commands.trust:untrust",
+    "used": "llm_kb.commands.used:used",
 }
 """Every subcommand of `llm kb`."""
 

@@ -74,7 +74,7 @@ class Arguments:
         """What a continued conversation was given before; None if that is not known."""
         if self.conversation is None:
             return None
-        from llm_kb.host.conversation import read_memory  # noqa: PLC0415 - few are continued
+        from llm_kb.host.log import read_memory  # noqa: PLC0415 - few are continued
 
         return read_memory(self.conversation.id, self.kwargs.get("database"))
 

@@ -297,7 +297,7 @@ def _iter_texts(
 def _iter_memories(arguments: Arguments, kb: KnowledgeBase | None) -> Iterator[tuple[str, str]]:
     """Yield what the conversation is to remember of this turn, as a text and its source."""
     from llm_kb.api import Memory  # as above
-    from llm_kb.host.conversation import render_memory
+    from llm_kb.host.log import render_memory
 
     is_sent = kb is not None
     kb = kb or _discover(arguments, (), (), set())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -327,7 +329,25 @@ class KnowledgeBase:
         subjects of several topics. Raises UnknownTopicError, PatternError,
         TooManyPatternsError, or NoMatchError when no pattern matches anything.
         """
-        given = [subjects] if isinstance(subjects, str) else subjects or ()
+        groups = self.group_patterns(
+            topic, [subjects] if isinstance(subjects, str) else subjects or ()
+        )
+        if len(groups) > 1:
+            return self._load_groups(groups)
+        ((id_, patterns),) = groups.items()
+        opened = self.topics[id_]
+        return self._load(opened, patterns) if patterns else self._list(opened)
+
+    def _knows(self, name: str) -> bool:
+        wanted = name.strip().casefold()
+        return any(id_.casefold() == wanted for id_ in self.topics.ids())
+
+    def group_patterns(self, topic: str, given: Sequence[str]) -> dict[str, list[str]]:
+        """Return what a call of `learn` asks for: patterns by topic id, none for a listing.
+
+        A pattern is of the topic that it begins with, if this one has none such. Raises
+        UnknownTopicError, PatternError and TooManyPatternsError.
+        """
         patterns = list(dict.fromkeys(given))
         name, _, rest = topic.partition("/")
         if rest and self._knows(name):
@@ -335,19 +355,7 @@ class KnowledgeBase:
         require_few(patterns)
         opened = self.find_topic(topic)
         if not patterns:
-            return self._list(opened)
-        groups = self._group_by_topic(opened, patterns)
-        if len(groups) == 1:
-            ((id_, patterns),) = groups.items()
-            return self._load(self.topics[id_], patterns)
-        return self._load_groups(groups)
-
-    def _knows(self, name: str) -> bool:
-        wanted = name.strip().casefold()
-        return any(id_.casefold() == wanted for id_ in self.topics.ids())
-
-    def _group_by_topic(self, opened: OpenTopic, patterns: Sequence[str]) -> dict[str, list[str]]:
-        """Return the patterns of each topic: the one that they name, if this one has none such."""
+            return {opened.topic.id: []}
         named = [each for each in patterns if "/" in each and self._knows(each.partition("/")[0])]
         selections = zip(named, select_each(opened.catalog, named), strict=True)
         elsewhere = {pattern for pattern, selection in selections if selection.missing}
@@ -558,6 +566,17 @@ class KnowledgeBase:
             )
         )
         return MenuTopic(topic=opened.topic, subjects=summed_up)
+
+
+def read_patterns(subjects: object) -> list[str] | None:
+    """Return the patterns a model wrote, perhaps as a JSON list; None for what is not one."""
+    if isinstance(subjects, str) and subjects.startswith(('["', "[]")):
+        with suppress(ValueError, RecursionError):
+            subjects = json.loads(subjects)
+    patterns = [subjects] if isinstance(subjects, str) else subjects or []
+    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        return None
+    return [pattern for pattern in patterns if pattern.strip()]
 
 
 def _menu_topic(opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:

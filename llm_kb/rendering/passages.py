@@ -15,6 +15,9 @@ MAX_NAMED = 3
 
 LONGEST_NAME = 300
 
+FOUND_NOTHING = "Nothing in "
+"""How the answer begins where nothing fits the question."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
@@ -108,7 +111,7 @@ def _nothing(found: Passages) -> str:
     """Return what to do where nothing answers."""
     where = _name_some(found.topics) or "no topic"
     return (
-        f"Nothing in {where} fits that question. Try the words such a text would use,"
+        f"{FOUND_NOTHING}{where} fits that question. Try the words such a text would use,"
         " fewer words, another topic, or `learn` with a topic alone, which lists its subjects.\n"
     )
 

@@ -1,0 +1,75 @@
+"""`llm kb used`: what models read, by the log of the host."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import click
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import kb_cfg_option
+from llm_kb.commands._output import say, show, show_json
+from llm_kb.host.log import read_turns
+from llm_kb.upkeep.usage import count_usage, render_usage
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    """Return a time in UTC, as text that compares as times do; empty for none."""
+    if not value:
+        return ""
+    try:
+        if value[-1] in _UNITS:
+            back = timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
+            when = datetime.now(timezone.utc) - back
+        else:
+            # `fromisoformat` knows no `Z` before Python 3.11.
+            when = datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(timezone.utc)
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(
+            f"{value!r} is neither a date such as 2026-11-01 nor a span such as 30d or 12h"
+        ) from error
+    return when.isoformat()
+
+
+@click.command()
+@click.option(
+    "--since",
+    callback=_read_since,
+    default="",
+    metavar="WHEN",
+    help="Only from this time on: 2026-11-01, 30d, 12h",
+)
+@click.option(
+    "-d",
+    "--database",
+    type=click.Path(dir_okay=False),
+    help="Path to log database  [default: that of 'llm logs path']",
+)
+@click.option("json_", "--json", is_flag=True, help="Output as JSON")
+@kb_cfg_option
+@kb_errors
+def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...]) -> None:
+    """
+    Show which subjects models read in this workspace, by llm's log
+
+    Of each subject: how often models loaded it with learn, how often a search of
+    theirs found it, and in how many conversations it was given, by -k or
+    otherwise; which were never read; which names failed, and which searches found
+    nothing. Names are resolved as of today. Only requests of 'llm prompt' and 'llm
+    chat' in this workspace count, and only logged ones.
+
+    \b
+        llm kb used
+        llm kb used --since 30d --json
+    """
+    kb = KnowledgeBase.discover(fragments=kb_cfg)
+    usage = count_usage(kb, read_turns(database, since))
+    if json_:
+        show_json(usage.as_dict())
+    else:
+        show("".join(f"{line}\n" for line in render_usage(usage)), nl=False)
+    if not usage.conversations:
+        say("llm-kb: the log has no request with knowledge of this workspace")

@@ -1,0 +1,222 @@
+"""What models read of a knowledge base, and what they looked for in vain, by the log of `llm`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from llm_kb.errors import KbError, PatternError, UnknownTopicError
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase, read_patterns
+from llm_kb.rendering.passages import FOUND_NOTHING
+from llm_kb.rendering.plain_text import count, visible_line
+from llm_kb.subjects.selection import is_listed, select, select_each
+
+MOST_NEVER = 20
+"""How many of the subjects that no model has read are named for people."""
+
+_PASSAGE = re.compile(r'^<passage "([^/"]+)/([^"]*?) \(', re.MULTILINE)
+
+
+class Call(NamedTuple):
+    """A call of `learn` or `search_knowledge`, and its answer."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    output: str
+    failed: bool
+
+
+class Turn(NamedTuple):
+    """One turn of a conversation in which this plugin took part."""
+
+    conversation: str
+    when: str
+    workspace: str
+    sent: tuple[tuple[str, str, str], ...]
+    """Topic id, root of the topic and name of each subject that it had been given."""
+    calls: tuple[Call, ...]
+    """The calls of the turn before, whose answers this one was sent."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicUse:
+    """How often a topic was listed, and each of its subjects read."""
+
+    id: str
+    listed: int = 0
+    loaded: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    """By `search_knowledge`."""
+    given: Counter[str] = field(default_factory=Counter)
+    """In how many conversations they were pre-loaded, or sent as a fragment."""
+    never: list[str] = field(default_factory=list)
+    """The listed subjects of which none of this is true."""
+
+    def names(self) -> list[str]:
+        """Return the subjects that were used, the most loaded first."""
+        names = {*self.loaded, *self.found, *self.given}
+        return sorted(names, key=lambda n: (-self.loaded[n], -self.found[n], -self.given[n], n))
+
+
+@dataclass(slots=True, kw_only=True)
+class Usage:
+    """What the log tells of one workspace."""
+
+    conversations: int = 0
+    topics: dict[str, TopicUse] = field(default_factory=dict)
+    failed: Counter[str] = field(default_factory=Counter)
+    """What `learn` was asked for and did not have: a topic, or TOPIC/PATTERN."""
+    empty: Counter[str] = field(default_factory=Counter)
+    """The questions to which no passage was found."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the record that `--json` prints."""
+        topics = [
+            {
+                "id": use.id,
+                "listed": use.listed,
+                "subjects": [
+                    {
+                        "slug": name,
+                        "loaded": use.loaded[name],
+                        "found": use.found[name],
+                        "given": use.given[name],
+                    }
+                    for name in (*use.names(), *use.never)
+                ],
+            }
+            for use in self.topics.values()
+        ]
+        failed = [{"name": name, "times": times} for name, times in _ranked(self.failed)]
+        empty = [{"question": text, "times": times} for text, times in _ranked(self.empty)]
+        return {
+            "conversations": self.conversations,
+            "topics": topics,
+            "failed": failed,
+            "found_nothing": empty,
+        }
+
+
+class Load(NamedTuple):
+    """A call of `learn`: the same call is resolved once, however often it was made."""
+
+    topic: str
+    patterns: tuple[str, ...]
+    failed: bool
+
+
+def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
+    """Count what the turns of this workspace read.
+
+    Names are those of today: a subject that was renamed since is a name that fails.
+    """
+    here = str(kb.config.workspace or "")
+    tally = _Tally(kb)
+    conversations: set[str] = set()
+    given: set[tuple[str, str, str]] = set()
+    loads: Counter[Load] = Counter()
+    found: Counter[tuple[str, str]] = Counter()
+    for turn in turns:
+        if turn.workspace != here:
+            continue
+        conversations.add(turn.conversation)
+        given.update((turn.conversation, topic, name) for topic, _, name in turn.sent)
+        for call in turn.calls:
+            if call.name == "learn":
+                patterns = tuple(read_patterns(call.arguments.get("subjects")) or ())
+                loads[Load(str(call.arguments.get("topic", "")), patterns, call.failed)] += 1
+            elif call.output.startswith(FOUND_NOTHING):
+                tally.usage.empty[str(call.arguments.get("question", ""))] += 1
+            else:
+                found.update(set(_PASSAGE.findall(call.output)))
+    for load, times in loads.items():
+        tally.add_load(load, times)
+    for (topic, address), times in found.items():
+        tally.add_subject("found", topic, address, times)
+    for _, topic, name in given:
+        tally.add_subject("given", topic, name, 1)
+    tally.usage.conversations = len(conversations)
+    return tally.finish()
+
+
+class _Tally:
+    """The counts of one knowledge base, while they are made."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.usage = Usage()
+        for opened in kb.active:
+            if opened.topic.in_menu:
+                self._use(opened.topic.id)
+
+    def _use(self, topic: str) -> TopicUse:
+        return self.usage.topics.setdefault(topic, TopicUse(id=topic))
+
+    def add_load(self, load: Load, times: int) -> None:
+        """Count what a call of `learn` loaded, and what it asked for in vain."""
+        failed = self.usage.failed
+        try:
+            groups = self.kb.group_patterns(load.topic, load.patterns)
+        except UnknownTopicError:
+            failed[load.topic] += times
+            return
+        except KbError:  # a pattern that cannot be one
+            failed.update({f"{load.topic}/{pattern}": times for pattern in load.patterns})
+            return
+        for topic, patterns in groups.items():
+            use = self._use(topic)
+            use.listed += 0 if patterns else times
+            selections = select_each(self.kb.topics[topic].catalog, patterns)
+            for pattern, selection in zip(patterns, selections, strict=True):
+                if load.failed or selection.missing:
+                    failed[f"{topic}/{pattern}"] += times
+                else:
+                    use.loaded.update({subject.name: times for subject in selection.subjects})
+
+    def add_subject(self, kind: str, topic: str, address: str, times: int) -> None:
+        """Count the subject of an address, if it is still there."""
+        if topic not in self.kb.topics:
+            return
+        counts: Counter[str] = getattr(self._use(topic), kind)
+        with suppress(PatternError):
+            for subject in select(self.kb.topics[topic].catalog, [address]).subjects:
+                counts[subject.name] += times
+
+    def finish(self) -> Usage:
+        """Return the counts, with the subjects that were not read."""
+        for use in self.usage.topics.values():
+            read = set(use.names())
+            listed = self.kb.topics[use.id].catalog.list_subjects().subjects
+            use.never = [s.name for s in listed if is_listed(s) and s.name not in read]
+        return self.usage
+
+
+def render_usage(usage: Usage) -> Iterator[str]:
+    """Yield what was counted as lines for people."""
+    for use in usage.topics.values():
+        listings = f", listed {count(use.listed, 'time')}" if use.listed else ""
+        yield f"{use.id}: {count(use.loaded.total(), 'load')}{listings}"
+        if names := use.names():
+            yield "  loaded   found   given  subject"
+        for name in names:
+            figures = (use.loaded[name], use.found[name], use.given[name])
+            yield "".join(f"{n:8,}" for n in figures) + f"  {visible_line(name)}"
+        if use.never:
+            more = len(use.never) - MOST_NEVER
+            named = ", ".join(map(visible_line, use.never[:MOST_NEVER]))
+            yield f"  never: {named}" + (f" and {more:,} more" if more > 0 else "")
+    for heading, counts in (
+        ("names that failed:", usage.failed),
+        ("searches that found nothing:", usage.empty),
+    ):
+        if counts:
+            yield heading
+            yield from (f"{times:8,}  {visible_line(name)}" for name, times in _ranked(counts))
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,192 @@
+"""`llm kb used`: what models read, counted from a log that `llm` wrote."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunLlm
+from tests.scripted import Script
+
+CONFIG = """
+[kb]
+search = true
+
+[kb.topic.project]
+title = "General"
+subjects = "kb/project"
+
+[kb.topic.skills]
+subjects = "kb/skills"
+"""
+
+
+def make_workspace(path: Path) -> None:
+    for name, text in {
+        "llm-kb.toml": CONFIG,
+        "kb/project/review.md": "Two people review.\n",
+        "kb/project/release.md": "Tag it.\n",
+        "kb/project/old.md": "Nobody reads this.\n",
+        "kb/skills/grep.md": "Search by structure.\n",
+    }.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def log(tmp_path: Path, user_dir: Path, run_llm: RunLlm, script: Script) -> Path:
+    """The log of three conversations, in the workspace that the test runs in."""
+    make_workspace(tmp_path)
+    for _ in range(2):
+        script.call("learn", topic="general").call("learn", topic="project", subjects="review")
+        script.say("done")
+        assert run_llm(["-m", "scripted", "-T", "learn", "hi"]).exit_code == 0
+    script.call("learn", topic="projct", subjects=["review"])
+    script.call("learn", topic="project", subjects=["re*", "skills/grep", "nope"])
+    script.call("search_knowledge", question="Who reviews?")
+    script.call("search_knowledge", question="zyzzyva")
+    script.say("done")
+    args = ["-m", "scripted", "-k", "project/release#L1", "-T", "learn", "--cl", "9", "again"]
+    assert run_llm(args).exit_code == 0
+    return user_dir / "logs.db"
+
+
+def test_counts(run_llm: RunLlm, log: Path, tmp_path: Path) -> None:
+    result = run_llm(["kb", "used"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "project: 4 loads, listed 2 times\n"
+        "  loaded   found   given  subject\n"
+        "       3       1       0  review\n"
+        "       1       0       1  release\n"
+        "  never: old\n"
+        "skills: 1 load\n"
+        "  loaded   found   given  subject\n"
+        "       1       0       0  grep\n"
+        "names that failed:\n"
+        "       1  projct\n"
+        "       1  project/nope\n"
+        "searches that found nothing:\n"
+        "       1  zyzzyva\n"
+    )
+
+    usage = json.loads(run_llm(["kb", "used", "--json", "-d", str(log)]).stdout)
+    assert usage == {
+        "conversations": 3,
+        "topics": [
+            {
+                "id": "project",
+                "listed": 2,
+                "subjects": [
+                    {"slug": "review", "loaded": 3, "found": 1, "given": 0},
+                    {"slug": "release", "loaded": 1, "found": 0, "given": 1},
+                    {"slug": "old", "loaded": 0, "found": 0, "given": 0},
+                ],
+            },
+            {
+                "id": "skills",
+                "listed": 0,
+                "subjects": [{"slug": "grep", "loaded": 1, "found": 0, "given": 0}],
+            },
+        ],
+        "failed": [{"name": "projct", "times": 1}, {"name": "project/nope", "times": 1}],
+        "found_nothing": [{"question": "zyzzyva", "times": 1}],
+    }
+
+    # A subject that was renamed since is a name that fails.
+    (tmp_path / "kb/project/review.md").rename(tmp_path / "kb/project/reviews.md")
+    usage = json.loads(run_llm(["kb", "used", "--json"]).stdout)
+    assert {"name": "project/review", "times": 2} in usage["failed"]
+    assert usage["topics"][0]["subjects"][0] == {
+        "slug": "release",
+        "loaded": 1,
+        "found": 0,
+        "given": 1,
+    }
+
+
+@pytest.mark.parametrize("since", ["yesterday", "d", "-", "9999999999999d", "2026-13-01"])
+def test_a_time_that_is_none_is_refused(run_llm: RunLlm, since: str) -> None:
+    result = run_llm(["kb", "used", f"--since={since}"])
+    assert result.exit_code == 2
+    assert f"{since!r} is neither a date such as 2026-11-01 nor a span such as 30d" in result.stderr
+
+
+def test_times_and_places(
+    run_llm: RunLlm, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only from a time on, and only what was asked in this workspace."""
+    for since in ("1h", "30d", "2w", "2000-01-01"):
+        result = run_llm(["kb", "used", "--json", "--since", since])
+        assert json.loads(result.stdout)["conversations"] == 3
+    result = run_llm(["kb", "used", "--json", "--since", "2999-01-01T00:00:00Z"])
+    assert json.loads(result.stdout)["conversations"] == 0
+    make_workspace(tmp_path / "other")
+    monkeypatch.chdir(tmp_path / "other")
+    result = run_llm(["kb", "used"])
+    assert result.stdout == (
+        "project: 0 loads\n  never: old, release, review\nskills: 0 loads\n  never: grep\n"
+    )
+    assert result.stderr == "llm-kb: the log has no request with knowledge of this workspace\n"
+
+
+def test_a_log_that_is_not_there(run_llm: RunLlm, user_dir: Path, tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    result = run_llm(["kb", "used"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: the log of llm, '{user_dir}/logs.db', is not there;"
+        " `llm logs status` says whether llm keeps one\n",
+    )
+    assert not (user_dir / "logs.db").exists()
+
+
+def test_a_log_that_is_locked(run_llm: RunLlm, user_dir: Path) -> None:
+    log = user_dir / "logs.db"
+    with closing(sqlite3.connect(log, isolation_level=None)) as other:
+        other.execute("create table turns (id)")
+        other.execute("begin exclusive")
+        result = run_llm(["kb", "used"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: the log of llm, '{log}', cannot be read: database is locked; try again later\n",
+    )
+
+
+def test_logs_of_other_versions(run_llm: RunLlm, tmp_path: Path) -> None:
+    """One from before turns has none; one that has other turns is reported as that."""
+    make_workspace(tmp_path)
+    for name, schema in {"old.db": "responses (id)", "new.db": "turns (id, path)"}.items():
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            database.execute(f"create table {schema}")
+    old = run_llm(["kb", "used", "-d", "old.db"])
+    assert (old.exit_code, old.stdout.count("never:")) == (0, 2)
+    new = run_llm(["kb", "used", "-d", "new.db"])
+    assert (new.exit_code, new.stderr) == (
+        1,
+        "Error: the log of llm, 'new.db', cannot be read: no such table: turn_fragments;"
+        " it may be of a newer llm\n",
+    )
+    (tmp_path / "text.db").write_text("no database\n" * 100)
+    text = run_llm(["kb", "used", "-d", "text.db"])
+    assert (text.exit_code, text.stderr) == (
+        1,
+        "Error: the log of llm, 'text.db', cannot be read: file is not a database\n",
+    )
+
+
+def test_what_models_wrote_does_not_act_on_a_terminal(
+    run_llm: RunLlm, script: Script, tmp_path: Path
+) -> None:
+    make_workspace(tmp_path)
+    script.call("learn", topic="\x1b[31mred", subjects={"not": "a list"})
+    script.call("learn", topic=["project"]).call("search_knowledge", question="\x1b]0;zyzzyva")
+    script.say("done")
+    run_llm(["-m", "scripted", "-T", "learn", "hi"])
+    result = run_llm(["kb", "used"])
+    assert (result.exit_code, "\x1b" in result.stdout) == (0, False)
+    assert "zyzzyva" in result.stdout
