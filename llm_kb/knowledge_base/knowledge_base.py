@@ -21,7 +21,7 @@ from llm_kb.files.documents import find_size
 from llm_kb.files.values import suggest
 from llm_kb.knowledge_base.reading import (
     MOST_READ,
-    SkillFiles,
+    NamedFiles,
     describe_skill,
     find_missing_parts,
     read_asked,
@@ -517,7 +517,9 @@ class KnowledgeBase:
         return describe_size(content.size, len(find_parts(text, subject.path)))
 
     def _load(self, opened: OpenTopic, patterns: Sequence[str], *, wrap: bool = False) -> str:
-        bundle = SkillFiles(opened) if opened.topic.layout is Layout.SKILLS else None
+        has_names = opened.topic.layout is Layout.SKILLS
+        has_names |= opened.topic.id.startswith(REFERENCE_PREFIX)
+        bundle = NamedFiles(opened) if has_names else None
         if bundle:
             patterns = bundle.complete(patterns)
         selection = select(opened.catalog, patterns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -32,6 +33,7 @@ from llm_kb.subjects.selection import (
 )
 from llm_kb.subjects.topics import (
     Content,
+    Layout,
     Read,
     Subject,
 )
@@ -123,11 +125,15 @@ def _read_start(read: Read, subject: Subject) -> bytes:
         return b""  # the menu still names it; loading it says why it cannot be read
 
 
-class SkillFiles:
-    """The files that come with the skills of a topic: listed below a SKILL.md, found by name."""
+class NamedFiles:
+    """Files that others of a topic name: those of skills, listed below a SKILL.md, and pages.
+
+    They are found by these names, which are relative to the file that holds them.
+    """
 
     def __init__(self, opened: OpenTopic) -> None:
         self._catalog = opened.catalog
+        self._layout = opened.topic.layout
 
     @cached_property
     def _subjects(self) -> Sequence[Subject]:
@@ -138,16 +144,20 @@ class SkillFiles:
         found = {pattern: self._catalog.find(pattern.partition("#")[0]) for pattern in patterns}
         skills = [subject for subjects in found.values() for subject in subjects]
         return [
-            pattern if found[pattern] else self._complete(pattern, skills) for pattern in patterns
+            pattern if found[pattern] or "*" in pattern else self._complete(pattern, skills)
+            for pattern in patterns
         ]
 
     def _complete(self, pattern: str, skills: Sequence[Subject]) -> str:
         name, sign, anchor = pattern.partition("#")
+        name = re.sub(r"^(?:\.{1,2}/)+", "", name)
         bundled = find_bundled(self._subjects, name, skills)
         return f"{bundled.path}{sign}{anchor}" if bundled else pattern
 
     def append_to(self, piece: Presented, subject: Subject) -> Presented:
         """Return a SKILL.md with the files that come with it."""
+        if self._layout is not Layout.SKILLS:
+            return piece
         if subject.path.rpartition("/")[2] != SKILL_FILE or piece.name != subject.name:
             return piece
         names = [bundled.name for bundled in list_bundled(self._subjects, subject)]

@@ -145,6 +145,15 @@ def test_a_reference_is_opened_when_it_is_asked_for(
     assert fetched == opened
 
 
+@pytest.mark.parametrize("name", ["../guide/x.md", "X.md", "./x", "guide/x.md#use"])
+@pytest.mark.usefixtures("fetched")
+def test_a_link_between_pages_is_a_name_to_learn(user_dir: Path, name: str) -> None:
+    page = user_dir / "kb/references/topic-one/e-org/guide/x.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# X\n\n## Use\n\nso\n")
+    assert "## Use\n\nso" in KnowledgeBase.discover().learn("topic-one", [name])
+
+
 @pytest.mark.parametrize(
     ("config", "asked", "offered"),
     [

@@ -26,7 +26,7 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.sources.web import Page, fetch_page
+from llm_kb.references.sources.web import Conditions, Page, fetch_page
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 
 
@@ -114,7 +114,7 @@ def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) ->
     """Ask the address of a page, wherever it led before."""
     records = old.of_source(index)
     known = {path: record for path, record in records.items() if old.has({path: record})}
-    record = next(iter(known.values()), None)
+    path, record = next(iter(known.items()), ("", None))
     try:
         page = fetch_page(
             PlannedPage(url=source.url),
@@ -128,7 +128,8 @@ def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) ->
         planned = PlannedSource(source=source, files=1, size=None, pages=(moved,))
         return FoundSource(planned=planned)
     url = page.url if page else record.url if record else source.url
-    is_same = record is not None and url == record.url and _is_same(page, record)
+    is_here = record is not None and url == record.url
+    is_same = is_here and (page is None or old.gave(path, page.text))
     return FoundSource(
         planned=PlannedSource(
             source=source,
@@ -150,23 +151,24 @@ def find_crawl(
     that fails keeps the file it gave before.
     """
     records = old.of_source(index)
-    known = {record.url: record for path, record in records.items() if old.has({path: record})}
-    tags = {record.url: conditions(record) for record in records.values()}
-    crawl = find_pages(
-        source,
-        remotes.http,
-        {url: tags[url] if url in known else {} for url in tags},
-        progress,
-    )
+    there = {record.url: path for path, record in records.items() if old.has({path: record})}
+    tags = {
+        record.url: conditions(record) if record.url in there else {} for record in records.values()
+    }
+    crawl = find_pages(source, remotes.http, tags, progress)
     planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
     if not _approved_hosts(source, records).issuperset(planned.hosts):
         # It has moved to a host that was not approved: it is fetched once that is.
         return FoundSource(planned=planned, warnings=_warn(crawl.failed, set()))
-    asked, newly_failed = _ask_pages(planned, crawl.read, known, remotes)
+    asked, newly_failed = _ask_pages(planned, crawl.read, tags, remotes)
     failed = {**crawl.failed, **newly_failed}
     if not asked:
         raise FetchError(source.url, next(iter(failed.values()), "it holds no file to fetch"))
-    same = {url for url, page in asked.items() if url in known and _is_same(page, known[url])}
+    same = {
+        url
+        for url, page in asked.items()
+        if url in there and (page is None or old.gave(there[url], page.text))
+    }
     kept = tuple(path for path, record in records.items() if record.url in failed)
     accounted = same | failed.keys()
     return FoundSource(
@@ -186,7 +188,7 @@ def find_crawl(
 def _ask_pages(
     planned: PlannedSource,
     read: Mapping[str, Page | None],
-    known: Mapping[str, FileRecord],
+    known: Mapping[str, Conditions],
     remotes: Remotes,
 ) -> tuple[dict[str, Page | None], dict[str, str]]:
     """Ask for the pages that were not read, on condition where they are known.
@@ -199,11 +201,10 @@ def _ask_pages(
         if url in read:
             asked[url] = read[url]
             continue
-        validators = conditions(known[url]) if url in known else None
         try:
             # The size that was measured is not a limit: growth is asked about as a whole.
             asked[url] = fetch_page(
-                PlannedPage(url=url), remotes.http, hosts=planned.hosts, known=validators
+                PlannedPage(url=url), remotes.http, hosts=planned.hosts, known=known.get(url)
             )
         except NoPageError:
             continue
@@ -218,10 +219,6 @@ def _approved_hosts(
     """Return the hosts that a source names or was fetched from, with their ports."""
     urls = [source.url, *(record.url for record in records.values())]
     return frozenset(filter(None, map(host_and_port, urls)))
-
-
-def _is_same(page: Page | None, record: FileRecord) -> bool:
-    return page is None or hash_content(page.text.encode()) == record.hash
 
 
 def _warn(failed: Mapping[str, str], kept: Collection[str]) -> tuple[str, ...]:

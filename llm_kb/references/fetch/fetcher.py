@@ -13,6 +13,7 @@ from llm_kb.references.errors import (
     TopicTooLargeError,
     refuse_hostile,
 )
+from llm_kb.references.fetch.links import PageLinks
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.plan.make import explain
 from llm_kb.references.plan.plan import PlannedSource
@@ -75,6 +76,18 @@ class Fetcher:
             except KbError as error:
                 self.staged.warnings.append(str(error))
                 self.staged.fail_source(index)
+        self._link_pages()
+
+    def _link_pages(self) -> None:
+        """Make links between pages relative, once all of them have their names."""
+        links = PageLinks(self.staged.directory, self.staged.files)
+        for path, record in links.pages.items():
+            data = self.staged.read(path)
+            linked = links.localize(path, data.decode("utf-8", "replace")).encode()
+            # What was edited here stays as it is.
+            if linked != data and hash_content(data) == record.hash:
+                self.staged.rewrite(path, linked)
+            self.staged.reuse(path)
 
     def _fetch_source(self, index: int, found: FoundSource, folder: str) -> None:
         source = found.planned.source
@@ -177,8 +190,6 @@ class Fetcher:
             etag=fetched.etag,
             last_modified=fetched.last_modified,
         )
-        if old and old[1].hash == record.hash and self.staged.keep(old[0], record):
-            return
         self.staged.write(self._name_page(planned, record, old[0] if old else None), data, record)
 
     def _name_page(self, planned: PlannedSource, record: FileRecord, old: str | None) -> str:

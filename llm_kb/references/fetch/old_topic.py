@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from llm_kb.files.opener import read_regular
 from llm_kb.files.tree import iter_files
 from llm_kb.references.errors import TopicFileError
+from llm_kb.references.fetch.links import PageLinks
 from llm_kb.references.sources.records import GitSource, Source
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
 from llm_kb.references.topic.topic_directory import RESERVED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: `cached_property` keeps the links in the instance.
+@dataclass(frozen=True, kw_only=True)
 class OldTopic:
     """The directory and the record of a topic, numbered as its `topic.md` lists the sources now.
 
@@ -27,6 +30,11 @@ class OldTopic:
     files: Mapping[str, FileRecord]
     asked: tuple[Source | None, ...]
     recorded: frozenset[str] = frozenset()
+
+    @cached_property
+    def links(self) -> PageLinks:
+        """The pages among its files."""
+        return PageLinks(self.directory, self.files)
 
     @classmethod
     def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
@@ -66,6 +74,16 @@ class OldTopic:
     def of_source(self, index: int) -> dict[str, FileRecord]:
         """Return the files that one source gave."""
         return {path: record for path, record in self.files.items() if record.source == index}
+
+    def gave(self, path: str, text: str) -> bool:
+        """Tell whether a page is as it was when a file was written of it.
+
+        Its links to other pages of the topic are paths there, in those of earlier versions not.
+        """
+        recorded = self.files[path].hash
+        if hash_content(text.encode()) == recorded:
+            return True
+        return hash_content(self.links.localize(path, text).encode()) == recorded
 
     def find_page(self, index: int, url: str) -> tuple[str, FileRecord] | None:
         """Return path and record of a page."""

@@ -59,6 +59,28 @@ class Staged:
             record, hash=hash_content(data), size=len(data), fetched_at=self.now
         )
 
+    def read(self, path: str) -> bytes:
+        """Return the content of a file put there."""
+        return read_regular(self.directory / path)
+
+    def rewrite(self, path: str, data: bytes) -> None:
+        """Replace a file put there; the old topic's, if it is a link to that, stays as it was."""
+        target = self.directory / path
+        try:
+            target.unlink()
+            target.write_bytes(data)
+        except OSError as error:
+            raise WriteError(target, error.strerror or str(error)) from error
+        self.files[path] = replace(self.files[path], hash=hash_content(data), size=len(data))
+
+    def reuse(self, path: str) -> None:
+        """Take the old topic's file where it is the same: it has been indexed already."""
+        record = self.files[path]
+        before = self.old.files.get(path) if self.old else None
+        if self.old and before and before.hash == record.hash and self.old.has({path: before}):
+            (self.directory / path).unlink()
+            self.keep(path, record)
+
     def fail_source(self, index: int) -> None:
         """Take a source's files as the old topic has them, in place of those fetched so far."""
         self.failed.add(index)

@@ -13,6 +13,7 @@ from protego import Protego
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.plan.editions import describe_editions, find_editions
+from llm_kb.references.sources.file_names import page_key
 from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.rules import host_and_port
@@ -228,12 +229,12 @@ class _Walk:
 
     def follow(self, start: FoundPage) -> None:
         """Walk from page to page, breadth first; the sitemap's pages come after the first's."""
-        seen = {_key(start.page.url)}
+        seen = {page_key(start.page.url)}
         following = list(filter(self._site.covers, start.links))
         if self._source.depth:
             following += self.read_sitemaps()
         for depth in range(1, self._source.depth + 1):
-            fresh = {_key(url): url for url in reversed(following) if _key(url) not in seen}
+            fresh = {page_key(url): url for url in reversed(following) if page_key(url) not in seen}
             seen.update(fresh)
             level = list(reversed(fresh.values()))
             if depth == self._source.depth:
@@ -295,7 +296,7 @@ class _Walk:
     def _visit(self, url: str, known: Conditions | None = None) -> Sequence[str]:
         """Fetch a page, keep it unless it is a copy, and return the addresses it leads to."""
         self._asked.add(url)
-        if _key(url) in self._kept:
+        if page_key(url) in self._kept:
             return ()
         self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
         self._site.wait()
@@ -316,10 +317,10 @@ class _Walk:
     def keep(self, found: FoundPage) -> None:
         """Add a page, unless the same content or the same address was found before."""
         url = found.page.url
-        keys = {_key(url)}
+        keys = {page_key(url)}
         # A site may give all pages the address of its first; that says nothing.
         if found.canonical and _name(found.canonical) == _name(url):
-            keys.add(_key(found.canonical))
+            keys.add(page_key(found.canonical))
         if url in self.pages:
             return
         if not found.content and not found.is_unchanged:
@@ -340,14 +341,9 @@ class _Walk:
             self._digests.add(found.digest)
 
 
-def _key(url: str) -> str:
-    """Return an address without what makes no other page of it: `/index.html` is `/`."""
-    return re.sub(r"/index\.html?$", "/", url.partition("#")[0])
-
-
 def _name(url: str) -> str:
     """Return the last part of a page's path: `b` of `/a/b/`, `/a/b.html` and `/a/b?x`."""
-    path = urlsplit(_key(url)).path.rstrip("/")
+    path = urlsplit(page_key(url)).path.rstrip("/")
     return path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")
 
 

@@ -24,6 +24,11 @@ def is_safe_path(path: str) -> bool:
     )
 
 
+def page_key(url: str) -> str:
+    """Return an address without what makes no other page of it: `/index.html` is `/`."""
+    return re.sub(r"/index\.html?$", "/", url.partition("#")[0])
+
+
 def page_name(url: str) -> str:
     """Return the file name of a page: `https://e.org/learn/0.6/` → `e-org-learn-0-6.md`."""
     split = urlsplit(url)
