@@ -19,10 +19,10 @@ PASS_THROUGH = MARKDOWN | {"", "txt", "text"}
 """Extensions whose files are shown as they are; all others are fenced."""
 
 _KINDS = """
-png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf drawio excalidraw
+png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf pxm sketch drawio excalidraw
 ttf otf woff woff2 eot mp3 wav ogg flac m4a mp4 mov avi mkv webm
 zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm bin
-pdf doc docx xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle
+pdf doc docx xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv
 """
 _NEVER_TEXT = frozenset(_KINDS.split())
 """Extensions of files that are not text by their kind, or no text to be read."""

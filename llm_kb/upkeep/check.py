@@ -30,7 +30,8 @@ from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
 from llm_kb.upkeep.skills import check_skill, check_strays
 from llm_kb.upkeep.subject_list import find_disabled, find_problem, name_file, name_place
 
-_PROSE = frozenset({"", "adoc", "markdown", "md", "mdx", "org", "rst", "text", "txt"})
+PROSE = frozenset({"", "adoc", "markdown", "md", "mdx", "org", "rst", "text", "txt"})
+"""Extensions of files that are there to be read."""
 
 READ_BYTES = 8_000_000
 """How much of a subject is read; a longer one is too long in any case."""
@@ -251,7 +252,7 @@ class Inspection:
 
 def _is_read(topic: Topic, subject: Subject) -> bool:
     """Tell whether a subject is meant to be read: the code of a skill is run instead."""
-    return topic.layout is not Layout.SKILLS or subject.extension in _PROSE
+    return topic.layout is not Layout.SKILLS or subject.extension in PROSE
 
 
 def disables_any(topic: Topic, pattern: str) -> bool:

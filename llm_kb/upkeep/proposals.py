@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -12,8 +13,10 @@ from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.rendering.presentation import is_readable
 from llm_kb.subjects.selection import Selection
 from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.upkeep.check import PROSE
 from llm_kb.upkeep.subject_list import Totals, list_topic
 
 _NOTHING = Totals(subjects=0, size=0, tokens=0, changed=None)
@@ -46,6 +49,14 @@ _GUIDE_NAMES = (
     *("architecture", "design", "development", "hacking"),
 )
 _GUIDE = re.compile(rf"({'|'.join(_GUIDE_NAMES)})(\.(?:md|rst|adoc|txt|org))?", re.IGNORECASE)
+_PAGE = re.compile(r"[^.].*\.(?:md|markdown|rst|adoc)", re.IGNORECASE)
+_FORMALITY = re.compile(
+    r"(change.?log|changes|release.?notes|releases|news|history|licen[cs]e|copying|notices?"
+    r"|third.party.notices?|authors|contributors|maintainers|credits|thanks|sponsors|backers"
+    r"|code.of.conduct|security|support|funding|readme|todo)([._-].*)?",
+    re.IGNORECASE,
+)
+"""Names of pages beside the README that say little about how the project works."""
 _DOT_GUIDES = {
     ".cursorrules": "Cursor",
     ".windsurfrules": "Windsurf",
@@ -81,11 +92,6 @@ _TOOL_FILES = frozenset(
         *("Gemfile", "Gemfile.lock", "go.sum", "uv.lock", "poetry.lock"),
     }
 )
-_PICTURES = (".avif", ".bmp", ".drawio", ".gif", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".webp")
-_DOCUMENTS = (".docx", ".gz", ".inv", ".pdf", ".pptx", ".psd", ".xlsx", ".zip")
-_PAGES = (".css", ".eot", ".mov", ".mp3", ".mp4", ".ttf", ".webm", ".woff", ".woff2")
-_NO_TEXT = frozenset((*_PICTURES, *_DOCUMENTS, *_PAGES))
-"""Extensions of files that are looked at rather than read, or cannot be read as text."""
 _WHOLE = ("project", "kb", "general")
 """Ids for the whole of `kb`; the first that none of its directories has is taken."""
 _SPECIAL = re.compile(r"[\\*?\[\]]|\s\Z")
@@ -94,6 +100,7 @@ _BUILT = frozenset({"build", "dist", "target", "vendor", "venv", "node_modules",
 _MOST_LOOKED_AT = 5000
 """Files of a directory that are looked at, more or less, so that a proposal comes at once."""
 _MOST_READMES = 30
+_MOST_PAGES = 20
 _README_DEPTH = 3
 _MOST_SKIPPED = 20
 
@@ -158,11 +165,15 @@ def _make_topic(directory: Path, layout: Layout, ignore: tuple[str, ...]) -> Top
 
 
 def _settle(root: Path, proposal: Proposal) -> Proposal:
-    """Return a proposal that also ignores the files that `check` would report as skipped."""
+    """Return a proposal that also ignores the files that `check` would report."""
     topic = _make_topic(root / proposal.subjects, proposal.layout, proposal.ignore)
     listing = DirectoryCatalog(topic).list_subjects()
     skipped = [s.path for s in listing.skipped if s.path and s.reason != NO_SKILL]
-    lines = (f"/{_escape(path)}" for path in skipped[:_MOST_SKIPPED] if path.isprintable())
+    slugs = Counter(subject.slug for subject in listing.subjects)
+    # Beside a page of the same name, or one another: `install.json` and `install.tsx`.
+    code = [s.path for s in listing.subjects if slugs[s.slug] > 1 and s.extension not in PROSE]
+    left_out = [*skipped[:_MOST_SKIPPED], *code[:_MOST_SKIPPED]]
+    lines = (f"/{_escape(path)}" for path in left_out if path.isprintable())
     ignore = (*proposal.ignore, *lines)
     return replace(proposal, ignore=ignore, totals=measure(topic.root, proposal.layout, ignore))
 
@@ -198,11 +209,14 @@ def _propose_directory(id_: str, place: str, ignore: tuple[str, ...]) -> Proposa
 
 
 def _propose_guides(root: Path) -> Iterator[Proposal]:
-    """Propose one topic for the README and the guides for contributors and agents."""
-    names = [name for name in _list_files(root) if _GUIDE.fullmatch(name)]
+    """Propose one topic for the README, the guides for contributors and agents, and other pages."""
+    files = _list_files(root)
+    names = [name for name in files if _GUIDE.fullmatch(name)]
     # Of README.md and README.rst one is enough: they would share a slug.
     first = {name.partition(".")[0].lower(): name for name in sorted(names, reverse=True)}
     ordered = [first[stem] for stem in _GUIDE_NAMES if stem in first]
+    pages = [name for name in files if _PAGE.fullmatch(name) and name not in names]
+    ordered += [name for name in pages if not _FORMALITY.fullmatch(Path(name).stem)][:_MOST_PAGES]
     guides = dict.fromkeys(g for g in (_resolve_guide(root, name) for name in ordered) if g)
     hidden = [name for name in _DOT_GUIDES if (root / name).is_file()]
     if not guides:
@@ -386,7 +400,7 @@ def _find_sphinx(docs: Path) -> Iterator[str]:
 def _find_no_text(directory: Path, besides: Collection[str] = ()) -> tuple[str, ...]:
     """Return a pattern for each kind of file in a directory that is not text."""
     suffixes = {Path(name).suffix for names in _iter_names(directory, besides) for name in names}
-    return tuple(f"*{suffix}" for suffix in sorted(suffixes) if suffix.lower() in _NO_TEXT)
+    return tuple(f"*{suffix}" for suffix in sorted(suffixes) if suffix and not _is_text(suffix))
 
 
 def _holds_text(directory: Path, besides: Collection[str] = ()) -> bool:
@@ -395,7 +409,13 @@ def _holds_text(directory: Path, besides: Collection[str] = ()) -> bool:
 
 def _has_text(names: Iterable[str]) -> bool:
     """Tell whether one of some file names may be the name of a text."""
-    return any(Path(name).suffix.lower() not in _NO_TEXT for name in names)
+    return any(map(_is_text, names))
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a file may be there to be read, by the end of its name."""
+    suffix = Path(name).suffix or name
+    return is_readable(f"a{suffix}") and suffix.lower() != ".css"
 
 
 def _iter_names(directory: Path, besides: Collection[str] = ()) -> Iterator[list[str]]:

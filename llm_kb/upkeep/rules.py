@@ -99,7 +99,7 @@ class Rule(Enum):
     )
     BINARY = (
         Level.WARNING,
-        "It is listed, but a model that loads it only learns that it was skipped.",
+        "A model that loads it only learns that it was skipped.",
         "Add it to the topic's `ignore`, or save it as UTF-8 if it is text.",
     )
     UNDECODABLE = (

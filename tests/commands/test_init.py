@@ -392,3 +392,21 @@ def test_a_variable_that_names_another_file_is_told(
     assert run_llm(["kb", "init"]).stderr.endswith(
         "LLM_KB_CONFIG is set, so this file is not the one that counts; see 'llm kb path'\n"
     )
+
+
+def test_pages_beside_the_readme_are_guides_and_formalities_are_not(
+    tmp_path: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, "README.md", "UserGuide.md", "DEVELOPER.rst", "LICENSE.md", "a.py")
+    make_files(tmp_path, "CHANGELOG.md", "Release-Notes.md", "CODE_OF_CONDUCT.md", "SECURITY.md")
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "overview") == ["DEVELOPER", "README", "UserGuide"]
+
+
+def test_code_that_shares_a_slug_in_documentation_is_ignored(
+    tmp_path: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, "docs/a.md", "docs/a.json", "docs/b.tsx", "docs/b.json", "docs/c.json")
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "docs") == ["a", "c"]
+    assert run_llm(["kb", "check", "--json"]).stdout == "[]\n"
