@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import click
 import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.host.request import MEMORY, PREFIX, SECTION, current_request
 from llm_kb.rendering.passages import render_passages
+from llm_kb.rendering.plain_text import visible_text
+from llm_kb.rendering.section import PreloadedTopic, describe_large
 from llm_kb.subjects.selection import Selection, join_selections, subtract
 
 
@@ -27,9 +30,12 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         before = request.given.get(topic, Selection())
         request.given[topic] = join_selections([before, found])
         found = subtract(found, before)
+    opened = kb.find_topic(topic)
+    subjects = kb.present(opened, found)
+    if large := describe_large([PreloadedTopic(topic=opened.topic, subjects=subjects)]):
+        click.echo(f"llm-kb: {visible_text(large)}", err=True)
     return [
-        llm.Fragment(presented.text, f"{PREFIX}{topic}/{presented.name}")
-        for presented in kb.present(kb.find_topic(topic), found)
+        llm.Fragment(presented.text, f"{PREFIX}{topic}/{presented.name}") for presented in subjects
     ]
 
 

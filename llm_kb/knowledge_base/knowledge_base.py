@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from llm_kb.errors import (
     MAX_SHOWN,
     NoMatchError,
+    NoPartError,
     UnknownTopicError,
     UnreadableError,
     show_place,
@@ -50,7 +51,6 @@ from llm_kb.rendering.presentation import (
     Presented,
     is_readable,
     read_as_markdown,
-    truncate,
 )
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.subjects.selection import (
@@ -396,14 +396,12 @@ class KnowledgeBase:
         return f"{LEARN_SENTENCE} Available topics: {names}. {SEVERAL}" if names else LEARN_SENTENCE
 
     def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
-        """Read subjects whole, and parts of others, cut with a notice like single loads.
+        """Read subjects whole, and parts of others.
 
         An anchor that a subject does not have is passed over.
         """
-        most = self.config.max_result_chars
-        limit = most * BYTES_A_CHARACTER or None
         with opened.catalog.reading() as read:
-            presented = [
+            return tuple(
                 piece
                 for subject in selection.subjects
                 for piece in read_asked(
@@ -411,10 +409,9 @@ class KnowledgeBase:
                     subject,
                     selection.asked_of(subject),
                     topic=opened.topic.id,
-                    limit=limit,
+                    limit=MOST_READ,
                 )[0]
-            ]
-        return tuple(truncate(p, most) for p in presented) if most else tuple(presented)
+            )
 
     def select(self, topic: str, pattern: str) -> Selection:
         """Resolve a pattern of `learned` or `-k` once: what was found is what is sent."""
@@ -445,16 +442,20 @@ class KnowledgeBase:
             raise EmptyTopicError(opened, pattern)
         if selection.missing:
             raise NoMatchError(topic, pattern, find_near(pattern, catalog))
+        for error in self.find_missing_parts(topic, selection):
+            raise error
+        return selection
+
+    def find_missing_parts(self, topic: str, selection: Selection) -> list[NoPartError]:
+        """Return an error for each part of a selection that is not there."""
         unknown: list[tuple[Subject, AnchorError]] = []
-        with catalog.reading() as read:
+        with self._catalogs[topic][1].reading() as read:
             for subject in selection.subjects:
                 if subject.identity in selection.anchors:
                     asked = selection.asked_of(subject)
                     errors = read_asked(read, subject, asked, topic=topic)[1]
                     unknown += [(subject, error) for error in errors]
-        for error in find_missing_parts(topic, selection, unknown):
-            raise error
-        return selection
+        return find_missing_parts(topic, selection, unknown)
 
     def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
         """Yield the bytes of subjects and of parts of them, as they are on disk."""

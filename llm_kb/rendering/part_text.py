@@ -6,7 +6,14 @@ import json
 from collections.abc import Sequence
 
 from llm_kb.rendering.menu import estimate_tokens
-from llm_kb.rendering.parts import AnchorError, Part, Span, find_parts, find_spans
+from llm_kb.rendering.parts import (
+    AnchorError,
+    Part,
+    Span,
+    find_parts,
+    find_spans,
+    name_lines,
+)
 from llm_kb.rendering.plain_text import count, defuse
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.subjects.topics import Content, Subject, is_binary
@@ -34,8 +41,9 @@ def present_asked(
 ) -> tuple[list[Presented], list[AnchorError]]:
     """Return what was asked of a subject, each piece once, and the anchors it does not have.
 
-    `asked` holds anchors, and None for the subject itself: that is its outline if the
-    text is longer than `outline_over` characters (0: never). Parts of it come after.
+    `asked` holds anchors, and None for the subject itself. What is longer than `outline_over`
+    characters (0: never) is given as its opening and outline: the subject, and a part that
+    has parts of its own. Parts come after the subject.
     """
     if WHOLE in asked or is_binary(content.data) or not content.data:
         return [present(subject, content)], []
@@ -43,17 +51,32 @@ def present_asked(
     is_large = 0 < outline_over < len(text)
     if None in asked and not is_large:
         return [present(subject, content)], []
+    parts = find_parts(text, subject.path)
     pieces = []
     if OUTLINE in asked or None in asked:
-        pieces.append(_present_outline(subject, content, text, topic))
-    spans = find_spans(text, subject.path, [anchor for anchor in asked if anchor])
+        opening = truncate(present(subject, content), OPENING)
+        whole = Span(WHOLE, 1, count_lines(text), 0, len(text))
+        outline = render_outline(subject.name, topic, text, whole, parts)
+        pieces.append(opening._replace(below=outline, is_opening=True, is_bare=False))
+    spans = find_spans(text, parts, [anchor for anchor in asked if anchor])
     lines = count_lines(text)
-    pieces += [
-        _present_span(subject, content, text, span, lines)
-        for span in spans
-        if isinstance(span, Span)
-    ]
+    for span in spans:
+        if isinstance(span, Span):
+            piece = _present_span(subject, content, text, span, lines)
+            inner = _find_inner(parts, span)
+            if inner and 0 < outline_over < span.end - span.start:
+                outline = render_outline(subject.name, topic, text, span, inner)
+                piece = truncate(piece, OPENING)
+                piece = piece._replace(below=outline, is_opening=True, is_bare=False)
+            pieces.append(piece)
     return pieces, [span for span in spans if isinstance(span, AnchorError)]
+
+
+def _find_inner(parts: Sequence[Part], span: Span) -> list[Part]:
+    """Return the parts below a part; none below lines."""
+    if all(part.anchor != span.anchor for part in parts):
+        return []
+    return [part for part in parts if span.start < part.start and part.end <= span.end]
 
 
 def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> list[bytes]:
@@ -61,7 +84,7 @@ def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> l
     if not {None, WHOLE, OUTLINE}.isdisjoint(asked):
         return [data]
     text = decode_exactly(data)
-    spans = find_spans(text, subject.path, filter(None, asked))
+    spans = find_spans(text, find_parts(text, subject.path), filter(None, asked))
     return [encode_exactly(text[s.start : s.end]) for s in spans if isinstance(s, Span)]
 
 
@@ -97,27 +120,20 @@ def _present_span(
     )
 
 
-def _present_outline(subject: Subject, content: Content, text: str, topic: str) -> Presented:
-    opening = truncate(present(subject, content), OPENING)
-    outline = render_outline(subject.name, topic, text, find_parts(text, subject.path))
-    return opening._replace(below=outline, is_opening=True, is_bare=False)
-
-
-def render_outline(name: str, topic: str, text: str, parts: Sequence[Part]) -> str:
-    """Return the parts of a subject with their sizes, nested, and how to load them."""
-    sizes = f"{count(count_lines(text), 'line')}, ~{estimate_tokens(text):,} tokens"
-    heading = f"## Outline of {name} ({sizes})"
-    if parts:
-        example = parts[min(1, len(parts) - 1)].anchor
-        shown = "\n".join(_render_parts(parts))
-    else:
-        example = ""
-        shown = "It has no headings."
-    calls = [f"{name}#{example}"] if example else []
-    calls.append(f"{name}#L1-L{min(count_lines(text), 200)}")
-    kinds = "parts or lines" if example else "lines"
+def render_outline(name: str, topic: str, text: str, span: Span, parts: Sequence[Part]) -> str:
+    """Return the parts of a span of a subject with their sizes, nested, and how to load them."""
+    part_name = name if span.anchor == WHOLE else f"{name}#{span.anchor}"
+    lines = span.last_line - span.first_line + 1
+    sizes = f"{count(lines, 'line')}, ~{estimate_tokens(text[span.start : span.end]):,} tokens"
+    heading = f"## Outline of {part_name} ({sizes})"
+    shown = "\n".join(_render_parts(parts)) if parts else "It has no headings."
+    calls = [f"{name}#{parts[min(1, len(parts) - 1)].anchor}"] if parts else []
+    last = min(span.last_line, span.first_line + 199)
+    calls.append(f"{name}#{name_lines(span.first_line, last)}")
+    kinds = "parts or lines" if parts else "lines"
     call = f"learn({json.dumps(topic)}, {json.dumps(calls, ensure_ascii=False)})"
-    how = f"Load {kinds} with {call}, or all of it with {json.dumps(f'{name}#*')}."
+    every = WHOLE if span.anchor == WHOLE else name_lines(span.first_line, span.last_line)
+    how = f"Load {kinds} with {call}, or all of it with {json.dumps(f'{name}#{every}')}."
     return defuse(f"{heading}\n\n{shown}\n\n{how}")
 
 
@@ -141,6 +157,7 @@ def _render_levels(parts: Sequence[Part], deepest: int) -> list[str]:
     """Return a line for each part of these levels, with the number of those below them."""
     lines: list[str] = []
     below = 0
+    top = min(part.level for part in parts)
     for part in reversed(parts):
         if part.level > deepest:
             below += 1
@@ -148,5 +165,5 @@ def _render_levels(parts: Sequence[Part], deepest: int) -> list[str]:
         tokens = -(-(part.end - part.start) // 4)
         inner = f", {count(below, 'part')}" if below else ""
         below = 0
-        lines.append(f"{'  ' * (part.level - 1)}- #{part.anchor} (~{tokens:,} tokens{inner})")
+        lines.append(f"{'  ' * (part.level - top)}- #{part.anchor} (~{tokens:,} tokens{inner})")
     return lines[::-1]

@@ -110,16 +110,18 @@ def _find_labels(text: str, heading: Heading) -> tuple[str, ...]:
     return tuple(_loosen(label) for label in _LABEL.findall(above[0])) if above else ()
 
 
-def find_spans(text: str, path: str, anchors: Iterable[str]) -> list[Span | AnchorError]:
-    """Return the span of each anchor, in order, or why it has none.
+def find_spans(
+    text: str, parts: Sequence[Part], anchors: Iterable[str]
+) -> list[Span | AnchorError]:
+    """Return the span of each anchor of a text with these parts, in order, or why it has none.
 
     What several of them cover is returned once: overlapping spans become one.
     """
-    parts = _Index(find_parts(text, path))
+    index = _Index(parts)
     found: list[Span | AnchorError] = []
     for anchor in dict.fromkeys(anchors):
         try:
-            _add_span(found, parts.find_span(text, anchor[:LONGEST_ANCHOR]))
+            _add_span(found, index.find_span(text, anchor[:LONGEST_ANCHOR]))
         except AnchorError as error:
             found.append(error)
     return found

@@ -17,7 +17,7 @@ from llm_kb.rendering.presentation import Presented, append_wrapped
 from llm_kb.subjects.topics import Topic
 
 MUCH = 20_000
-"""Tokens of pre-loaded text that the user is told about."""
+"""Tokens of subjects sent unasked above which the user reads what they cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def render_section(
 
 
 def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
-    """Return what is pre-loaded costs, and what would be less, where that is much."""
+    """Return what subjects cost that are sent unasked, and how to send less, where that is much."""
     tokens = {
         f"{topic.topic.id}/{subject.name}": estimate_tokens(subject.text)
         for topic in preloaded
@@ -76,8 +76,8 @@ def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
         return None
     name = max(tokens, key=lambda name: tokens[name])
     return (
-        f"~{total:,} tokens are pre-loaded, ~{tokens[name]:,} of them from {name}; a part of a"
-        f" subject is pre-loaded with {name.partition('#')[0]}#ANCHOR"
+        f"~{total:,} tokens of knowledge are sent, ~{tokens[name]:,} of them from {name};"
+        f" {name.partition('#')[0]}#ANCHOR sends a part of it"
     )
 
 

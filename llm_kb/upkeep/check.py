@@ -128,10 +128,16 @@ class Inspection:
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
         disabled = [pattern for pattern in topic.disabled if not disables_any(topic, pattern)]
-        for name, unmatched in (("learned", opened.learned.missing), ("disabled", disabled)):
+        no_parts = [str(each) for each in self._kb.find_missing_parts(topic.id, opened.learned)]
+        learned = [_name_unmatched(pattern) for pattern in opened.learned.missing]
+        for name, problems in (
+            ("learned", learned + no_parts),
+            ("disabled", map(_name_unmatched, disabled)),
+        ):
             key = topic_key(topic.id, name)
             file = self._place(key) or self._config_file(opened)
-            yield from checks.check_patterns(file, key, unmatched)
+            for problem in problems:
+                yield Finding(rule=Rule.UNMATCHED, file=file, what=f"{key}: {problem}")
 
     def _inspect_names(self, opened: OpenTopic, listing: Listing) -> Iterator[Finding]:
         named = [(self._file(opened, s.path), s) for s in listing.subjects]
@@ -180,7 +186,7 @@ class Inspection:
     ) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
         most = self._kb.config.max_result_chars if _is_read(opened.topic, subject) else 0
-        yield from checks.check_content(file, presented, most)
+        yield from checks.check_content(file, presented, subject.path, most)
         yield from checks.check_characters(file, text)
         yield from self._inspect_references(file, text)
         path = PurePosixPath(subject.path)
@@ -211,10 +217,13 @@ class Inspection:
 
     def _match(self, opened: OpenTopic, pattern: str) -> str | None:
         try:
-            missing = select(opened.catalog, [pattern]).missing
+            selection = select(opened.catalog, [pattern])
         except PatternError as error:
             return str(error)
-        return str(NoMatchError(opened.topic.id, pattern)) if missing else None
+        if selection.missing:
+            return str(NoMatchError(opened.topic.id, pattern))
+        no_parts = self._kb.find_missing_parts(opened.topic.id, selection)
+        return str(no_parts[0]) if no_parts else None
 
     def _inspect_menu(self) -> Iterator[Finding]:
         budget = self._kb.config.menu_budget
@@ -253,6 +262,10 @@ class Inspection:
 def _is_read(topic: Topic, subject: Subject) -> bool:
     """Tell whether a subject is meant to be read: the code of a skill is run instead."""
     return topic.layout is not Layout.SKILLS or subject.extension in PROSE
+
+
+def _name_unmatched(pattern: str) -> str:
+    return f"{pattern!r} matches nothing"
 
 
 def disables_any(topic: Topic, pattern: str) -> bool:

@@ -82,17 +82,17 @@ def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
         section=estimate_tokens(render_section(preloaded, menu) or ""),
         menu=menu.tokens if menu.topics else 0,
         topics=tuple(
-            _count_topic(opened, sent.get(opened.topic.id, ()), kb.config.max_result_chars)
+            _count_topic(opened, sent.get(opened.topic.id, ()))
             for opened in kb.active
             if opened.topic.in_menu or opened.learned.subjects
         ),
     )
 
 
-def _count_topic(opened: OpenTopic, sent: Sequence[Presented], max_chars: int) -> TopicCost:
+def _count_topic(opened: OpenTopic, sent: Sequence[Presented]) -> TopicCost:
     preloaded = tuple(SubjectCost(slug=p.name, tokens=estimate_tokens(p.text)) for p in sent)
     with opened.catalog.reading() as read:
-        left = sum(_estimate_length(read, subject, max_chars) for subject in opened.iter_left())
+        left = sum(_estimate_length(read, subject) for subject in opened.iter_left())
     return TopicCost(
         id=opened.topic.id,
         preloaded=preloaded,
@@ -100,7 +100,7 @@ def _count_topic(opened: OpenTopic, sent: Sequence[Presented], max_chars: int) -
     )
 
 
-def _estimate_length(read: Read, subject: Subject, max_chars: int) -> int:
+def _estimate_length(read: Read, subject: Subject) -> int:
     """Return the characters that a subject would take; exact for one that is short.
 
     A longer one is taken to be as its start is: as many bytes a character.
@@ -110,7 +110,7 @@ def _estimate_length(read: Read, subject: Subject, max_chars: int) -> int:
     except UnreadableError as error:
         start = present_unreadable(subject, error)
     body = len(start.body) * start.size // max(start.shown, 1)
-    return len(start.head) + min(body, max_chars or body) + len(start.tail)
+    return len(start.head) + body + len(start.tail)
 
 
 def render_costs(costs: Costs) -> str:

@@ -114,8 +114,8 @@ class Rule(Enum):
     )
     OVERSIZE = (
         Level.WARNING,
-        "One load does not return all of it.",
-        "Split it into several subjects, or raise `max_result_chars`.",
+        "A model loads such a subject by its parts, and here it can only name lines.",
+        "Give it headings, split it, or raise `max_result_chars`.",
     )
     NOT_SEARCHED = (
         Level.WARNING,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
+from llm_kb.rendering.parts import find_parts
 from llm_kb.rendering.plain_text import count, format_size
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
 from llm_kb.search.index.documents import MAX_FILE_BYTES
@@ -83,14 +85,17 @@ def check_skipped(file: str, skipped: Skipped) -> Finding:
     return Finding(rule=Rule.SKIPPED, file=file, what=skipped.reason)
 
 
-def check_content(file: str, presented: Presented, max_chars: int) -> Iterator[Finding]:
+def check_content(file: str, presented: Presented, path: str, max_chars: int) -> Iterator[Finding]:
     """Find the parts of a text that a model would not get."""
     for notice in presented.notices:
         if NOT_UTF8 in notice:
             yield Finding(rule=Rule.UNDECODABLE, file=file, what=notice)
-    if max_chars and (presented.is_cut or len(presented.text) > max_chars):
-        what = f"its {presented.size:,} bytes are more than one load returns"
-        yield Finding(rule=Rule.OVERSIZE, file=file, what=what)
+    if max_chars and len(presented.body) > max_chars:
+        starts = [0, *(part.start for part in find_parts(presented.body, path))]
+        longest = max(end - start for start, end in pairwise([*starts, len(presented.body)]))
+        if longest > max_chars:
+            what = f"{longest:,} characters in it have no heading, more than one load returns"
+            yield Finding(rule=Rule.OVERSIZE, file=file, what=what)
     if presented.size > MAX_FILE_BYTES:
         what = f"larger than the {format_size(MAX_FILE_BYTES)} that a search reads of a file"
         yield Finding(rule=Rule.NOT_SEARCHED, file=file, what=what)
@@ -126,9 +131,3 @@ def check_characters(file: str, text: str, where: str = "") -> Iterator[Finding]
             points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
             what = f"{count(len(found), one, many)}{where}: {points}"
             yield Finding(rule=rule, file=file, line=line, what=what)
-
-
-def check_patterns(file: str, key: str, unmatched: Sequence[str]) -> Iterator[Finding]:
-    """Return a finding for each pattern of a configuration that matches nothing."""
-    for pattern in unmatched:
-        yield Finding(rule=Rule.UNMATCHED, file=file, what=f"{key}: {pattern!r} matches nothing")

@@ -53,7 +53,7 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
         ),
         pytest.param(
             {"llm-kb.toml": f"[kb]\nmax_result_chars = 3\n{CONFIG}"},
-            ("oversize", "kb/one.md", None, "its 5 bytes are more than one load returns"),
+            ("oversize", "kb/one.md", None, "5 characters in it have no heading"),
             id="oversize",
         ),
         pytest.param(
@@ -100,6 +100,22 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             {"llm-kb.toml": f'{CONFIG}learned = ["on*", "two"]\n'},
             ("unmatched", "llm-kb.toml", None, "kb.topic.a.learned: 'two' matches nothing"),
             id="learned",
+        ),
+        pytest.param(
+            {"llm-kb.toml": f'{CONFIG}learned = ["one#on"]\n', "kb/one.md": "# One\n"},
+            (
+                "unmatched",
+                "llm-kb.toml",
+                None,
+                "kb.topic.a.learned: subject 'one' of topic 'a' has no part '#on';"
+                " did you mean: one#one; 'one#' lists them",
+            ),
+            id="learned part",
+        ),
+        pytest.param(
+            {"kb/two.md": 'learn("a", "one#gone")', "kb/one.md": "# One\n"},
+            ("dangling", "kb/two.md", 1, "subject 'one' of topic 'a' has no part '#gone'"),
+            id="reference to no part",
         ),
         pytest.param(
             {"llm-kb.toml": f'{CONFIG}disabled = ["two", ".of?"]\n', "kb/.off.md": "x"},

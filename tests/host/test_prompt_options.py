@@ -392,17 +392,18 @@ def test_fragments_are_one_a_subject(workspace: Path, run_llm: RunLlm, script: S
     }
 
 
-def test_a_fragment_is_cut_like_a_single_load(
+def test_what_is_sent_unasked_is_whole_and_a_line_says_what_much_of_it_costs(
     workspace: Path, run_llm: RunLlm, script: Script
 ) -> None:
-    (workspace / "kb/project/big.md").write_text("line\n" * 100_000)
-    run_llm(["-m", "scripted", "-f", "kb:project/big", "hi"])
-    notice = "\n(note: cut here; 400,000 of 500,000 bytes are not shown)"
-    assert script.last.prompt == "line\n" * 20_000 + f"{notice}\nhi"
-    with (workspace / "llm-kb.toml").open("a") as file:
-        file.write("[kb]\nmax_result_chars = 0\n")
-    run_llm(["-m", "scripted", "-f", "kb:project/big", "hi"])
-    assert script.last.prompt == "line\n" * 100_000 + "\nhi"
+    text = "line\n" * 100_000
+    (workspace / "kb/project/big.md").write_text(text)
+    for arguments in (["-f", "kb:project/big"], ["-k", "project/big"]):
+        result = run_llm(["-m", "scripted", *arguments, "hi"])
+        assert result.stderr == (
+            "llm-kb: ~125,000 tokens of knowledge are sent, ~125,000 of them from project/big;"
+            " project/big#ANCHOR sends a part of it\n"
+        )
+        assert text in script.last.prompt + script.last.system
 
 
 def test_continued_conversation_takes_knowledge_into_its_prompt(
@@ -638,7 +639,7 @@ def test_much_preloaded_text_is_announced(workspace: Path, run_llm: RunLlm, scri
     write(workspace / "kb/project/big.md", "word word word word\n" * 4_500)
     result = run_llm(["-m", "scripted", "-k", "project/*", "hi"])
     assert result.stderr == (
-        "llm-kb: ~22,506 tokens are pre-loaded, ~22,500 of them from project/big; a part of a"
-        " subject is pre-loaded with project/big#ANCHOR\n"
+        "llm-kb: ~22,506 tokens of knowledge are sent, ~22,500 of them from project/big;"
+        " project/big#ANCHOR sends a part of it\n"
     )
     assert "word word word word\n" * 4_500 in script.last.system

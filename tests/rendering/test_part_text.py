@@ -44,6 +44,27 @@ def test_a_text_without_headings_is_read_by_lines() -> None:
     )
 
 
+def test_a_large_part_answers_with_its_own_outline() -> None:
+    inner = "".join(f"### In {n}\n\n{'text ' * 20}\n\n" for n in range(40))
+    text = f"# A\n\n## Big\n\nIts opening.\n\n{inner}## Flat\n\n{'text ' * 600}\n"
+
+    big, flat = ask(text, "big", "flat", over=2_000)
+
+    assert big.startswith("(note: lines 3-166 of 169)\n\n## Big\n\nIts opening.\n\n### In 0\n")
+    opening, _, outline = big.partition("\n\n## Outline of a#big (164 lines, ~1,120 tokens)\n\n")
+    assert opening.endswith("bytes are not shown)")
+    assert outline.startswith("- #in-0 (~29 tokens)\n- #in-1 (~29 tokens)\n")
+    assert outline.endswith(
+        '\n\nLoad parts or lines with learn("t", ["a#in-1", "a#L3-L166"]),'
+        ' or all of it with "a#L3-L166".'
+    )
+    # What has no parts, and lines, are what was asked for.
+    assert flat == f"(note: lines 167-169 of 169)\n\n## Flat\n\n{'text ' * 600}\n"
+    [lines] = ask(text, "L3-L166", over=2_000)
+    assert "Outline" not in lines
+    assert ask(text, "big") == [lines]
+
+
 def test_a_text_of_one_line_is_cut_within_it() -> None:
     [text] = ask("# Title\n" + "x" * 50_000, None, over=100)
     assert text.startswith("# Title\n" + "x" * 1_400)

@@ -69,19 +69,34 @@ def test_shared_slugs() -> None:
         ),
         pytest.param(
             make_presented("a.md", "x" * 101),
-            [(Rule.OVERSIZE, "its 101 bytes are more than one load returns")],
+            [
+                (
+                    Rule.OVERSIZE,
+                    "101 characters in it have no heading, more than one load returns",
+                )
+            ],
             id="too long",
         ),
         pytest.param(
-            make_presented("a.md", "x", size=2_000),
-            [(Rule.OVERSIZE, "its 2,000 bytes are more than one load returns")],
-            id="too long to read",
+            make_presented("a.md", "# A\n" + "x" * 60 + "\n# B\n" + "x" * 60),
+            [],
+            id="long, and of parts that are not",
+        ),
+        pytest.param(
+            make_presented("a.md", "# A\n" + "x" * 60 + "\n# B\n" + "x" * 160),
+            [
+                (
+                    Rule.OVERSIZE,
+                    "164 characters in it have no heading, more than one load returns",
+                )
+            ],
+            id="a part that is too long",
         ),
         pytest.param(make_presented("a.md", "\U000e0041"), [], id="reported as a character"),
     ],
 )
 def test_content(presented: Presented, findings: list[tuple[Rule, str]]) -> None:
-    found = [(f.rule, f.what) for f in checks.check_content("F", presented, 100)]
+    found = [(f.rule, f.what) for f in checks.check_content("F", presented, "a.md", 100)]
     assert found == findings
 
 
@@ -89,7 +104,7 @@ def test_a_file_that_no_search_reads_is_named() -> None:
     presented = make_presented("a.md", "x")
     large = presented._replace(content=presented.content._replace(size=20_000_001))
 
-    assert list(checks.check_content("F", large, 0)) == [
+    assert list(checks.check_content("F", large, "a.md", 0)) == [
         Finding(
             rule=Rule.NOT_SEARCHED,
             file="F",
@@ -129,7 +144,7 @@ def test_of_many_files_alike_a_few_are_named() -> None:
 
 
 def test_without_a_limit_nothing_is_too_long() -> None:
-    assert list(checks.check_content("F", make_presented("a.md", "x" * 101), 0)) == []
+    assert list(checks.check_content("F", make_presented("a.md", "x" * 101), "a.md", 0)) == []
 
 
 def test_characters() -> None:
@@ -151,10 +166,4 @@ def test_characters_of_a_configuration_have_no_line() -> None:
             file="F",
             what="1 character without width in kb.topic.a.title: U+200B",
         )
-    ]
-
-
-def test_patterns() -> None:
-    assert list(checks.check_patterns("F", "kb.topic.a.learned", ["x*"])) == [
-        Finding(rule=Rule.UNMATCHED, file="F", what="kb.topic.a.learned: 'x*' matches nothing")
     ]
