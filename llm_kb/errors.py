@@ -7,6 +7,7 @@ here too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
@@ -52,6 +53,10 @@ def limit_problems(problems: Sequence[str]) -> list[str]:
     return shown
 
 
+MAX_MESSAGE = 15_000
+"""The most characters of an error, whoever wrote what it repeats."""
+
+
 def quote(text: str, most: int = MAX_SHOWN) -> str:
     """Return a text of anybody's quoted, on one line and cut to what an error shows."""
     return cut(repr(text[: most + 1]), most)
@@ -62,8 +67,19 @@ def cut(shown: str, most: int = MAX_SHOWN) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
+def bound(message: str) -> str:
+    """Return a message cut to what somebody reads: each of its words, and as a whole."""
+    message = re.sub(r"\S{400,}", lambda word: f"{word[0][:300]}…{word[0][-60:]}", message)
+    if len(message) <= MAX_MESSAGE:
+        return message
+    return f"{message[: MAX_MESSAGE - 1000]} … {message[-900:]}"  # the end says what to do
+
+
 class KbError(Exception):
-    """Root of every error this package raises on purpose."""
+    """Root of every error this package raises on purpose; its message is bounded."""
+
+    def __str__(self) -> str:
+        return bound(super().__str__())
 
 
 class ConfigError(KbError):

@@ -25,6 +25,7 @@ from llm_kb.errors import (
     KbError,
     PatternError,
     UnknownTopicError,
+    cut,
     quote,
     show_place,
 )
@@ -80,7 +81,8 @@ def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
     UnknownFragmentError, ConfigError.
     """
     if is_assignment(text):
-        source = _layer_source(Origin(layer=Layer.COMMAND_LINE, place=f"--kb-cfg {text}"), places)
+        place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
+        source = _layer_source(Origin(layer=Layer.COMMAND_LINE, place=place), places)
         return Fragment(layer=parse_assignment(text, source), is_workspace=False)
     path = find_fragment(text, places)
     # A link counts as the workspace's when either of its ends is there.
@@ -212,7 +214,7 @@ def parse_knowledge(text: str, topics: Sequence[str]) -> LayerConfig:
     topic, pattern = split_knowledge(text)
     if topic not in topics:
         raise UnknownTopicError(topic, sorted(topics))
-    origins = (Origin(layer=Layer.COMMAND_LINE, place=f"-k {text}"),)
+    origins = (Origin(layer=Layer.COMMAND_LINE, place=f"-k {cut(text, MAX_PATH_SHOWN)}"),)
     learned = Setting(value=(pattern,), origins=origins)
     return LayerConfig(settings={topic_key(topic, "learned"): learned}, topics={topic: origins})
 

@@ -12,7 +12,7 @@ import pytest
 
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import MAX_BYTES, find_untrusted_auto
-from llm_kb.errors import MAX_PROBLEMS, KbError
+from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, KbError
 from tests.cost import at_most
 
 SECONDS = 0.3
@@ -92,3 +92,37 @@ def test_only_what_is_surely_untrusted_is_decided_without_parsing(
         (tmp_path / "user" / "kb-trust.json").write_text(json.dumps({"trusted": {str(file): "x"}}))
     found = find_untrusted_auto(tmp_path, tmp_path / "user", {})
     assert found == (file if expected else None)
+
+
+LONG = "y" * 100_000
+WORDS = "why " * 25_000
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        f"kb.a={LONG}",
+        f"kb.{LONG}=1",
+        f'kb.topic.{LONG}.subjects="kb"',
+        f"kb.topic.p.layout={LONG}",
+        f"kb.topic.p.learned+={LONG}",
+        f"kb.auto={WORDS}",
+        f"kb.menu={WORDS}",
+        f"{LONG}.toml",
+        WORDS,
+    ],
+    ids=lambda text: text[:30],
+)
+def test_an_error_repeats_little_of_an_assignment(tmp_path: Path, assignment: str) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
+    with pytest.raises(KbError) as caught:
+        load_config(tmp_path, user_dir=tmp_path / "user", environ={}, fragments=[assignment])
+    assert len(str(caught.value)) < 1_500
+
+
+@pytest.mark.parametrize("text", [LONG, WORDS, "\n" * 100_000])
+def test_no_error_is_long_whoever_wrote_what_it_repeats(text: str) -> None:
+    message = str(KbError(f"{text}: what to do about it"))
+    assert len(message) <= MAX_MESSAGE
+    assert message.endswith(": what to do about it")
