@@ -2,7 +2,8 @@
 
 import gc
 import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LOOP = 200_000
@@ -31,6 +32,16 @@ def at_most(seconds: float) -> Iterator[None]:
         if collecting:
             gc.enable()
     assert spent <= seconds * pace, f"{spent:.2f} s, at a pace {pace:.1f} times as slow as calm"
+
+
+def peak_of(action: Callable[[], object]) -> int:
+    """Return how many bytes Python held at once while something was done."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def measure_pace() -> float:

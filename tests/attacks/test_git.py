@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.records import GitSource
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
+from tests.cost import peak_of
 from tests.references.conftest import LOCAL as SETTINGS
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, request, yes
@@ -219,16 +219,6 @@ def bomb(remote: Remote, levels: int) -> str:
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
     return Library(root=tmp_path / "references", settings=SETTINGS)
-
-
-def peak_of(action: Callable[[], None]) -> int:
-    """Return how many bytes Python held at once while something was done."""
-    tracemalloc.start()
-    try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.fixture

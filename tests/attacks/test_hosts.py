@@ -69,6 +69,11 @@ def test_addresses_within_addresses_are_judged_themselves(address: str) -> None:
     assert not is_public(address)
 
 
+@pytest.mark.parametrize("address", ["::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"])
+def test_public_ones_within_others_are_public(address: str) -> None:
+    assert is_public(address)
+
+
 def test_a_port_may_be_allowed_alone() -> None:
     def ask(port: int) -> Sequence[str]:
         return resolve_host(

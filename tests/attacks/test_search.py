@@ -13,6 +13,16 @@ from hypothesis import strategies as st
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.rendering.passages import render_passages
+from llm_kb.search.question import (
+    MAX_CHARACTERS,
+    MAX_COUNTED,
+    MAX_WORDS,
+    bound_question,
+    build_match,
+    is_correctable,
+    parse_question,
+    split_words,
+)
 from tests.cost import at_most
 from tests.fuzz.chunking import fuzz
 
@@ -54,6 +64,24 @@ def test_any_question_takes_at_most_two_seconds(workspace: Path, question: str) 
             text = str(error)
 
     assert len(text) < 8000
+
+
+def test_what_is_looked_up_for_a_question_is_bounded() -> None:
+    """Each bound by itself: they stand behind each other."""
+    words = [f"w{number}" for number in range(50_000)]
+    assert len(bound_question("x " * 50_000)) <= MAX_CHARACTERS + 1
+    terms = parse_question(" ".join(words))
+    assert len(terms) <= MAX_COUNTED + MAX_WORDS + 1
+    match = build_match(words, {}, 1000)
+    assert match is not None
+    assert match.count('"') == 2 * MAX_WORDS
+    assert len(split_words(" ".join(words))) == MAX_WORDS
+    assert not is_correctable("x" * 31)
+
+
+def test_names_are_looked_for_in_linear_time() -> None:
+    with at_most(0.05):
+        assert parse_question("x" * MAX_CHARACTERS) == ("x" * MAX_CHARACTERS,)
 
 
 @pytest.mark.parametrize(

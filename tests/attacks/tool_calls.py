@@ -8,6 +8,7 @@ Prints a JSON object: for each call what ended it, and how long its answer was.
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import signal
@@ -19,6 +20,7 @@ from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.reference_tools import make_references
 from llm_kb.host.search_tool import make_search_tool
+from tests.cost import measure_pace
 
 SECONDS = 2
 
@@ -130,11 +132,15 @@ def answer(call: Callable[..., Any], arguments: dict[str, Any]) -> str:
 
 
 def run_limited(call: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Answer a call in a child that is killed after two seconds of processor time."""
+    """Answer a call in a child that is killed after two seconds of processor time.
+
+    On a slower or busier machine it is given proportionally longer, as in `tests.cost`.
+    """
+    seconds = math.ceil(SECONDS * max(1.0, measure_pace()))
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         text = answer(call, arguments)
         os.write(write, json.dumps({"length": len(text), "start": text[:300]}).encode())
         os._exit(0)

@@ -124,7 +124,7 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
     Fetch what has changed since a topic was fetched
 
     A source that has not changed costs one request. You are asked only where a
-    topic now leads to another host, or has grown far beyond what it was.
+    topic now leads to another host, has grown far beyond what it was, or was imported.
 
     \b
         llm kb references refresh topic-dioxus-ui

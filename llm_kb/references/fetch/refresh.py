@@ -21,7 +21,7 @@ from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
 from llm_kb.references.plan.make import check_limits, open_remotes
 from llm_kb.references.plan.plan import Plan, grows_beyond
-from llm_kb.references.plan.plan_text import summarize_plan
+from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.provenance import Provenance, total_size
@@ -37,8 +37,9 @@ def refresh_topic(
 ) -> Refreshed:
     """Fetch what has changed of a topic's sources.
 
-    `approve` is asked, with the reason, only when the topic now leads to another host or
-    has grown far beyond what was fetched before. After a KbError the topic is as it was.
+    `approve` is asked, with the reason, only when the topic now leads to another host, has
+    grown far beyond what was fetched before, or was imported and never refreshed since.
+    After a KbError the topic is as it was.
     """
     library.store.clean()
     with library.store.lock(topic_id, create=False), open_remotes(library) as remotes:
@@ -101,7 +102,8 @@ class _Refresh:
             staged.keep_own_files()
             changed = self._change(plan, staged, is_complete=_is_complete(found))
             asked = asked_sources(found, staged.failed, self.old.asked)
-            record = Provenance(request=self.recorded.request, files=staged.files, sources=asked)
+            request = self.recorded.request or plan.request.digest
+            record = Provenance(request=request, files=staged.files, sources=asked)
             publish(self.library, topic_id, staged, changed.text, record)
         return _summarize(topic_id, self.recorded, staged, restored)
 
@@ -112,6 +114,8 @@ class _Refresh:
         urls = {source.url for source in plan.request.sources} | {r.url for r in records}
         known = frozenset(filter(None, map(host_and_port, urls)))
         reason = grows_beyond(plan, total_size(records), known)
+        if records and not self.recorded.request:
+            reason = f"no approval of its hosts is recorded here: {list_hosts(plan)}"
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, summarize_plan(plan))
 

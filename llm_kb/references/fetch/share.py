@@ -23,7 +23,10 @@ from llm_kb.references.topic.provenance import (
     hash_content,
     parse_provenance,
 )
-from llm_kb.references.topic.topic_directory import TOPIC_FILE, StoredTopic
+from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, StoredTopic
+
+MAX_TOPIC_FILE = 1_000_000
+"""Bytes of an archive's `topic.md`: reading it takes some milliseconds for each thousand."""
 
 
 def export_topic(library: Library, topic_id: str, path: Path) -> int:
@@ -66,6 +69,8 @@ def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> C
     settings = library.settings
     if sum(sizes.values()) > settings.max_bytes or len(sizes) > settings.max_files:
         raise TooLargeError(str(path), "it is over max_bytes or max_files")
+    if sizes.get(TOPIC_FILE, 0) > MAX_TOPIC_FILE:
+        raise TooLargeError(str(path), f"its {TOPIC_FILE} has over {MAX_TOPIC_FILE:,} bytes")
     own = dict(read_archive(path, [TOPIC_FILE, FILE_NAME]))
     if set(own) != {TOPIC_FILE, FILE_NAME}:
         raise ShareError(path.name, f"it holds no {TOPIC_FILE} and {FILE_NAME} of a topic")
@@ -95,7 +100,11 @@ def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> C
 
 def _unpack(path: Path, recorded: Provenance, staged: Staged) -> None:
     for name, data in read_archive(path, list(recorded.files)):
-        if not is_safe_path(name) or hash_content(data) != recorded.files[name].hash:
+        if (
+            not is_safe_path(name)
+            or name in RESERVED
+            or hash_content(data) != recorded.files[name].hash
+        ):
             raise ShareError(path.name, f"{name!r} is not the file that its record names")
         staged.write(name, data, recorded.files[name])
     if missing := sorted(recorded.files.keys() - staged.files):

@@ -6,13 +6,16 @@ distributions, is left out of the paths.
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import stat
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from lzma import LZMAError
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
@@ -22,11 +25,20 @@ from llm_kb.references.sources.git import GitFile
 _T = TypeVar("_T")
 
 MAX_MEMBERS = 200_000
+MAX_UNPACKED = 2_000_000_000
+"""Bytes that an archive may unpack to; what is not wanted of it counts, too."""
+
+MAX_READS = 15 * MAX_MEMBERS
+"""Reads from a tar archive: one may lead back to its own beginning for ever."""
+
+PIECE = 1_000_000
+"""Bytes that are read at once; the name of a tar archive's entry must fit in as many."""
+
 ZIPS = (".zip", ".whl")
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")
 
 _BROKEN = (
-    EOFError, LZMAError, NotImplementedError, OSError, RuntimeError, ValueError,
+    EOFError, lzma.LZMAError, NotImplementedError, OSError, RuntimeError, ValueError,
     tarfile.TarError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 """What reading a damaged, encrypted or unusual archive raises."""
@@ -60,10 +72,13 @@ def read_archive(path: Path, paths: Collection[str]) -> Iterator[tuple[str, byte
         prefix = _find_prefix([member.name for member in _iter_members(path, read=())])
         for member in _iter_members(path, read={prefix + name for name in paths}):
             if member.file is not None:
-                data = member.file.read(member.size + 1)
-                if len(data) != member.size:
+                left, pieces = member.size, []
+                while left >= 0 and (piece := member.file.read(min(left + 1, PIECE))):
+                    pieces.append(piece)
+                    left -= len(piece)
+                if left:
                     raise ValueError(f"{member.name} is not as long as stated")
-                yield member.name[len(prefix) :], data
+                yield member.name[len(prefix) :], b"".join(pieces)
 
 
 def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
@@ -73,6 +88,9 @@ def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
             for info in _bounded(archive.infolist()):
                 if info.is_dir():
                     continue
+                if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+                    # Of others Python unpacks all it has read at once, however much that is.
+                    raise ValueError(f"{info.filename} is not compressed by deflate")
                 kind = "120000" if stat.S_ISLNK(info.external_attr >> 16) else "100644"
                 if info.filename in read and kind == "100644":
                     with archive.open(info) as file:
@@ -80,14 +98,52 @@ def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
                 else:
                     yield _Member(kind, info.filename, info.file_size, None)
         return
-    with tarfile.open(path) as tar:
+    with _open_tar(path) as stream, tarfile.open(fileobj=_Bounded(stream), mode="r:") as tar:
         for entry in _bounded(tar):
             if entry.isdir():
                 continue
+            if entry.size < 0:
+                raise ValueError(f"{entry.name} has a size below zero")
             name = entry.name.removeprefix("./")
             kind = "100644" if entry.isreg() else "120000" if entry.issym() else "special"
             content = tar.extractfile(entry) if name in read and entry.isreg() else None
             yield _Member(kind, name, entry.size, content)
+
+
+def _open_tar(path: Path) -> IO[bytes]:
+    """Return what a tar archive unpacks to, by the first bytes of its file."""
+    with path.open("rb") as file:
+        start = file.read(6)
+    for magic, module in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
+        if start.startswith(magic):
+            unpacked: IO[bytes] = module.open(path)
+            return unpacked
+    return path.open("rb")
+
+
+class _Bounded(io.BufferedIOBase):
+    """A tar archive as `tarfile` reads it, which believes whatever sizes are in it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes; raise ValueError over the bounds."""
+        self._reads += 1
+        if size is None or not 0 <= size <= PIECE + tarfile.BLOCKSIZE or self._reads > MAX_READS:
+            raise ValueError("its headers are too long")
+        return self._stream.read(size)
+
+    def seek(self, offset: int, _whence: int = 0, /) -> int:
+        """Go to a place; raise ValueError over the bounds."""
+        if offset > MAX_UNPACKED:
+            raise ValueError(f"it unpacks to over {MAX_UNPACKED:,} bytes")
+        return self._stream.seek(offset)
+
+    def tell(self) -> int:
+        """Return the place of the next byte."""
+        return self._stream.tell()
 
 
 def _bounded(members: Iterable[_T]) -> Iterator[_T]:
