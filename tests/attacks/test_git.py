@@ -356,8 +356,8 @@ def test_git_ends_with_us_and_leaves_nothing(
         family = [int(pid) for pid in pids.read_text().split()]
         assert all(map(is_alive, family))
         process.send_signal(number)
-        process.wait(10)
-        assert wait_until(lambda: not any(map(is_alive, family)), 5)
+        process.wait(30)
+        assert wait_until(lambda: not any(map(is_alive, family)), 30)
     finally:
         process.kill()
         process.wait()
