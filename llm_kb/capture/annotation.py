@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -15,7 +14,7 @@ from llm_kb.capture.git.notes import ANNOTATIONS_REF, commit_note, read_note
 from llm_kb.capture.git.repository import read_config
 from llm_kb.capture.likeness import find_place_problem
 from llm_kb.capture.store import Change, Snapshot, change_store, has_place
-from llm_kb.capture.store_format import dump_json
+from llm_kb.capture.store_format import dump_json, read_fields
 from llm_kb.files.fields import Fields
 from llm_kb.git import ObjectReader, run_git
 
@@ -80,11 +79,7 @@ class LiveResult:
 
 def parse_live_input(data: str | bytes) -> LiveInput:
     """Read a LiveInput; raise InvalidAnnotationError with the path of every problem."""
-    try:
-        raw = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InvalidAnnotationError([f"not JSON: {error}"]) from error
-    fields = Fields(raw)
+    fields = read_fields(data, InvalidAnnotationError)
     live = LiveInput(
         commit=fields.text("commit").strip(),
         summary=fields.text("summary").strip(),

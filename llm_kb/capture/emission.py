@@ -16,7 +16,6 @@ from llm_kb.capture.entries import (
     Kind,
     KnowledgeStore,
     arrange,
-    describe,
     id_number,
 )
 from llm_kb.capture.errors import (
@@ -32,6 +31,7 @@ from llm_kb.capture.likeness import (
     plain_place,
 )
 from llm_kb.capture.rendering import render_short
+from llm_kb.files.values import describe
 from llm_kb.rendering.plain_text import JOINERS, one_line
 
 MAX_FIELD_CHARS = 2000

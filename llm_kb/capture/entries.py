@@ -144,7 +144,7 @@ class Entry(NamedTuple):
     @property
     def anchor(self) -> Anchor:
         """Its place and its provenance."""
-        fields, kind = self.fields, self.kind
+        kind, fields = self
         place = fields[kind.place] if kind.place else None
         return place, fields.get(kind.provenance) or None  # type: ignore[return-value] # text
 
@@ -217,17 +217,3 @@ def id_number(kind: Kind, id_: str) -> int:
     plain = dash and prefix == kind.prefix and number.isascii() and number.isdigit()
     # Longer numbers are nobody's count, and Python refuses to convert the longest.
     return int(number) if plain and len(number) <= 15 else 0
-
-
-def describe(value: object) -> str:
-    """Return the name of a JSON value's type."""
-    names = {
-        dict: "an object",
-        list: "a list",
-        str: "text",
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-        type(None): "null",
-    }
-    return names[type(value)]

@@ -176,23 +176,21 @@ def _render_group(
     # Thousands of entries share a few hundred anchors.
     anchors = [entry.anchor for entry in entries]
     remarks = {a: "; ".join(render_remarks(kind, a, statuses[a], now)) for a in set(anchors)}
-    names = ("id", *kind.settable)
-    laid_out = (_lay_out(e, names, remarks[a]) for e, a in zip(entries, anchors, strict=True))
+    laid_out = (_lay_out(e, remarks[a]) for e, a in zip(entries, anchors, strict=True))
     return "\n".join([f"{kind.title}:", *laid_out])
 
 
 def render_entry(entry: Entry, status: Status, now: int) -> str:
     """Return an entry for people, with its status at `now`."""
     remark = "; ".join(render_remarks(entry.kind, entry.anchor, status, now))
-    return _lay_out(entry, ("id", *entry.kind.settable), remark)
+    return _lay_out(entry, remark)
 
 
-def _lay_out(entry: Entry, names: Sequence[str], remark: str) -> str:
-    fields = entry.fields
-    values = [str(fields[name]) for name in names]
-    if not "".join(values).isprintable():
-        values = [one_line(value) for value in values]
-    text = _LAYOUTS[entry.kind] % dict(zip(names, values, strict=True))
+def _lay_out(entry: Entry, remark: str) -> str:
+    layout, fields = _LAYOUTS[entry.kind], entry.fields
+    text = layout % fields
+    if text.count("\n") > layout.count("\n") or not text.replace("\n", "").isprintable():
+        text = layout % {name: one_line(entry.text(name)) for name in entry.kind.order}
     for version in entry.other_versions if OTHER_VERSIONS in fields else ():
         said = "; ".join(f"{one_line(k)}: {one_line(v)}" for k, v in version.items())
         text += f"\n    another version: {said}"

@@ -3,67 +3,71 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from llm_kb.capture.entries import KINDS, SCHEMA, STABILITIES, Entry, Kind, KnowledgeStore, describe
-
-_MAX_PROBLEMS = 20
+from llm_kb.capture.entries import KINDS, SCHEMA, STABILITIES, Entry, Kind, KnowledgeStore
+from llm_kb.files.fields import Fields
+from llm_kb.files.values import BadValueError, describe
 
 
 class StoreFormatError(ValueError):
     """Bytes that are not a knowledge store, each problem with the path to it."""
 
-    def __init__(self, problems: list[str]) -> None:
-        left_out = len(problems) - _MAX_PROBLEMS
-        shown = problems[:_MAX_PROBLEMS]
-        self.problems = (*shown, f"and {left_out} more") if left_out > 0 else tuple(shown)
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
         super().__init__("; ".join(self.problems))
 
 
 def parse_store(data: bytes) -> KnowledgeStore:
     """Read a store from its JSON; raise StoreFormatError with every problem of it."""
-    try:
-        raw = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise StoreFormatError([f"not JSON: {error}"]) from error
-    if not isinstance(raw, dict):
-        raise StoreFormatError([f"expected an object, found {describe(raw)}"])
-    if raw.get("schema") != SCHEMA:
-        found = repr(raw["schema"]) if "schema" in raw else "nothing"
-        raise StoreFormatError([f"schema: expected {SCHEMA!r}, found {found}"])
-    problems: list[str] = []
-    entries = tuple(entry for kind in KINDS for entry in _parse_kind(kind, raw, problems))
-    if problems:
-        raise StoreFormatError(problems)
+    fields = read_fields(data, StoreFormatError)
+    if (found := fields.table.get("schema")) != SCHEMA:
+        # What another schema has in its fields is not known.
+        fields.refuse("schema", BadValueError(describe(found), repr(SCHEMA)))
+        fields.raise_problems(StoreFormatError)
+    entries = tuple(entry for kind in KINDS for entry in _parse_kind(kind, fields))
+    fields.raise_problems(StoreFormatError)
     known = {"schema", *(kind.key for kind in KINDS)}
-    extra = {key: value for key, value in raw.items() if key not in known}
+    extra = {key: value for key, value in fields.table.items() if key not in known}
     return KnowledgeStore(entries=entries, extra=extra)
 
 
-def _parse_kind(kind: Kind, raw: Mapping[str, object], problems: list[str]) -> Iterator[Entry]:
-    listed = raw.get(kind.key, [])
-    if not isinstance(listed, list):
-        problems.append(f"{kind.key}: expected a list, found {describe(listed)}")
-        return
-    for index, fields in enumerate(listed):
-        if not isinstance(fields, dict):
-            problems.append(f"{kind.key}[{index}]: expected an object, found {describe(fields)}")
-            continue
-        problems.extend(f"{kind.key}[{index}].{p}" for p in _find_problems(kind, fields))
-        yield Entry(kind, fields)
+def read_fields(data: str | bytes, make_error: Callable[[Sequence[str]], Exception]) -> Fields:
+    """Return the fields of a JSON object; raise what `make_error` makes if it is not JSON."""
+    try:
+        return Fields(json.loads(data))
+    except (ValueError, RecursionError) as error:
+        raise make_error([f"not JSON: {error}"]) from error
 
 
-def _find_problems(kind: Kind, fields: Mapping[str, object]) -> Iterator[str]:
-    for name in kind.order:
-        value = fields.get(name)
-        if name == "stability":
-            if value not in STABILITIES:
-                allowed = ", ".join(STABILITIES)
-                yield f"stability: expected one of {allowed}, found {value!r}"
-        elif not isinstance(value, str) and (value is not None or name != kind.provenance):
-            yield f"{name}: expected text, found " + (
-                describe(value) if name in fields else "nothing"
-            )
+def _parse_kind(kind: Kind, fields: Fields) -> list[Entry]:
+    listed = fields.table[kind.key] if fields.has(kind.key) else []
+    if isinstance(listed, list) and all(_is_entry(kind, item) for item in listed):
+        return [Entry(kind, item) for item in listed]
+    # Only what is wrong is read field by field: every command reads the whole store.
+    for item in fields.list_of_fields(kind.key):
+        for name in ("id", *kind.required):
+            item.text(name)
+        if "stability" in kind.order:
+            item.choice("stability", STABILITIES)
+        item.text(kind.provenance, "")
+    return []
+
+
+def _is_entry(kind: Kind, item: object) -> bool:
+    """Tell whether a JSON value is an entry; one that is not gives `Fields` a problem."""
+    if not isinstance(item, dict):
+        return False
+    get = item.get
+    for name in kind.required:
+        if not isinstance(get(name), str):
+            return False
+    provenance = get(kind.provenance)
+    return (
+        isinstance(get("id"), str)
+        and (provenance is None or isinstance(provenance, str))
+        and ("stability" not in kind.order or get("stability") in STABILITIES)
+    )
 
 
 def dump_store(store: KnowledgeStore) -> bytes:

@@ -60,7 +60,9 @@ def _show_json(text: str) -> None:
 
     Such characters can only be in strings, so it still means the same.
     """
-    click.echo(_NOT_A_LINE_END.sub(_escape, text).encode(), nl=False)
+    if not text.replace("\n", "").isprintable():  # a look at megabytes that is soon over
+        text = _NOT_A_LINE_END.sub(_escape, text)
+    click.echo(text.encode(), nl=False)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -50,6 +50,7 @@ class Fields:
         self.problems: list[str] = [] if problems is None else problems
         self.table: Mapping[str, object] = {}
         self._known: dict[str, None] = {}
+        self._is_table = isinstance(table, Mapping)
         if isinstance(table, Mapping):
             self.table = table
         else:
@@ -149,7 +150,7 @@ class Fields:
         return f"{self.path}.{quote_key(key)}" if self.path else quote_key(key)
 
     def _value(self, key: str, read: Read[T], default: T | None, placeholder: T) -> T:
-        if default is None and not self.has(key):
+        if default is None and not self.has(key) and self._is_table:
             self.report(key, "missing")
         value = self.get(key, read)
         fallback = placeholder if default is None else default

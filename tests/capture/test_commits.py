@@ -170,6 +170,35 @@ def test_a_small_change_beside_a_large_one_is_seen(repo: Repo) -> None:
     assert len(briefing.left_out) == 1
 
 
+def test_a_file_that_is_not_shown_stands_in_the_way_of_none(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llm_kb.capture.commits.diffs._MAX_BYTES", 2000)
+    commit = repo.commit("m", a_lock="x\n" * 2000, logo_png=b"\0", src_py="value = 1\n")
+    briefing = read_briefing(repo.path, commit)
+    assert "+value = 1\n" in briefing.text
+    assert briefing.left_out == ("a.lock (generated)", "logo.png (binary)")
+
+
+def test_files_that_were_not_read_are_named(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llm_kb.capture.commits.diffs._MAX_BYTES", 2000)
+    briefing = read_briefing(repo.path, repo.commit("m", a_py="x\n" * 2000, b_py="y\n"))
+    assert briefing.left_out == ("b.py (not read)",)
+    files = {f"f{number}_py": "y\n" for number in range(300)}
+    assert read_briefing(repo.path, repo.commit("m", **files)).left_out[-1] == (
+        "files beyond those: the commit changes too many to list"
+    )
+
+
+def test_a_file_that_becomes_a_link_is_one_file(repo: Repo) -> None:
+    (repo.path / "README.md").unlink()
+    (repo.path / "README.md").symlink_to("a.py")
+    briefing = read_briefing(repo.path, repo.commit("m", a_py="x = 1\n", z_lock="secret\n"))
+    assert briefing.text.count("diff --git a/README.md b/README.md\n") == 2
+    assert "x = 1" in briefing.text
+    assert "secret" not in briefing.text
+
+
 def test_renames_and_files_the_repository_calls_generated(repo: Repo) -> None:
     repo.commit("m", _gitattributes="api.py linguist-generated\n", a_py="x = 1\n" * 30)
     repo.git("mv", "a.py", "b.py")

@@ -128,7 +128,7 @@ def test_arguments_make_an_entry(arguments: dict[str, object], expected: Entry) 
         pytest.param(
             {"entry_type": "convention", "scope": ["s"], "rule": "r", "stability": "firm"},
             [
-                "scope: expected text, found a list",
+                "scope: expected text, found the list ['s']",
                 (
                     "stability: unknown stability 'firm'; "
                     "use one of permanent, provisional, experimental"

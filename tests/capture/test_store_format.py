@@ -130,20 +130,27 @@ def test_what_is_written_is_read_again(entries: list[Entry], extra: dict[str, ob
     ("data", "problems"),
     [
         pytest.param(b"", ["not JSON: Expecting value: line 1 column 1 (char 0)"], id="empty"),
-        pytest.param(b"[]", ["expected an object, found a list"], id="list"),
         pytest.param(
-            b"{}", ["schema: expected 'chronicle/knowledge-v1', found nothing"], id="no schema"
+            b"[]",
+            [
+                "found the list []; allowed: a table",
+                "schema: found nothing; allowed: 'chronicle/knowledge-v1'",
+            ],
+            id="list",
+        ),
+        pytest.param(
+            b"{}", ["schema: found nothing; allowed: 'chronicle/knowledge-v1'"], id="no schema"
         ),
         pytest.param(
             encode({"schema": "chronicle/knowledge-v2"}),
-            ["schema: expected 'chronicle/knowledge-v1', found 'chronicle/knowledge-v2'"],
+            ["schema: found 'chronicle/knowledge-v2'; allowed: 'chronicle/knowledge-v1'"],
             id="newer schema",
         ),
         pytest.param(
             encode({"schema": "chronicle/knowledge-v1", "conventions": {}, "boundaries": [7]}),
             [
-                "conventions: expected a list, found an object",
-                "boundaries[0]: expected an object, found a number",
+                "conventions: found a table; allowed: a list of tables",
+                "boundaries[0]: found the number 7; allowed: a table",
             ],
             id="wrong shapes, all reported",
         ),
@@ -158,9 +165,9 @@ def test_what_is_written_is_read_again(entries: list[Entry], extra: dict[str, ob
                 }
             ),
             [
-                "conventions[0].scope: expected text, found a number",
-                "conventions[0].rule: expected text, found nothing",
-                "anti_patterns[0].learned_from: expected text, found a boolean",
+                "conventions[0].scope: found the number 3; allowed: a string",
+                "conventions[0].rule: missing",
+                "anti_patterns[0].learned_from: found true; allowed: a string",
             ],
             id="wrong fields, all reported",
         ),
@@ -173,8 +180,8 @@ def test_what_is_written_is_read_again(entries: list[Entry], extra: dict[str, ob
             ),
             [
                 (
-                    "conventions[0].stability: expected one of permanent, provisional, "
-                    "experimental, found 'firm'"
+                    "conventions[0].stability: found 'firm'; "
+                    "allowed: experimental, permanent, provisional"
                 )
             ],
             id="unknown stability",
@@ -195,8 +202,8 @@ def test_hostile_bytes_are_refused(data: bytes) -> None:
         parse_store(data)
 
 
-def test_at_most_twenty_problems_are_listed_and_the_rest_counted() -> None:
-    raw = {"schema": "chronicle/knowledge-v1", "conventions": [7] * 25}
+def test_at_most_fifty_problems_are_listed_and_the_rest_counted() -> None:
+    raw = {"schema": "chronicle/knowledge-v1", "conventions": [7] * 55}
     with pytest.raises(StoreFormatError) as caught:
         parse_store(encode(raw))
-    assert (len(caught.value.problems), caught.value.problems[-1]) == (21, "and 5 more")
+    assert (len(caught.value.problems), caught.value.problems[-1]) == (51, "and 5 more")

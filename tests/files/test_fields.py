@@ -227,3 +227,9 @@ def test_a_value_is_described_in_a_short_line(value: object) -> None:
     assert shown
     assert len(shown) <= MAX_SHOWN + len("the number ")
     assert "\n" not in shown
+
+
+def test_what_is_not_a_table_lacks_no_fields() -> None:
+    fields = Fields(7, "a[0]")
+    assert fields.text("name") == ""
+    assert fields.problems == ["a[0]: found the number 7; allowed: a table"]

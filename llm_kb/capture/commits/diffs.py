@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.capture.commits.briefing import (
@@ -18,14 +19,21 @@ from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.likeness import scope_matches
 from llm_kb.git import GitError, read_git, run_git
 
-MAX_MESSAGE_BYTES = 10_000
-_MAX_DIFF_BYTES = 4_000_000
-_MAX_NUMSTAT_BYTES = 1_000_000
+MAX_MESSAGE_CHARS = 10_000
+_MAX_BYTES = 5_000_000
 
-_LOG = ("log", "-1", "--no-show-signature")
-_HEADER_CHARS = 20_000  # two names of the longest kind, quoted, some lines each
-_NAME = re.compile(r"^(?:rename to |--- a/|\+\+\+ b/)([^\n]+)$", re.MULTILINE)
 _NEXT_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """What git prints about a commit: its message, its files and their diffs, in one order."""
+
+    message: str
+    files: tuple[FileChange, ...]
+    diffs: tuple[str, ...]
+    is_cut: bool
+    """Whether there was more, so that there may be fewer diffs than files, or fewer files."""
 
 
 def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = None) -> Briefing:
@@ -33,45 +41,78 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
 
     `store` has the entries that it is not to record again.
     """
-    message, _ = read_git(
-        *_LOG, "--format=%B", commit, "--", cwd=directory, limit=MAX_MESSAGE_BYTES
-    )
-    files, too_many = _read_files(directory, commit)
-    choice = choose_files(files, _find_generated(directory, [file.path for file in files]))
-    paths = [file.path for file in choice.shown]
-    diffs, is_cut = _read_diffs(directory, commit, paths) if paths else ((), False)
-    read = {path for path, _ in diffs}
-    unread = [(path, "not read") for path in paths if is_cut and path not in read]
+    change = _read_change(directory, commit)
+    paths = [file.path for file in change.files]
+    choice = choose_files(change.files, _find_generated(directory, paths))
+    shown = [file.path for file in choice.shown]
+    # A large file that is not shown may stand in the way of others.
+    read = _read_change(directory, commit, *shown) if change.is_cut and shown else change
+    diffs = zip([file.path for file in read.files], read.diffs, strict=False)
+    wanted = {path: text for path, text in diffs if path in shown}
     return render_briefing(
         Excerpt(
             commit=commit,
-            message=message.decode(errors="replace").strip(),
-            diffs=diffs,
-            left_out=(*choice.left_out, *unread),
-            has_more_files=too_many,
-            known=_find_known(store or KnowledgeStore(), [file.path for file in files]),
+            message=change.message,
+            diffs=tuple(wanted.items()),
+            left_out=(*choice.left_out, *((p, "not read") for p in shown if p not in wanted)),
+            has_more_files=change.is_cut and not change.diffs,
+            known=_find_known(store or KnowledgeStore(), paths),
         )
     )
 
 
-def _read_diffs(
-    directory: Path, commit: str, paths: Sequence[str]
-) -> tuple[tuple[tuple[str, str], ...], bool]:
-    """Return each file's name and diff, in git's order, and whether there were more to read."""
+def _read_change(directory: Path, commit: str, *paths: str) -> _Change:
+    """Read a commit's message and, of these paths or of all, the sizes and the diffs."""
     # Neither the repository's configuration nor its attributes run anything here.
-    safe = ("--no-ext-diff", "--no-textconv", "--no-color", "--patch", "--find-renames")
-    command = ("diff-tree", "--root", "--no-commit-id", "-r", *safe, commit, "--")
+    safe = ("--no-ext-diff", "--no-textconv", "--no-color")
+    shape = ("--root", "-r", "-z", "--format=%B%x00", "--numstat", "--patch", "--find-renames")
     data, is_cut = read_git(
-        "--literal-pathspecs", *command, *paths, cwd=directory, limit=_MAX_DIFF_BYTES
+        *("--literal-pathspecs", "diff-tree", *shape, *safe, commit, "--", *paths),
+        cwd=directory,
+        limit=_MAX_BYTES,
     )
+    message, _, rest = data.partition(b"\0")
+    numbers, _, patch = rest.lstrip(b"\0\n").partition(b"\0\0")
+    text = message[: 4 * MAX_MESSAGE_CHARS].decode(errors="replace").strip()[:MAX_MESSAGE_CHARS]
+    return _Change(
+        message=text,
+        files=tuple(_parse_numbers(numbers, is_cut=is_cut and not patch)),
+        diffs=_split_patch(patch.decode(errors="replace")),
+        is_cut=is_cut,
+    )
+
+
+def _parse_numbers(listed: bytes, *, is_cut: bool) -> Iterator[FileChange]:
+    """Yield the files of `--numstat -z`, a renamed one under its new name."""
+    fields = listed.rstrip(b"\0").split(b"\0") if listed else []
+    # The last one may have been cut short.
+    remaining = iter(fields[:-1] if is_cut else fields)
+    for line in remaining:
+        added, removed, path = line.split(b"\t", 2)
+        if not path:
+            next(remaining, b"")  # the old name
+            path = next(remaining, b"")
+            if not path:
+                return
+        yield FileChange(
+            path=path.decode(errors="surrogateescape"),
+            # Binary files have dashes for numbers.
+            lines=None if added == b"-" else int(added) + int(removed),
+        )
+
+
+def _split_patch(patch: str) -> tuple[str, ...]:
+    """Return the diff of each file."""
+    diffs: list[str] = []
+    header = ""
     # A line of content never starts with a letter.
-    texts = [text for text in _NEXT_FILE.split(data.decode(errors="replace")) if text]
-    return tuple((_find_name(text), text) for text in texts), is_cut
-
-
-def _find_name(diff: str) -> str:
-    names = [found[1] for found in _NAME.finditer(diff[:_HEADER_CHARS])]
-    return next((name for name in reversed(names) if name != "/dev/null"), "a file")
+    for text in filter(None, _NEXT_FILE.split(patch)):
+        before, header = header, text.partition("\n")[0]
+        if header == before:
+            diffs[-1] += text  # a file that became a link: it goes, and it comes
+        else:
+            diffs.append(text)
+    return tuple(diffs)
 
 
 def _find_known(store: KnowledgeStore, paths: Sequence[str]) -> tuple[Entry, ...]:
@@ -95,20 +136,3 @@ def _find_generated(directory: Path, paths: Sequence[str]) -> list[str]:
         for path, value in answers
         if value in {b"set", b"true"}
     ]
-
-
-def _read_files(directory: Path, commit: str) -> tuple[list[FileChange], bool]:
-    command = ("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--numstat", "--no-renames")
-    listed, cut = read_git(*command, commit, "--", cwd=directory, limit=_MAX_NUMSTAT_BYTES)
-    files = []
-    # After the last NUL there is nothing, or half a line where the list was cut.
-    for line in listed.split(b"\0")[:-1]:
-        added, removed, path = line.split(b"\t", 2)
-        files.append(
-            FileChange(
-                path=path.decode(errors="surrogateescape"),
-                # Binary files have dashes for numbers.
-                lines=None if added == b"-" else int(added) + int(removed),
-            )
-        )
-    return files, cut
