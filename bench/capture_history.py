@@ -4,8 +4,8 @@
 
 Each repository is cloned, and a server on loopback that speaks OpenAI's protocol plays the
 model: about one commit in seven holds an entry, one in 40 fails, in a way that its id decides
-(a context that is too long, a server's error, a page of a proxy, an empty answer, a filter's,
-a model that never stops). Printed is, for up to 500 commits with something to see:
+(a context that is too long, a server's error, a page of a proxy, an empty answer, and one in nine
+of these a model that never stops). Printed is, for up to 500 commits with something to see:
 
 - what was said beforehand, and what the server received, at four bytes to a token;
 - seconds for each commit, and the memory of the largest process;
@@ -74,7 +74,7 @@ class Reviewer(OpenAIServer):
         if outputs:
             self.told |= set(re.findall(r"^recorded convention (\S+)", outputs[-1]))
         if self.fails and number % self.fails == 0:
-            fault = ("too long", "proxy", "empty", "error", "loop")[number // self.fails % 5]
+            fault = [*_FAULTS, *_FAULTS, "loop"][number // self.fails % 9]
             self.faults[fault] += not outputs
             if fault != "loop":
                 return _FAULTS[fault]

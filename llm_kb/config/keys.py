@@ -219,5 +219,6 @@ REFERENCE_KEYS: Mapping[str, Key] = {
 CAPTURE_KEYS: Mapping[str, Key] = {
     "offer": Key(read=_flag),
     "branch_only": Key(read=_flag),
+    "shared": Key(read=_flag),
 }
 """The keys of `[kb.capture]`."""

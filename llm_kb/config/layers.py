@@ -196,6 +196,7 @@ def default_layer() -> LayerConfig:
         "kb.config_load_paths": (".llm/config.d",),
         "kb.capture.offer": capture.offer,
         "kb.capture.branch_only": capture.branch_only,
+        "kb.capture.shared": capture.shared,
         "kb.references.max_bytes": references.max_bytes,
         "kb.references.max_files": references.max_files,
         "kb.references.timeout": references.timeout,

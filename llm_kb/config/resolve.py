@@ -104,6 +104,7 @@ def resolve(
         capture=Capture(
             offer=_get(settings, "kb.capture.offer", bool, base.capture.offer),
             branch_only=_get(settings, "kb.capture.branch_only", bool, base.capture.branch_only),
+            shared=_get(settings, "kb.capture.shared", bool, base.capture.shared),
         ),
         check_ignore=_get(settings, "kb.check.ignore", tuple, ()),
         workspace=workspace,

@@ -196,6 +196,8 @@ def _decide_tools(
     _say_replaced(kb.config)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
+    if "learn" in tools:
+        _say_lacking(kb.config)
     if "learn" in tools and not kb.has_left():
         if "learn" in asked:
             reason = kb.explain_nothing_left()
@@ -209,10 +211,8 @@ def _decide_tools(
         # Alone it would find what nothing can read.
         tools.discard("search_knowledge")
         _leave_out("search_knowledge", "it comes with learn", is_error=False)
-    if "learn" in tools:
-        _say_unmerged()
-        if kb.config.capture.offer and _has_repository():
-            tools.add("emit_knowledge")
+    if "learn" in tools and kb.config.capture.offer and _has_repository():
+        tools.add("emit_knowledge")
     return tools
 
 
@@ -243,16 +243,15 @@ def _has_repository() -> bool:
     return make_emit_knowledge() is not None
 
 
-def _say_unmerged() -> None:
-    """Tell once that knowledge was fetched that is not merged."""
+def _say_lacking(config: Config) -> None:
+    """Tell once of captured knowledge that this clone has not fetched or not merged."""
     # Opening the knowledge base has imported most of it.
     from llm_kb.capture.git.repository import find_repository
     from llm_kb.capture.sharing.remotes import take_hint
 
     cwd = find_cwd()
     repository = find_repository(cwd, bare=False) if cwd else None
-    hint = take_hint(repository) if repository else None
-    if hint:
+    if repository and (hint := take_hint(repository, is_shared=config.capture.shared)):
         _say(hint)
 
 

@@ -157,3 +157,9 @@ def test_an_exchange_costs_a_second_request_for_the_share_that_yields_an_entry()
     assert 1400 < request < 1900
     assert estimate_exchange(request, 0) == request
     assert estimate_exchange(request, 1) == 2 * request + 120
+
+
+def test_an_exchange_grows_with_the_entries_that_a_run_has_recorded() -> None:
+    assert estimate_exchange(1000, 0, 500) == 1000
+    assert estimate_exchange(1000, 0.1, 100) == round(1.1 * 1200 + 12)
+    assert estimate_exchange(1000, 0.5, 100) == estimate_exchange(1000, 0.5, 1000)

@@ -284,10 +284,10 @@ def test_fetched_entries_that_are_not_merged_are_found(clones: tuple[Repo, Repo]
     assert missing_settings(two.path, "origin") == []
     two.git("fetch", "--quiet")
     assert find_unmerged(repository) == ["origin"]
-    assert take_hint(repository) == (
+    assert take_hint(repository, is_shared=False) == (
         "origin has knowledge that is not merged here; `llm kb knowledge pull` does it"
     )
-    assert take_hint(repository) is None
+    assert take_hint(repository, is_shared=True) is None
     pull(two.path, "origin")
     assert find_unmerged(repository) == []
     add(two, "b")

@@ -95,7 +95,8 @@ def test_after_setup_a_fetch_brings_entries_and_list_and_learn_tell(
     monkeypatch.chdir(two.path)
     listed = run_llm([*KNOWLEDGE, "list"])
     assert listed.stderr == (
-        "No entries.\nIf origin has some, `llm kb knowledge pull origin` fetches them.\n"
+        "No entries.\nthis clone has no captured knowledge yet; "
+        "`llm kb knowledge pull origin` fetches what origin has\n"
     )
     refused = run_llm([*KNOWLEDGE, "setup"])
     assert refused.exit_code == 1

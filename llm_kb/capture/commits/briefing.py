@@ -223,6 +223,8 @@ def _defuse(text: str) -> str:
 
 _REPLY_TOKENS = 120
 """A call of the tool with its arguments, and the answer to it."""
+_KNOWN_TOKENS = 20
+"""An entry of the same run, if two in three are about a place that a commit touches."""
 
 
 def estimate_request(text: str) -> int:
@@ -239,9 +241,11 @@ def estimate_request(text: str) -> int:
     return -(-len(json.dumps(body, ensure_ascii=False, separators=(",", ":"))) // 4)
 
 
-def estimate_exchange(request: int, share: float) -> int:
+def estimate_exchange(request: int, share: float, before: float = 0) -> int:
     """Return the tokens sent about a commit, if a share of such commits yields an entry.
 
-    After an entry everything is sent a second time, with the call and its result.
+    After an entry everything is sent a second time, with the call and its result. `before`
+    is how many commits come first in the run: of their entries it is told as well.
     """
+    request += round(min(share * before, MAX_ENTRIES_SHOWN) * _KNOWN_TOKENS)
     return round(request + share * (request + _REPLY_TOKENS))

@@ -46,6 +46,8 @@ class PlannedCommit:
     """The estimated tokens of one request."""
     tokens: int
     """The estimated tokens of all requests about it."""
+    most: int
+    """The same if it and every commit before it yield an entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class Plan:
     @property
     def most(self) -> int:
         """The same if every commit yields one."""
-        return sum(estimate_exchange(commit.request, 1) for commit in self.commits)
+        return sum(commit.most for commit in self.commits)
 
 
 def choose_commits(
@@ -121,7 +123,8 @@ def plan_commits(
                 info=info,
                 left_out=briefing.left_out,
                 request=request,
-                tokens=estimate_exchange(request, share),
+                tokens=estimate_exchange(request, share, len(planned)),
+                most=estimate_exchange(request, 1, len(planned)),
             )
         )
     return Plan(commits=tuple(planned), skipped=tuple(sorted(skipped.items())))

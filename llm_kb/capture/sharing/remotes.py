@@ -11,7 +11,7 @@ from pathlib import Path
 
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
-from llm_kb.capture.git.repository import Repository
+from llm_kb.capture.git.repository import Repository, has_ref
 from llm_kb.git import GitError, run_git
 
 TRACKING_REFS = "refs/llm-kb"
@@ -149,24 +149,37 @@ def add_settings(directory: Path, settings: list[tuple[str, str]]) -> None:
         run_git("config", "--add", key, value, cwd=directory)
 
 
-def take_hint(repository: Repository) -> str | None:
-    """Return a line about fetched entries that are not merged, once for each such state.
+def take_hint(repository: Repository, *, is_shared: bool) -> str | None:
+    """Return a line about entries that this clone lacks, once for each such state.
 
-    Starts a process only where something was fetched.
+    `is_shared` says that the project keeps entries on its remote. Asks no server, and starts
+    a process only where something was fetched or nothing was although it is shared.
     """
-    remotes = find_unmerged(repository)
     path = repository.common_dir / "llm-kb" / "told"
-    state = run_git("for-each-ref", TRACKING_REFS, cwd=repository.root) if remotes else b""
+    if remotes := find_unmerged(repository):
+        state = run_git("for-each-ref", TRACKING_REFS, cwd=repository.root)
+        hint: str | None = describe_unmerged(remotes[0])
+    else:
+        state = b"unfetched"
+        hint = describe_unfetched(repository) if is_shared else None
     try:
-        if not remotes or (path.is_file() and path.read_bytes() == state):
+        if not hint or (path.is_file() and path.read_bytes() == state):
             return None
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(state)
     except OSError:
         return None  # it could not be said only once
-    return describe_unmerged(remotes[0])
+    return hint
 
 
 def describe_unmerged(remote: str) -> str:
     """Return a line about entries of a remote that are not merged."""
     return f"{remote} has knowledge that is not merged here; `llm kb knowledge pull` does it"
+
+
+def describe_unfetched(repository: Repository) -> str | None:
+    """Return a line about the remote of a clone without a store; None where that is not so."""
+    if has_ref(repository, KNOWLEDGE_REF) or not (remote := find_default_remote(repository.root)):
+        return None
+    pull = f"`llm kb knowledge pull {remote}`"
+    return f"this clone has no captured knowledge yet; {pull} fetches what {remote} has"

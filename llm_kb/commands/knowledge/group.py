@@ -13,8 +13,8 @@ from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.rendering import render_short, render_store
 from llm_kb.capture.sharing.remotes import (
+    describe_unfetched,
     describe_unmerged,
-    find_default_remote,
     find_unmerged,
 )
 from llm_kb.capture.store import (
@@ -76,8 +76,8 @@ def list_(file: str | None, json_: bool) -> None:
     click.echo(text or "No entries.", err=not text, color=True)
     for remote in find_unmerged(repository):
         say(describe_unmerged(remote))
-    if note is None and (origin := find_default_remote(here)):
-        say(f"If {origin} has some, `llm kb knowledge pull {origin}` fetches them.")
+    if unfetched := describe_unfetched(repository):
+        say(unfetched)
 
 
 @click.command()

@@ -96,3 +96,4 @@ def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
     confirm("Change the configuration of this repository so?", yes=yes)
     add_settings(here, missing)
     say(f"{remote}: set up. `git fetch` and `llm kb knowledge pull` bring its entries.")
+    say("With `shared = true` under [kb.capture] in llm-kb.toml, new clones are told to pull.")
