@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
-from llm_kb.search.index.documents import MAX_FILE_BYTES, File, ReadDocument
+from llm_kb.search.index.documents import (
+    MAX_FILE_BYTES,
+    File,
+    LeftOut,
+    ReadDocument,
+    find_left_out,
+)
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.topics import Catalog, Subject
 
 
@@ -40,7 +47,7 @@ class TopicDocuments:
         catalog = self._catalog
         found = catalog.list_subjects().subjects if self._hidden else catalog.iter_listed()
         prefix = f"{self._root}{os.sep}"
-        for subject in found:
+        for subject in filter(lambda each: is_readable(each.path), found):
             self._subjects[subject.path] = subject
             try:
                 # Not of a Path: making one takes longer than the question.
@@ -94,6 +101,15 @@ class MemoryDocuments:
     def reading(self) -> Iterator[ReadDocument]:
         """Give what reads the subjects that were listed."""
         yield self._texts.__getitem__
+
+
+def find_unsearched(root: Path, subjects: Iterable[Subject]) -> tuple[LeftOut, ...]:
+    """Return what no search of these subjects of a directory sees, by their paths."""
+    return find_left_out(
+        File(subject.path, find_size(root, subject), 0)
+        for subject in subjects
+        if is_readable(subject.path)
+    )
 
 
 def find_size(root: Path, subject: Subject) -> int:

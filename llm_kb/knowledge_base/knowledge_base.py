@@ -18,7 +18,7 @@ from llm_kb.errors import (
     UnreadableError,
     show_place,
 )
-from llm_kb.files.documents import find_size
+from llm_kb.files.documents import find_size, find_unsearched
 from llm_kb.files.values import suggest
 from llm_kb.knowledge_base.reading import (
     MOST_READ,
@@ -49,10 +49,10 @@ from llm_kb.rendering.parts import AnchorError, find_parts
 from llm_kb.rendering.plain_text import one_line
 from llm_kb.rendering.presentation import (
     Presented,
-    is_readable,
     read_as_markdown,
 )
 from llm_kb.rendering.section import PreloadedTopic, render_section
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
@@ -483,7 +483,14 @@ class KnowledgeBase:
             if len(left) <= MOST_LISTED
             else [MenuSubject(name=subject.name) for subject in left]
         )
-        return render_listing(opened.topic, entries, opened.preloaded_names)
+        unsearched = (
+            find_unsearched(opened.topic.root, filter(is_listed, listing.subjects))
+            if self.offers_search()
+            else ()
+        )
+        return render_listing(
+            opened.topic, entries, opened.preloaded_names, list(map(str, unsearched))
+        )
 
     def _describe_each(self, opened: OpenTopic, subjects: Sequence[Subject]) -> list[MenuSubject]:
         """Return subjects with their sizes where they are large, and skills with descriptions."""

@@ -12,7 +12,7 @@ from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.part_text import WHOLE
-from llm_kb.rendering.presentation import is_readable
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import Selection, subtract
 from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.groups import narrow
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, MenuSubject
-from llm_kb.rendering.plain_text import count, one_line, shorten
+from llm_kb.rendering.plain_text import count, name_some, one_line, shorten
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
 
@@ -33,12 +33,15 @@ _HOW_TO_LOAD = "Use the `learn` tool with the `subjects` argument to learn speci
 
 
 def render_listing(
-    topic: Topic, available: Sequence[MenuSubject], learned: Sequence[str] = ()
+    topic: Topic,
+    available: Sequence[MenuSubject],
+    learned: Sequence[str] = (),
+    unsearched: Sequence[str] = (),
 ) -> str:
     """Return what a topic holds: the subjects to learn, then those learned already.
 
     They stand in the order they are given, so pass them sorted. The heading has the id, since
-    that is what the next call takes.
+    that is what the next call takes. `unsearched` names what a search does not see.
     """
     heading = one_line(topic.label)
     parts = [f"# Topic: {heading}{f' ({topic.id})' if topic.title else ''}"]
@@ -55,6 +58,8 @@ def render_listing(
         parts.append("This topic lists no subjects.")
     if learned:
         parts.append(_render_already(learned))
+    if unsearched:
+        parts.append(f"(note: not searched: {name_some(unsearched)})")
     return "\n\n".join(parts)
 
 

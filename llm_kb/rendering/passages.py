@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from llm_kb.rendering.plain_text import attribute, count, defuse, one_line, shorten
+from llm_kb.rendering.plain_text import (
+    MAX_NAMED,
+    attribute,
+    bounded_line,
+    count,
+    defuse,
+    name_some,
+    one_line,
+)
 
 MAX_CHARACTERS = 6000
 """Characters of all passages together: about 1,500 tokens."""
 
-MAX_NAMED = 3
-"""Copies of a passage, and things that were not searched, that are named; the rest are counted."""
-
-LONGEST_NAME = 300
 
 FOUND_NOTHING = "Nothing in "
 """How the answer begins where nothing fits the question."""
@@ -78,9 +82,9 @@ def render_passages(found: Passages) -> str:
     origin: str | None = None
     for passage in found.passages:
         if passage.is_preloaded:
-            parts.append(f"{_line(passage.heading)}: already in your system prompt\n")
+            parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
         elif parts and len(passage.text) > room:
-            more.append(_line(passage.heading))
+            more.append(bounded_line(passage.heading))
         else:
             is_new = passage.origin != origin
             origin = passage.origin
@@ -99,7 +103,7 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
     if len(text) > room:
         cut = text.rfind("\n", 0, room) + 1 or room
         text = f"{text[:cut]}\n(note: cut here)"
-    copies = f", also in {_name_some(passage.also_in)}" if passage.also_in else ""
+    copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
     opening = f'<passage "{attribute(passage.heading)}"{attribute(copies)}>'
     source = (
         f"source: {defuse(one_line(passage.origin))}\n" if passage.origin and with_origin else ""
@@ -109,7 +113,7 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
 
 def _nothing(found: Passages) -> str:
     """Return what to do where nothing answers."""
-    where = _name_some(found.topics) or "no topic"
+    where = name_some(found.topics) or "no topic"
     return (
         f"{FOUND_NOTHING}{where} fits that question. Try the words such a text would use,"
         " fewer words, another topic, or `learn` with a topic alone, which lists its subjects.\n"
@@ -120,25 +124,14 @@ def find_notes(found: Passages) -> Iterator[str]:
     """Yield what is to be said of a search, a line each."""
     replaced = dict(found.replaced)
     for word, nearest in replaced.items():
-        yield f"no text has {_line(word)!r}; searched {_line(nearest)!r} as well"
+        yield f"no text has {bounded_line(word)!r}; searched {bounded_line(nearest)!r} as well"
     if unknown := [word for word in found.unknown if word not in replaced]:
-        yield f"no text has: {_name_some(unknown)}"
+        yield f"no text has: {name_some(unknown)}"
     for leg in found.legs:
         if leg.startswith("dense ("):
             yield f"searched by words, and by meaning only in part: {leg}"
     notices = found.notices
     for notice in notices[:MAX_NAMED]:
-        yield _line(notice)
+        yield bounded_line(notice)
     if len(notices) > MAX_NAMED:
         yield f"{count(len(notices) - MAX_NAMED, 'more thing')} not searched: see `llm kb check`"
-
-
-def _name_some(names: Iterable[str]) -> str:
-    """Return the first of some names, and how many more there are."""
-    names = list(names)
-    shown = ", ".join(map(_line, names[:MAX_NAMED]))
-    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown
-
-
-def _line(text: str) -> str:
-    return defuse(shorten(one_line(text), LONGEST_NAME))

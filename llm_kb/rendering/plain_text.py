@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 # White space, characters without width and attributes are not part of a well-formed end tag,
 # but a model reads `</ Subject >` as one all the same, and `</sub\u200bject>`, too.
@@ -79,6 +80,24 @@ def visible_text(text: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of a line, an ellipsis where it was cut."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+MAX_NAMED = 3
+"""Names that stand in a line of text; the rest are counted."""
+
+LONGEST_NAME = 300
+
+
+def name_some(names: Iterable[str]) -> str:
+    """Return the first of some names, fit for a line, and how many more there are."""
+    names = list(names)
+    shown = ", ".join(map(bounded_line, names[:MAX_NAMED]))
+    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown
+
+
+def bounded_line(text: str) -> str:
+    """Return a name or a notice on one line that is not long and closes no tag."""
+    return defuse(shorten(one_line(text), LONGEST_NAME))
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -18,15 +18,6 @@ MARKDOWN = frozenset({"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", "ipyn
 PASS_THROUGH = MARKDOWN | {"", "txt", "text"}
 """Extensions whose files are shown as they are; all others are fenced."""
 
-_KINDS = """
-png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf pxm sketch drawio excalidraw
-ttf otf woff woff2 eot mp3 wav ogg flac m4a mp4 mov avi mkv webm
-zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm bin
-pdf doc docx xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv
-"""
-_NEVER_TEXT = frozenset(_KINDS.split())
-"""Extensions of files that are not text by their kind, or no text to be read."""
-
 NOT_UTF8 = "not valid in UTF-8"
 """Part of the notice on bytes that were replaced."""
 
@@ -109,12 +100,6 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     # Here, where the text was just made, a look at it costs least.
     is_bare = not head and shown == content.size and not closes_tag(body)
     return Presented(subject.name, content, head, body, tail, shown, notices, is_bare=is_bare)
-
-
-def is_readable(path: str) -> bool:
-    """Tell whether a file may be text, by its extension: listings and menus leave others out."""
-    stem, dot, extension = path.rpartition("/")[2].lstrip(".").rpartition(".")
-    return not (dot and stem) or extension.lower() not in _NEVER_TEXT
 
 
 def read_as_markdown(subject: Subject, content: Content) -> Content:

@@ -50,7 +50,7 @@ class SearchResult:
     """Telling words of the question that no set has."""
     replaced: tuple[tuple[str, str], ...] = ()
     """Of these, those in whose place the nearest word of the sets was searched, and that."""
-    rarities: Mapping[str, float] = field(default_factory=dict)
+    rarities: Mapping[str, float] = field(default_factory=dict, compare=False)
     """The stems of the question's words, and how much each tells."""
 
 
@@ -154,7 +154,10 @@ def _search(  # noqa: PLR0913 - as above
                 raise
         except IndexUnusableError as error:
             problems.append(error)
-            found[documents.name] = with_index(InMemory(documents), search_one, progress=progress)
+            memory = InMemory(documents)
+            each = with_index(memory, search_one, progress=progress)
+            left_out = (*each.report.left_out, *memory.left_out)
+            found[documents.name] = replace(each, report=each.report._replace(left_out=left_out))
     candidates = join_candidates([each.candidates for each in found.values()])
     return SearchResult(
         hits=tuple(rank(candidates, limit)),

@@ -1,7 +1,8 @@
 """Which characters the name of a subject's file may hold: the one definition.
 
 A name that is usable can be in a topic at all; a portable one can also be written on
-every system. What we write ourselves, fetched files and new subjects, is portable.
+every system. What we write ourselves, fetched files and new subjects, is portable. And
+which extensions tell that a file is not text.
 """
 
 from __future__ import annotations
@@ -57,3 +58,19 @@ def _escape(match: re.Match[str]) -> str:
     # A byte that is not UTF-8 was decoded to a surrogate that holds it.
     byte = ord(match[0]) - 0xDC00
     return f"\\x{byte:02x}" if 0 < byte <= 0xFF else match[0].encode("unicode_escape").decode()
+
+
+_KINDS = """
+png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf pxm sketch drawio excalidraw
+ttf otf woff woff2 eot mp3 wav ogg flac m4a mp4 mov avi mkv webm
+zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm bin
+pdf doc docx xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv
+"""
+_NEVER_TEXT = frozenset(_KINDS.split())
+"""Extensions of files that are not text by their kind, or no text to be read."""
+
+
+def is_readable(path: str) -> bool:
+    """Tell whether a file may be text, by its extension: listings and menus leave others out."""
+    stem, dot, extension = path.rpartition("/")[2].lstrip(".").rpartition(".")
+    return not (dot and stem) or extension.lower() not in _NEVER_TEXT

@@ -18,6 +18,7 @@ from llm_kb.errors import (
     UnreadableError,
 )
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
+from llm_kb.files.documents import find_unsearched
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
@@ -114,6 +115,9 @@ class Inspection:
             yield from self._inspect_names(opened, listing)
             yield from check_strays(self._file(opened, "").rstrip("/"), listing.skipped)
             yield from self._inspect_subjects(opened, listing.subjects)
+            for left in find_unsearched(opened.topic.root, filter(is_listed, listing.subjects)):
+                file = self._file(opened, left.path).rstrip("/")
+                yield Finding(rule=Rule.NOT_SEARCHED, file=file, what=left.reason)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
         """Check the texts that the configuration has for a topic."""

@@ -13,7 +13,7 @@ from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.rendering.presentation import is_readable
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import Selection
 from llm_kb.subjects.topics import Layout, Topic
 from llm_kb.upkeep.check import PROSE

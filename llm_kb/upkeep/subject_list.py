@@ -14,6 +14,8 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.search.index.documents import File, LeftOut, find_left_out
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import is_listed
 from llm_kb.subjects.topics import Catalog, Listing, Skipped, Subject, Topic
 
@@ -82,6 +84,13 @@ class ListedTopic:
     whole: bool = False
 
     @property
+    def unsearched(self) -> tuple[LeftOut, ...]:
+        """What no search sees, of the subjects that are visible."""
+        return find_left_out(
+            File(s.path, s.size, 0) for s in self.visible if s.size and is_readable(s.path)
+        )
+
+    @property
     def visible(self) -> tuple[ListedSubject, ...]:
         """The subjects that a model is sent, or can find by itself."""
         # Identity, as an enum's hash is computed in Python and there may be many.
@@ -132,6 +141,7 @@ class ListedTopic:
             "preloaded": self.count(State.PRELOADED),
             **(hidden if self.whole else {}),
             "skipped": len(self.skipped),
+            "not_searched": list(map(str, self.unsearched)),
             "problem": self.problem,
         }
 

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 from functools import lru_cache
 from itertools import takewhile
 
-from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
-from llm_kb.rendering.presentation import is_readable
+from llm_kb.rendering.plain_text import count, format_size, name_some, shorten, visible_line
+from llm_kb.subjects.names import is_readable
 from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State
 
 WIDTH = 80
@@ -29,6 +29,8 @@ def render_topic(listed: ListedTopic) -> Iterator[str]:
     if special:
         yield f"  {special}"
     yield from _skipped_lines(listed, "  ")
+    if listed.unsearched:
+        yield f"  not searched: {visible_line(name_some(map(str, listed.unsearched)))}"
 
 
 def render_subjects(listed: ListedTopic) -> Iterator[str]:
@@ -39,6 +41,8 @@ def render_subjects(listed: ListedTopic) -> Iterator[str]:
     if listed.problem:
         yield f"no subjects: {listed.problem}"
     yield from _skipped_lines(listed, "")
+    for left in listed.unsearched:
+        yield f"not searched: {visible_line(str(left))}"
 
 
 def render_tree(listed: ListedTopic) -> Iterator[str]:

@@ -9,9 +9,8 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from llm_kb.rendering.parts import find_parts
-from llm_kb.rendering.plain_text import count, format_size
+from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
-from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, WINDOWS_DEVICE
 from llm_kb.subjects.topics import Skipped, Subject
 from llm_kb.upkeep.rules import Finding, Rule
@@ -96,9 +95,6 @@ def check_content(file: str, presented: Presented, path: str, max_chars: int) ->
         if longest > max_chars:
             what = f"{longest:,} characters in it have no heading, more than one load returns"
             yield Finding(rule=Rule.OVERSIZE, file=file, what=what)
-    if presented.size > MAX_FILE_BYTES:
-        what = f"larger than the {format_size(MAX_FILE_BYTES)} that a search reads of a file"
-        yield Finding(rule=Rule.NOT_SEARCHED, file=file, what=what)
 
 
 def check_binary(directory: str, files: Sequence[str]) -> Iterator[Finding]:

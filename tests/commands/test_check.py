@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,6 +32,13 @@ def test_a_good_knowledge_base(run_llm: RunLlm, tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "llm-kb: nothing wrong in 1 subject\n"
     assert check(run_llm, 0) == []
+
+
+def test_a_file_that_no_search_reads_is_named(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, GOOD)
+    os.truncate(tmp_path / "kb/one.md", 20_000_001)
+    found = [finding for finding in check(run_llm, 0) if finding[0] == "not-searched"]
+    assert found == [("not-searched", "kb/one.md", None, "larger than 20 MB")]
 
 
 def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,7 @@ def test_json(run_llm: RunLlm, workspace: Path) -> None:
         "changed": "2024-10-04T00:00:00+00:00",
         "preloaded": 1,
         "skipped": 1,
+        "not_searched": [],
         "problem": None,
     }
     lines = run_llm(["kb", "list", "--nl"]).output.splitlines()

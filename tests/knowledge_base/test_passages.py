@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from llm_kb.knowledge_base import passages as passages_module
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import EmptyQuestionError, SearchOptions
 from llm_kb.rendering.passages import Passage, Passages, render_passages
-from llm_kb.search.index import documents_table
+from llm_kb.search.index import documents, documents_table
 from llm_kb.subjects.topics import Config, Layout, Topic
+from llm_kb.upkeep.subject_list import list_topics
+from llm_kb.upkeep.subject_list_text import render_subjects, render_topic
 from tests.memory import make_catalogs
 
 SECTION = "Words about the {} that fill a paragraph and say little more than this.\n" * 12
@@ -130,9 +133,30 @@ def test_what_does_not_fit_is_left_out_and_unknown_words_are_named(tmp_path: Pat
 
 def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents_table, "MAX_FILE_BYTES", 1_000_000)
-    kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 200_000})
+    kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 200_000, "i.png": "x"})
+    os.truncate(tmp_path / "kb/i.png", 30_000_000)  # never text, so never missed
 
-    assert find(kb, tmp_path, "walrus").notices == ("not searched: zoo/big.md (larger than 1 MB)",)
+    assert find(kb, tmp_path, "walrus").notices == ("not searched: zoo/big.md (larger than 20 MB)",)
+
+
+def test_what_no_search_sees_is_named_where_a_topic_is_listed(tmp_path: Path) -> None:
+    kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus"})
+    os.truncate(tmp_path / "kb/big.md", 20_000_001)
+
+    assert kb.learn("zoo").endswith("\n\n(note: not searched: big.md (larger than 20 MB))")
+    (listed,) = list_topics(kb)
+    assert listed.as_dict()["not_searched"] == ["big.md (larger than 20 MB)"]
+    assert "  not searched: big.md (larger than 20 MB)" in list(render_topic(listed))
+    assert "not searched: big.md (larger than 20 MB)" in list(render_subjects(listed))
+
+
+def test_a_topic_beyond_the_bounds_says_so_where_it_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "MAX_FILES", 2)
+    kb = open_kb(tmp_path, {f"{n}.md": "Walrus.\n" * 20_000 for n in "abcd"})
+
+    assert "(note: not searched: 2 of 4 files, from c.md on: a search sees" in kb.learn("zoo")
 
 
 def test_a_topic_without_its_directory_answers_that(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.hits import Hit, Place
 from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import documents_table
-from llm_kb.search.index import index as index_module
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import LeftOut
 from llm_kb.search.index.vectors import Embedder
@@ -218,7 +217,9 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
     assert result.hits == expected
     assert [problem.database for problem in result.problems] == [index_path(other)]
     monkeypatch.setattr(documents_module, "MEMORY_BYTES", 12)
-    assert [hit.path for hit in search([other], "tusk walrus").hits] == ["a.md"]
+    result = search([other], "tusk walrus")
+    assert [hit.path for hit in result.hits] == ["a.md"]
+    assert [str(left)[:31] for _, left in result.left_out] == ["1 of 2 files, from b.md on: a s"]
 
 
 def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +229,7 @@ def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.Monkey
     result = search([zoo], "tusks")
 
     assert [hit.path for hit in result.hits] == ["docs/walrus.md"]
-    assert result.left_out == (("topic-zoo", LeftOut("data.txt", "larger than 1 MB")),)
+    assert result.left_out == (("topic-zoo", LeftOut("data.txt", "larger than 20 MB")),)
     (zoo / "data.txt").write_text("tusks")
     assert search([zoo], "tusks").left_out == ()
 
@@ -236,7 +237,7 @@ def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.Monkey
 def test_a_topic_is_searched_up_to_a_bound_and_says_so(
     zoo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "MAX_FILES", 2)
+    monkeypatch.setattr(documents_module, "MAX_FILES", 2)
 
     result = search([zoo], "walrus")
 

@@ -49,6 +49,7 @@ def test_a_topic_as_json() -> None:
         "changed": "2024-10-05T00:00:00+00:00",
         "preloaded": 1,
         "skipped": 1,
+        "not_searched": [],
         "problem": None,
     }
     assert TOPIC.as_dict() == record

@@ -100,19 +100,6 @@ def test_content(presented: Presented, findings: list[tuple[Rule, str]]) -> None
     assert found == findings
 
 
-def test_a_file_that_no_search_reads_is_named() -> None:
-    presented = make_presented("a.md", "x")
-    large = presented._replace(content=presented.content._replace(size=20_000_001))
-
-    assert list(checks.check_content("F", large, "a.md", 0)) == [
-        Finding(
-            rule=Rule.NOT_SEARCHED,
-            file="F",
-            what="larger than the 20 MB that a search reads of a file",
-        )
-    ]
-
-
 def test_a_few_binary_files_are_named() -> None:
     assert list(checks.check_binary("kb", ["kb/a.png", "kb/b"])) == [
         Finding(rule=Rule.BINARY, file="kb/a.png", what="not a text file"),

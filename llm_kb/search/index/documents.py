@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 MAX_FILE_BYTES = 20_000_000
 """A larger file is data, and only its name is kept."""
+
+TOO_LARGE = f"larger than {MAX_FILE_BYTES // 1_000_000} MB"
 
 MAX_FILES = 50_000
 MAX_BYTES = 500_000_000
@@ -61,6 +63,36 @@ class Documents(Protocol):
         """Give what reads documents that were listed, for one piece of work on many."""
 
 
+def bound_files(
+    files: Sequence[File], most: int | None = None
+) -> tuple[Sequence[File], tuple[LeftOut, ...]]:
+    """Return the files that are indexed, and a line on those beyond the bounds.
+
+    `most` is how many bytes they may have, unless that is `MAX_BYTES`.
+    """
+    most = most or MAX_BYTES
+    total = number = 0
+    for file in files[:MAX_FILES]:
+        total += file.size if file.size <= MAX_FILE_BYTES else 0
+        if total > most:
+            break
+        number += 1
+    if number == len(files):
+        return files, ()
+    reason = (
+        f"{len(files) - number:,} of {len(files):,} files, from {files[number].path} on:"
+        f" a search sees at most {MAX_FILES:,} files and {most // 1_000_000} MB of a topic"
+    )
+    return files[:number], (LeftOut("", reason),)
+
+
+def find_left_out(files: Iterable[File]) -> tuple[LeftOut, ...]:
+    """Return what no search of these documents sees, as far as their sizes tell."""
+    seen, beyond = bound_files(sorted(files))
+    large = (LeftOut(file.path, TOO_LARGE) for file in seen if file.size > MAX_FILE_BYTES)
+    return (*large, *beyond)
+
+
 MEMORY_BYTES = 20_000_000
 """How much is indexed for one search alone, where no index can be kept."""
 
@@ -74,12 +106,10 @@ class InMemory:
         self.name = documents.name
         self.reading = documents.reading
         self._documents = documents
+        self.left_out: tuple[LeftOut, ...] = ()
+        """What was beyond that when they were listed."""
 
     def list(self) -> Iterable[File]:
         """Return the first documents, by path, that fit together."""
-        total = 0
-        for file in sorted(self._documents.list()):
-            total += file.size if file.size <= MAX_FILE_BYTES else 0
-            if total > MEMORY_BYTES:
-                break
-            yield file
+        files, self.left_out = bound_files(sorted(self._documents.list()), MEMORY_BYTES)
+        return files

@@ -11,7 +11,13 @@ from llm_kb.errors import UnreadableError
 from llm_kb.search.chunking.documents import Chunk, decode_document, find_more_words
 from llm_kb.search.chunking.notebook import read_notebook
 from llm_kb.search.index.database import transaction
-from llm_kb.search.index.documents import MAX_FILE_BYTES, File, LeftOut, ReadDocument
+from llm_kb.search.index.documents import (
+    MAX_FILE_BYTES,
+    TOO_LARGE,
+    File,
+    LeftOut,
+    ReadDocument,
+)
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -47,7 +53,7 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
     size, mtime_ns = file.stamp()
     problem, racy, data = "", False, b""
     if size > MAX_FILE_BYTES:
-        problem = f"larger than {MAX_FILE_BYTES // 1_000_000} MB"
+        problem = TOO_LARGE
     else:
         racy = time.time_ns() - mtime_ns < _tick(mtime_ns)
         try:

@@ -22,12 +22,11 @@ from llm_kb.search.index.database import (
     translated,
 )
 from llm_kb.search.index.documents import (
-    MAX_BYTES,
-    MAX_FILES,
     Documents,
     File,
     LeftOut,
     ReadDocument,
+    bound_files,
 )
 from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
 from llm_kb.search.index.vector_table import VectorTable
@@ -178,7 +177,7 @@ class Index:
             return self._update(files, progress)
 
     def _update(self, files: Sequence[File], progress: Progress | None) -> IndexReport:
-        files, beyond = _bound(files)
+        files, beyond = bound_files(files)
         with translated(self._database):
             table = DocumentTable(self._connection)
             known = table.read_known()
@@ -270,23 +269,6 @@ class Index:
                     hit = Hit(self._documents.name, *row)
                     found.append(hit._replace(bm25=scores.get(id_, 0.0), cosine=cosines.get(id_)))
         return found
-
-
-def _bound(files: Sequence[File]) -> tuple[Sequence[File], tuple[LeftOut, ...]]:
-    """Return the files that are indexed, and a line on those beyond the bounds."""
-    total = count = 0
-    for file in files[:MAX_FILES]:
-        total += min(file.size, MAX_BYTES)
-        if total > MAX_BYTES:
-            break
-        count += 1
-    if count == len(files):
-        return files, ()
-    reason = (
-        f"{len(files) - count:,} of {len(files):,} files, from {files[count].path} on:"
-        f" a search sees at most {MAX_FILES:,} files and {MAX_BYTES // 1_000_000} MB of a topic"
-    )
-    return files[:count], (LeftOut("", reason),)
 
 
 def _prepare(
