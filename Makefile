@@ -6,6 +6,9 @@ PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 
 BIN = $(VENV)/bin
 PYTEST_ARGS ?= -n auto
 
+# The suite starts many processes, of which each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-all test-base test-lowest test-sdist fuzz coverage lint format types \
 	docs check-docs bench clean
 

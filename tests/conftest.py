@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import hypothesis
 import pytest
+import sqlite_utils
 from click.testing import CliRunner, Result
 
 # Fixtures and hooks of conftest, kept in modules of their own.
@@ -24,6 +27,7 @@ from tests.references.unreadable import shut as shut
 os.environ["LLM_LOAD_PLUGINS"] = "llm-kb"
 
 import llm.cli
+from llm.migrations import migrate
 from llm.plugins import pm
 
 from tests.scripted import Script, ScriptedModels
@@ -55,12 +59,31 @@ class RunLlmProcess(Protocol):
         """Run `llm ARGS…` in a process of its own and return what it printed."""
 
 
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The directory for those of all tests."""
+    return str(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def place(base: str) -> Iterator[Path]:
+    """A directory for one test, and gone after it: pytest's own take time for each that is left."""
+    with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def tmp_path(place: Path) -> Path:
+    """An empty directory to work in."""
+    path = place / "work"
+    path.mkdir()
+    return path
+
+
 @pytest.fixture(autouse=True)
-def home(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+def home(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty home with a git identity, and an empty directory to work in."""
-    directory = tmp_path_factory.mktemp("home")
+    directory = place / "home"
     make_home(directory)
     environment = isolated_environment(directory, os.environ)
     for name in os.environ.keys() - environment.keys():
@@ -93,11 +116,23 @@ def script() -> Iterator[Script]:
     assert script.turns == []
 
 
+@pytest.fixture(scope="session")
+def empty_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log as `llm` makes it. That takes longer than most tests: dozens of migrations."""
+    path = tmp_path_factory.mktemp("log") / "logs.db"
+    database = sqlite_utils.Database(path)
+    migrate(database)
+    database.close()
+    return path
+
+
 @pytest.fixture
-def run_llm() -> RunLlm:
+def run_llm(user_dir: Path, empty_log: Path) -> RunLlm:
     """Run `llm` in this process, with this plugin loaded."""
 
     def run(args: Sequence[str], input: str | None = None) -> Result:
+        if args[:1] != ["kb"] and not (user_dir / "logs.db").exists():
+            shutil.copyfile(empty_log, user_dir / "logs.db")
         return CliRunner().invoke(llm.cli.cli, list(args), input=input)
 
     return run

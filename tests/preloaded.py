@@ -127,7 +127,7 @@ def _run(request: dict[str, Any], streams: Sequence[int]) -> NoReturn:
     sys.argv = ["llm", *request["args"]]
     code = 1
     try:
-        llm.cli.cli()
+        llm.cli.cli(prog_name="llm")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001 - as the interpreter does at its end

@@ -1,12 +1,12 @@
-"""Shell completion through the installed `llm`, as a shell asks for it."""
+"""Shell completion as a shell asks for it."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.preloaded import start_llm
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,6 @@ def test_shell_completes(
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     monkeypatch.setenv("_LLM_COMPLETE", "bash_complete")
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("llm"))],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.stdout.split() == [expected]
+    with (tmp_path / "shown").open("w+b") as shown:
+        start_llm([], stdin=shown.fileno(), stdout=shown.fileno(), stderr=shown.fileno()).wait()
+    assert (tmp_path / "shown").read_text().split() == [expected]

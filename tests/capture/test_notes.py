@@ -147,6 +147,7 @@ def test_a_ref_that_is_no_commit_is_reported(repo: Repo) -> None:
         read(repo)
 
 
+@pytest.mark.slow
 def test_trees_that_unfold_without_end_are_refused(repo: Repo) -> None:
     """A few objects, each of which names the one before 256 times."""
     tree = repo.git("mktree", stdin=f"100644 blob {_blob(repo)}\tx\n")

@@ -214,15 +214,15 @@ def test_every_anchor_is_unique_and_names_its_part(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("# same\n" * 100_000, id="alike"),
-        pytest.param("".join(f"{'#' * (i % 6 + 1)} h{i}\n" for i in range(100_000)), id="headings"),
+        pytest.param("# same\n" * 25_000, id="alike"),
+        pytest.param("".join(f"{'#' * (i % 6 + 1)} h{i}\n" for i in range(25_000)), id="headings"),
         pytest.param("# " + "x" * 1_000_000 + "\n", id="long"),
         pytest.param("# " + "[" * 500_000 + "\n", id="brackets"),
         pytest.param("# " + "<" * 500_000 + "\n", id="tags"),
     ],
 )
 def test_hostile_headings_cost_little(text: str) -> None:
-    with at_most(10):
+    with at_most(4):
         found = find_spans(
             text,
             find_parts(text, "a.md"),

@@ -26,12 +26,14 @@ def test_what_hides_or_reorders_text_is_unusable() -> None:
     assert missed == JOINERS
 
 
+@pytest.mark.slow
 def test_of_all_characters_what_may_be_fetched_may_be_listed() -> None:
     fetched = [c for c in ALL if c not in "./" and is_safe_path(f"a{c}b.md")]
     assert [c for c in fetched if find_flaw(f"a{c}b.md")] == []
     assert len(fetched) > 1_000_000
 
 
+@pytest.mark.slow
 def test_of_all_characters_what_a_new_subject_may_have_is_portable() -> None:
     def is_accepted(slug: str) -> bool:
         try:
