@@ -109,7 +109,7 @@ def read_as_markdown(subject: Subject, content: Content) -> Content:
     text = read_notebook(content.data)
     if text is None:
         return content
-    data = text.encode("utf-8", "replace")
+    data = text.encode()
     return content._replace(data=data, size=len(data))
 
 

@@ -63,8 +63,11 @@ def test_a_redirect_to_letters_is_not_followed() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["::ffff:127.0.0.1", "::ffff:0:7f00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1"],
-)
+    [
+        "::ffff:127.0.0.1", "::ffff:100.64.0.1", "64:ff9b::6440:1", "::ffff:0:7f00:1",
+        "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1",
+    ],
+)  # fmt: skip
 def test_addresses_within_addresses_are_judged_themselves(address: str) -> None:
     assert not is_public(address)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -39,6 +40,11 @@ QUESTIONS = {
     "controls": "\0\x1b[2J\u202e" * 50_000 + " walrus",
     "misspelled": " ".join(f"walrusq{chr(97 + n % 26)}z" for n in range(30_000)),
 }
+
+
+def notebook(source: str) -> bytes:
+    """Return a notebook of one cell."""
+    return json.dumps({"cells": [{"cell_type": "code", "source": source}]}).encode()
 
 
 @pytest.fixture
@@ -100,6 +106,10 @@ def test_names_are_looked_for_in_linear_time() -> None:
         ("nul.txt", b"walrus\0" * 100),
         ("utf8.txt", b"\xff\xfe\xed\xa0\x80" * 100_000),
         ("tags.html", b"<h1><!-- <script>" * 50_000),
+        ("ticks.ipynb", notebook("`" * 1_000_000)),
+        ("spaced.ipynb", notebook("` " * 500_000)),
+        ("surrogate.ipynb", notebook("\ud800")),
+        ("nested.ipynb", b'{"cells": ' + b"[" * 100_000),
         ("escape.md", b"# \x1b[2J\x9b31m\xe2\x80\xae walrus\n"),
     ],
 )

@@ -131,6 +131,8 @@ def test_what_does_not_name_a_package_is_refused(package: str) -> None:
         ("1.0", "ext::sh -c evil"),
         ("1.0", f"https://e.org/{'x' * 2000}"),
         ("1.0", "https://%6cocalhost/x"),
+        ("1.0", "https://[/x"),
+        ("1.0", "https://e.org:99999/x"),
     ],
 )
 def test_hostile_metadata_is_a_problem_of_its_source(

@@ -314,8 +314,6 @@ def _quote(text: str) -> str:
 def join_url(base: str, link: str) -> str | None:
     """Return the absolute address of a link, its host in ASCII; None where it is not an address."""
     try:
-        joined = urljoin(base, link)
-        _ = urlsplit(joined).port  # parsed late, and raises late
-        return ascii_url(joined)
+        return ascii_url(urljoin(base, link))
     except ValueError:
         return None

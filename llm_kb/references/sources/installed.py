@@ -124,6 +124,10 @@ def as_git_url(text: str) -> str | None:
         text = f"https://github.com/{found[1]}"
     text = re.sub(r"^(?:git|ssh)://(?:git@)?(github\.com/)", r"https://\1", text)
     text = re.sub(r"^git@(github\.com):", r"https://\1/", text)
+    try:
+        text = ascii_url(text.partition("#")[0].partition("?")[0])
+    except ValueError:
+        return None
     split = urlsplit(text)
     if split.scheme not in {"https", "http", "file"} or not split.path.strip("/"):
         return None
@@ -132,10 +136,7 @@ def as_git_url(text: str) -> str | None:
         if "/" not in owner_and_name or owner_and_name.startswith("sponsors/"):
             return None
         return f"https://{split.hostname}/{owner_and_name}"
-    try:
-        return ascii_url(text.partition("#")[0].partition("?")[0])
-    except ValueError:
-        return None
+    return text
 
 
 def _normalize(name: str) -> str:

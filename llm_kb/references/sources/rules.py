@@ -70,7 +70,7 @@ def ascii_url(url: str) -> str:
     that, so one could check another host than the next connects to. Raises ValueError.
     """
     split = urlsplit(url)
-    host = split.hostname
+    host, port = split.hostname, split.port  # which raises for one that is not a number
     if host is None:
         return url
     plain = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
@@ -83,8 +83,8 @@ def ascii_url(url: str) -> str:
     if plain == host:
         return url
     user, at, _ = split.netloc.rpartition("@")
-    port = "" if split.port is None else f":{split.port}"
-    return split._replace(netloc=f"{user}{at}{plain}{port}").geturl()
+    end = "" if port is None else f":{port}"
+    return split._replace(netloc=f"{user}{at}{plain}{end}").geturl()
 
 
 def host_and_port(url: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 LONGEST_OUTPUT = 2_000
 """Characters of one output; the rest is left out with a note."""
+
+_BACKTICKS = re.compile("`+")
 
 
 def read_notebook(data: bytes) -> str | None:
@@ -23,9 +26,11 @@ def read_notebook(data: bytes) -> str | None:
     if not isinstance(cells, list):
         return None
     language = _find_language(notebook)
-    return "\n\n".join(
+    text = "\n\n".join(
         block for cell in cells if isinstance(cell, Mapping) for block in _render(cell, language)
-    ) + ("\n" if cells else "")
+    )
+    text += "\n" if cells else ""
+    return text.encode("utf-8", "replace").decode()  # JSON can name half surrogate pairs
 
 
 def _find_language(notebook: Mapping[str, Any]) -> str:
@@ -52,7 +57,7 @@ def _render(cell: Mapping[str, Any], language: str) -> Iterator[str]:
 def _read_output(output: Mapping[str, Any]) -> str:
     """Return what an output says in text, or names what it holds instead."""
     if output.get("output_type") == "error":
-        text = f"{output.get('ename')}: {output.get('evalue')}"
+        text = f"{_join(output.get('ename'))}: {_join(output.get('evalue'))}"
     elif "text" in output:
         text = _join(output["text"])
     else:
@@ -73,7 +78,5 @@ def _join(source: object) -> str:
 
 
 def _fence(text: str, language: str) -> str:
-    marks = "```"
-    while marks in text:
-        marks += "`"
+    marks = "`" * max(3, 3, *(len(run) + 1 for run in _BACKTICKS.findall(text)))
     return f"{marks}{language}\n{text.rstrip()}\n{marks}"

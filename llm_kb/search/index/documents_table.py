@@ -74,8 +74,7 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
 def read_text(path: str, data: bytes) -> str | None:
     """Return the text to be searched: of a notebook, the Markdown that a model reads."""
     text = read_notebook(data) if path.lower().endswith(".ipynb") else None
-    # JSON may hold half surrogates, which are no text to be stored.
-    return decode_document(data if text is None else text.encode("utf-8", "replace"))
+    return decode_document(data if text is None else text.encode())
 
 
 def _tick(mtime_ns: int) -> int:

@@ -1,0 +1,19 @@
+"""Front matter: any text gives the texts of some keys, and what stands below it."""
+
+from __future__ import annotations
+
+from llm_kb.rendering.front_matter import read_front_matter
+from llm_kb.rendering.summaries import describe, summarize
+
+
+def fuzz(data: bytes) -> None:
+    """Read the bytes as a file with front matter of both kinds, and summarize it."""
+    body = data.decode("utf-8", "replace")
+    for text in (body, f"---\n{body}", f"---\nsummary: {body}\n---\ntext", f"+++\n{body}\n+++\n"):
+        found, rest = read_front_matter(text)
+        assert all(isinstance(value, str) for value in found.values())
+        assert len(rest) <= len(text)
+        for extension in ("md", "rst", "py"):
+            encoded = text.encode()
+            assert "\n" not in summarize(encoded, extension)
+            describe(encoded, extension)

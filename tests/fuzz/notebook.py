@@ -1,0 +1,34 @@
+"""A notebook: any JSON is Markdown whose fences hold, or not a notebook."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from markdown_it import MarkdownIt
+
+from llm_kb.search.chunking.notebook import read_notebook
+
+
+def fuzz(data: bytes) -> None:
+    """Read the bytes as a notebook, then their lines as the values of a cell and an output."""
+    assert _is_text(read_notebook(data))
+    values = [_read_value(piece.decode("utf-8", "surrogateescape")) for piece in data.split(b"\n")]
+    value, other = values[0], values[-1]
+    output = {"output_type": other, "text": value, "ename": value, "data": {"text/plain": other}}
+    cell = {"cell_type": "code", "source": value, "outputs": [output, value]}
+    text = read_notebook(json.dumps({"cells": [cell, value], "metadata": other}).encode())
+    assert text is not None
+    assert _is_text(text)
+    tokens = MarkdownIt().parse(text)
+    assert {token.type for token in tokens} <= {"fence"}, "what is in a fence closes it"
+
+
+def _is_text(text: str | None) -> bool:
+    return text is None or bool(text.encode() or True)
+
+
+def _read_value(text: str) -> object:
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return text

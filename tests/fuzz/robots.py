@@ -1,0 +1,25 @@
+"""What a site lists for crawlers: any bytes are rules and addresses, or refused."""
+
+from __future__ import annotations
+
+from llm_kb.references.plan.crawl import Robots
+from llm_kb.references.sources.http import join_url
+from llm_kb.references.sources.rules import host_and_port, show_host
+
+
+def fuzz(data: bytes) -> None:
+    """Read the bytes as rules, ask about the address that they are, and name its host."""
+    text = data.decode("utf-8", "replace")
+    url = join_url("https://e.org/", text)
+    if url is not None and url.startswith(("http://", "https://")):
+        host = host_and_port(url)
+        assert host.isascii()
+        show_host(host)
+    show_host(text)
+    try:
+        robots = Robots(f"User-agent: *\nDisallow: {text}", "llm-kb")
+    except ValueError:
+        return
+    robots.allows(url or "https://e.org/")
+    assert 0 <= robots.delay <= 5
+    assert all(isinstance(place, str) for place in robots.sitemaps)
