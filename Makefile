@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-all test-base test-lowest test-sdist fuzz coverage lint format types \
-	docs check-docs bench clean
+	docs check-docs site bench clean
 
 help:
 	@echo 'make demo         see what a model sees of sample_kb; MODEL=… asks a real one'
@@ -25,6 +25,7 @@ help:
 	@echo 'make format       let ruff fix what it can'
 	@echo 'make types        mypy'
 	@echo 'make docs         regenerate the help texts and transcripts in README.md and docs/'
+	@echo 'make site         build the documentation site into build/site'
 	@echo 'make bench        run every benchmark (minutes)'
 	@echo 'make clean        remove the virtual environments and caches'
 
@@ -96,14 +97,22 @@ format: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
+DOCUMENTS = README.md docs/*.md docs/howto/*.md
+
 docs: $(VENV)/.installed-dev
-	$(BIN)/python -m cogapp -I . -r README.md docs/*.md
+	$(BIN)/python -m cogapp -I . -r $(DOCUMENTS)
 
 check-docs: $(VENV)/.installed-dev
-	$(BIN)/python -m cogapp -I . --check --diff README.md docs/*.md
+	$(BIN)/python -m cogapp -I . --check --diff $(DOCUMENTS)
+
+# The site's packages are an environment of their own: nothing else needs them.
+site:
+	$(MAKE) VENV=$(VENV)-site EXTRAS= $(VENV)-site/.installed-site
+	rm -rf build/site
+	$(VENV)-site/bin/python -m sphinx -W --keep-going -q docs build/site
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(VENV)-base $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(VENV)-base $(VENV)-lowest $(VENV)-site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -53,7 +53,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     """The knowledge base of a directory, as `llm -T learn` run there would see it.
 
     >>> kb = KnowledgeBase.discover("path/to/project", knowledge=["project/maintainers/*"])
-    >>> model.chain("Review this", system=kb.section(), tools=[kb.learn_tool()])
+    >>> model.chain("Review this", **kb.add_to(system="Be brief."))
     """
 
     directory: Path | None = None
@@ -134,6 +134,16 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             whole=whole,
         )
         return self.search(question, topics, limit, options)
+
+    def add_to(self, system: str | None = None) -> dict[str, Any]:
+        """Return `system` and `tools` for `model.chain` or `model.prompt`, asynchronous or not.
+
+        `system` is put before the section. Where nothing is left to learn there is no tool.
+        """
+        has_tool = self.has_left()
+        texts = [text for text in (system, self.section(learn=has_tool)) if text]
+        tools = [self.learn_tool()] if has_tool else []
+        return {"system": "\n\n".join(texts) or None, "tools": tools}
 
     def learn_tool(self) -> llm.Tool:
         """Return the `learn` tool over these topics, for `tools=[…]` of a prompt."""

@@ -15,12 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import llm
 
+from llm_kb.api import KnowledgeBase
+from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.reference_tools import References
+from llm_kb.host.search_tool import make_search_tool
 from llm_kb.plugin import register_commands
 from tests.isolation import isolated_environment, make_home
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLE = PROJECT / "sample_kb"
+EXAMPLES = PROJECT / "docs" / "examples"
 
 DATE = 1_767_268_800
 """Noon of the first of January 2026, so that it is that day almost everywhere."""
@@ -58,24 +64,28 @@ def help_text(name: str, command: click.Command) -> str:
     return command.get_help(context)
 
 
-def transcript(*commands: str) -> str:
-    """Run commands in a copy of sample_kb, each in a shell; return what a terminal shows.
+def transcript(*commands: str, project: Path = SAMPLE, setup: str = "") -> str:
+    """Run commands in a copy of a project, each in a shell; return what a terminal shows.
 
     The copy is in no repository and its files have one date, so that the result is the
-    same everywhere.
+    same everywhere. Its path is shown as `~/` and the name of the project. `setup` is a
+    command that is run before and not shown.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        home, sample = Path(scratch, "home"), Path(scratch, "sample_kb")
+        home, copy = Path(scratch, "home"), Path(scratch, project.name)
         make_home(home)
-        shutil.copytree(SAMPLE, sample, ignore=shutil.ignore_patterns("__pycache__"))
-        for path in sample.rglob("*"):
+        shutil.copytree(project, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in copy.rglob("*"):
             os.utime(path, (DATE, DATE))
         environment = isolated_environment(home, os.environ)
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-        return "".join(
-            "$ " + command.replace("\n", "\n> ") + "\n" + _run(command, sample, environment)
+        if setup:
+            _run(setup, copy, environment)
+        shown = "".join(
+            "$ " + command.replace("\n", "\n> ") + "\n" + _run(command, copy, environment)
             for command in commands
         )
+        return shown.replace(f"{Path(scratch).resolve()}{os.sep}", "~/")
 
 
 def _run(command: str, directory: Path, environment: dict[str, str]) -> str:
@@ -92,11 +102,18 @@ def _run(command: str, directory: Path, environment: dict[str, str]) -> str:
     return re.sub(r"[ \t]+$", "", done.stdout, flags=re.MULTILINE)
 
 
-def console(*commands: str) -> str:
-    """Return a transcript as a fenced block, for cog."""
-    return f"```console\n{transcript(*commands)}```\n"
+def console(*commands: str, example: str | None = None, setup: str = "") -> str:
+    """Return a transcript as a fenced block, for cog; in a project of docs/examples if named."""
+    project = EXAMPLES / example if example else SAMPLE
+    return f"```console\n{transcript(*commands, project=project, setup=setup)}```\n"
 
 
 def find_transcripts(markdown: str) -> list[str]:
     """Return the console blocks of a document."""
     return _CONSOLE.findall(markdown)
+
+
+def list_tools() -> list[llm.Tool]:
+    """Return every tool that models can be given, in sample_kb, with its text and schema."""
+    kb = KnowledgeBase.discover(SAMPLE)
+    return [kb.learn_tool(), make_search_tool(kb), *References().tools(), make_emit_tool()]

@@ -13,9 +13,15 @@ import click
 import pytest
 
 from llm_kb.plugin import make_options, register_commands
-from tests.console import PROJECT, find_transcripts, iter_commands
+from scripts.screenshot import PICTURE, draw, record
+from tests.console import PROJECT, SAMPLE, find_transcripts, iter_commands
+from tests.scripted import Script
 
-DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    PROJECT / "README.md",
+    *sorted((PROJECT / "docs").glob("*.md")),
+    *sorted((PROJECT / "docs" / "howto").glob("*.md")),
+]
 
 HOME = "https://github.com/llm-kb/llm-kb"
 
@@ -131,5 +137,44 @@ def test_the_readme_can_be_read_on_a_package_page() -> None:
 def test_there_are_transcripts() -> None:
     """So that the test that compares them cannot pass for want of any."""
     found = [find_transcripts(path.read_text(encoding="utf-8")) for path in DOCUMENTS]
-    assert len(found[0]) >= 1
     assert sum(map(len, found)) >= 4
+
+
+def find_programs(markdown: str) -> list[str]:
+    """Return the Python blocks of a document."""
+    return re.findall(r"^```python\n(.*?)^```$", markdown, re.MULTILINE | re.DOTALL)
+
+
+PROGRAMS = [
+    pytest.param(program, id=f"{path.name}-{number}")
+    for path in DOCUMENTS
+    for number, program in enumerate(find_programs(path.read_text(encoding="utf-8")))
+    if "KnowledgeBase" in program
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_run(program: str, script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    """In sample_kb, with a model that lists a topic, then answers."""
+    asks_a_model = "gpt-4o-mini" in program
+    if asks_a_model:
+        script.call("learn", topic="project").say("Ask the maintainers.")
+    program = program.replace("gpt-4o-mini", "scripted").replace("path/to/project", str(SAMPLE))
+    exec(program, {})
+    shown = capsys.readouterr().out
+    if asks_a_model:
+        assert shown == "Ask the maintainers.\n"
+        assert "<knowledge>" in script.requests[0].system
+        assert "## Available subjects:" in script.last.outputs[0]
+    else:
+        assert "project/code-quality" in shown
+        assert "no subject of topic 'project' matches 'no-such-subject'" in shown
+
+
+def test_there_are_programs() -> None:
+    assert len(PROGRAMS) == 4
+
+
+def test_the_picture_of_a_terminal_shows_what_the_commands_print() -> None:
+    """Made anew by scripts/screenshot.py."""
+    assert draw(record()) == PICTURE.read_text(encoding="utf-8")
