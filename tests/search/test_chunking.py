@@ -529,3 +529,94 @@ def test_hostile_text_takes_time_in_its_length(path: str, unit: str, times: int)
     with at_most(6):
         outline(text, path)
         chunk_document(path, text)
+
+
+TYPESCRIPT_CLASS = """export class Builder<Entity>
+    extends Base<Entity>
+{
+    private build(
+        subject: Subject,
+        kinds: string[],
+    ): Promise<void> {
+        subject.relations.forEach((relation) => {
+            relation.build()
+        })
+        this.pool.on("error", async (error) => {
+            throw error
+        })
+    }
+
+    run<T>(work: () => T) {
+        call(
+            work,
+        )
+    }
+}
+"""
+GO = """// Serve answers.
+func (h *Handler[T]) Serve(w Writer) error {
+\treturn nil
+}
+
+func (Kind) String() string {
+\treturn ""
+}
+
+func New() *Handler {
+\treturn nil
+}
+"""
+
+
+def test_a_callback_names_nothing_and_a_method_may_have_parameters_on_many_lines() -> None:
+    marks = outline_code(".ts", TYPESCRIPT_CLASS).marks
+
+    assert [(mark.label, mark.depth) for mark in marks] == [
+        ("Builder", 0),
+        ("build", 4),
+        ("run", 4),
+    ]
+
+
+@pytest.mark.parametrize("with_syntax", [False, True])
+def test_a_method_knows_its_type(monkeypatch: pytest.MonkeyPatch, *, with_syntax: bool) -> None:
+    if with_syntax:
+        pytest.importorskip("tree_sitter", reason="the extra llm-kb[code]")
+    else:
+        monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    find_parser.cache_clear()
+    try:
+        chunks = chunk_document("a.go", GO, floor=0)
+    finally:
+        find_parser.cache_clear()
+
+    assert [(chunk.title, chunk.heading) for chunk in chunks if chunk.title] == [
+        ("Handler.Serve", "Serve"),
+        ("Kind.String", "String"),
+        ("New", "New"),
+    ]
+
+
+def test_an_option_of_html_knows_its_command() -> None:
+    body = "<dd><p>It says so in many words.</p></dd>\n" * 9
+    options = f"<dl>\n<dt><code>--all</code></dt>\n{body}<dt>-n</dt>\n{body}</dl>"
+    text = f"<h1>git-add</h1>\n<h2>OPTIONS</h2>\n{options}"
+
+    titles = [chunk.title for chunk in chunk_document("git-add.html", text)]
+
+    assert titles == ["git-add > OPTIONS > --all", "git-add > OPTIONS > -n"]
+
+
+def test_a_heading_of_html_ends_before_its_link_to_itself() -> None:
+    text = '<h2 id="a">Cache <code>C#</code><a href="#a">&para;</a></h2>\n<p>x</p>\n<h2>C#</h2>\n'
+
+    assert [title for _, title, *_ in headings("p.html", text)] == ["Cache C#", "C#"]
+
+
+def test_a_heading_is_not_alone_and_the_end_of_a_section_not_short() -> None:
+    sentence = "Some sentence about it.\n"
+    text = f"## A\n\n## B\n\n{sentence * 51}"
+
+    chunks = chunk_document("a.md", text)
+
+    assert [(chunk.heading, chunk.last_line) for chunk in chunks] == [("A B", 48), ("", 55)]

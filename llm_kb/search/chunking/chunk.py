@@ -24,6 +24,9 @@ FLOOR = 300
 BARE = 120
 """A section of no more characters, before a deeper one, is little more than its heading."""
 
+TAIL = 150
+"""Characters that are left, at least, for the last part of a section that is cut."""
+
 # What to cut after, the best first.
 _SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
 _PLAIN_SEPARATORS = ("\n\n", "\n", " ")
@@ -78,10 +81,16 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     heading = ""
     for offset, depth, label in chain(outline.marks, [Mark(len(text), 0, "")]):
         # A heading without a text of its own goes with the section that it is of.
-        is_bare = label and heading and depths and depth > depths[-1] and offset - start <= BARE
+        is_bare = (
+            label
+            and heading
+            and offset - start <= BARE
+            and ((depths and depth > depths[-1]) or not _has_text(text[start:offset], heading))
+        )
         if offset > start and not is_bare:
             while offset - start > cap:
-                cut = _cut_point(text, start, start + cap, wholes, separators)
+                limit = min(start + cap, max(start + cap // 2, offset - TAIL))
+                cut = _cut_point(text, start, limit, wholes, separators)
                 yield _Section(start, cut, labels, heading)
                 start, heading = cut, ""
             yield _Section(start, offset, labels, heading)
@@ -92,7 +101,14 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
         if label:
             depths.append(depth)
             labels = (*labels, label)
-            heading = f"{heading} {label}" if heading else label
+            # Of a method, whose type is in the title, its own name.
+            name = label.rpartition(outline.separator)[2] if outline.separator == "." else label
+            heading = f"{heading} {name}" if heading else name
+
+
+def _has_text(section: str, heading: str) -> bool:
+    """Whether a section has words besides its heading."""
+    return any(character.isalnum() for character in section.replace(heading, "", 1))
 
 
 def _cut_point(

@@ -28,12 +28,13 @@ _KEYWORD = re.compile(
     rf"\n(?:{_INDENT}{_MODIFIER}(?:"
     r"(?:def|fn|func|fun|function\*?|class|struct|enum|trait|interface|mod|module|namespace|union"
     r"|protocol|extension|object|record|type|macro_rules!|defmodule|defp|defmacro|sub|proc)"
-    # A Go receiver, or a type parameter list.
-    rf"[ \t]+(?:\([^)\n]*\)[ \t]*)?{_NAME.format('a')}"
+    # A Go receiver, whose type is what the method is of.
+    r"[ \t]+(?:\((?:[^)\n]*?[ \t*])?(?P<owner>\w+)(?:\[[^)\n]*)?\)[ \t]*)?"
+    rf"{_NAME.format('a')}"
     rf"|impl(?:<[^\n]*?>)?[ \t]+(?P<b>[^\n{{]+)"
     rf"|(?:const|let|var)[ \t]+{_NAME.format('c')}[ \t]*(?::[^=\n]+)?=[ \t]*(?:async[ \t]*)?"
     r"(?:function\b|\([^)\n]*\)[^=\n]*=>|[\w$]+[ \t]*=>)"
-    r")|(?P<end>[^\s#@)\]}/*'\"<]))",
+    r")|(?P<end>[^\s#@)\]{}/*'\"<]))",
     re.MULTILINE,
 )
 _BRACES = re.compile(
@@ -47,12 +48,14 @@ _BRACES = re.compile(
 )
 _SCRIPT = re.compile(
     rf"{_KEYWORD.pattern.rpartition('|(?P<end>')[0]}"
-    # A method: a name, parentheses, a brace.
-    rf"|(?=(?P<inner>[ \t]+))(?P=inner)"
-    rf"(?:(?:async|static|get|set|public|private|protected|readonly)[ \t]+)*"
-    rf"(?!(?:if|for|while|switch|catch|return|function)\b){_NAME.format('d')}"
-    r"[ \t]*\([^;\n]*\{[ \t]*\r?$"
-    r"|(?P<end>[^\s#@)\]}/*'\"<]))",
+    # A method: a name, parentheses, a brace, its parameters perhaps on lines of their own. What
+    # an arrow ends is a callback, and names nothing.
+    r"|(?=(?P<inner>[ \t]+))(?P=inner)"
+    r"(?:(?:async|static|get|set|public|private|protected|readonly|override)[ \t]+)*"
+    r"(?!(?:if|for|while|switch|catch|return|function)\b)(?P<d>[#$A-Za-z_][\w$]*)"
+    r"(?:<[^\n(]*>)?[ \t]*\((?![^\n]*=>[ \t]*\{?[ \t]*\r?$)(?:[^;\n]*\{[ \t]*\r?$"
+    r"|[ \t]*\r?\n(?:(?P=inner)[ \t]+[^\n]*\n){1,20}(?P=inner)\)(?![^\n]*=>)[^;\n]*\{[ \t]*\r?$)"
+    r"|(?P<end>[^\s#@)\]{}/*'\"<]))",
     re.MULTILINE,
 )
 
@@ -129,7 +132,9 @@ def outline_code(suffix: str, text: str) -> Outline:
         indent = match["inner"] if group == "d" else match["indent"]
         depth = len(indent.expandtabs())
         start = _attached_start(text, match.start(), marks)
-        marks.append(Mark(start, depth, match[group].strip()))
+        owner = match["owner"] if group == "a" and "owner" in match.re.groupindex else None
+        name = match[group].strip()
+        marks.append(Mark(start, depth, f"{owner}.{name}" if owner else name))
         inside = True
     return Outline(marks=marks, separator=".")
 

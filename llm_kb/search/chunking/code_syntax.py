@@ -145,8 +145,17 @@ def _name(node: Node) -> str:
         while found is not None and (deeper := found.child_by_field_name("declarator")) is not None:
             found = deeper
         if found is not None and found.text:
-            return " ".join(found.text.decode("utf-8", "replace").split())[:100]
+            name = " ".join(found.text.decode("utf-8", "replace").split())[:100]
+            return f"{owner}.{name}" if (owner := _owner(node)) else name
     return ""
+
+
+def _owner(node: Node) -> str:
+    """Return the type that a method of Go is of, which stands before its name."""
+    receiver = node.child_by_field_name("receiver")
+    text = receiver.text if receiver is not None else None
+    words: list[bytes] = re.findall(rb"\w+", (text or b"").partition(b"[")[0])
+    return words[-1].decode() if words else ""
 
 
 def _first_attached(node: Node) -> Node:

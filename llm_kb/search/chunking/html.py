@@ -1,4 +1,4 @@
-"""Find the headings of HTML."""
+"""Find the headings of HTML, and the terms of its lists of definitions."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from html import unescape
 from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
 
 _TAG = re.compile(
-    r"<(?P<closing>/?)(?P<name>h[1-6]|script|style|textarea|pre)\b[^<>]{0,2000}>|(?P<comment><!--)",
+    r"<(?P<closing>/?)(?P<name>h[1-6]|dt|script|style|textarea|pre)\b[^<>]{0,2000}>|(?P<comment><!--)",
     re.IGNORECASE,
 )
 _ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
+_DEPTHS = {**{f"h{depth}": depth for depth in range(1, 7)}, "dt": 7}
+"""What names something, and how deep: a term that is defined, as an option, is below headings."""
+
+_PERMALINK = re.compile(r"\s*[\u00b6\u00a7\U0001f517]\s*\Z|\s+#\s*\Z")
+"""The link of a heading to itself."""
+
 _LONGEST = 2000
 """Characters of a heading that are read, its tags included."""
 
 
 def outline_html(text: str) -> Outline:
-    """Return the headings of a page, outside of scripts, preformatted text and comments."""
+    """Return the headings and terms of a page, outside scripts, preformatted text and comments."""
     marks: list[Mark] = []
     wholes: list[tuple[int, int]] = []
     position = 0
@@ -28,10 +34,10 @@ def outline_html(text: str) -> Outline:
             position = text.find("-->", position)
         elif match["closing"]:
             continue
-        elif name[0] == "h":
+        elif name in _DEPTHS:
             title = _read_title(text, position, name)
             if title:
-                marks.append(Mark(match.start(), int(name[1]), title))
+                marks.append(Mark(match.start(), _DEPTHS[name], title))
         else:
             position = _find_closing(text, position, name)
             if position != -1:
@@ -45,7 +51,8 @@ def _read_title(text: str, start: int, name: str) -> str:
     """Return the words between a heading's tags; empty where it is not closed or has none."""
     inner = text[start : start + _LONGEST]
     end = inner.lower().find(f"</{name}")
-    return shorten_label(unescape(_ANY_TAG.sub("", inner[: max(end, 0)])))
+    title = unescape(_ANY_TAG.sub("", inner[: max(end, 0)]))
+    return shorten_label(title[:-20] + _PERMALINK.sub("", title[-20:]))
 
 
 def _find_closing(text: str, start: int, name: str) -> int:
