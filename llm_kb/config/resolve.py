@@ -5,12 +5,12 @@ Pure: `load` finds and reads the files, `layers` reads their tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any
 
-from llm_kb.config.keys import TOPIC_KEYS, Value
+from llm_kb.config.keys import CAPTURE_KEYS, CHECK_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
 from llm_kb.config.layers import LayerConfig, Setting, topic_key
 from llm_kb.errors import ConfigError
 from llm_kb.files.values import suggest
@@ -24,8 +24,6 @@ from llm_kb.subjects.topics import (
     References,
     Topic,
 )
-
-T = TypeVar("T", bound=Value)
 
 _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
 """Layers of one run, which rarely mean to define a topic."""
@@ -66,7 +64,8 @@ def _is_true(layer: LayerConfig, key: str) -> bool:
 
 def load_path_values(merged: LayerConfig) -> tuple[str, ...]:
     """Return `config_load_paths` as written; relative ones belong to the workspace."""
-    return _get(merged.settings, "kb.config_load_paths", tuple, ())
+    found: tuple[str, ...] = _given(merged.settings, "kb", KB_KEYS).get("config_load_paths", ())
+    return found
 
 
 def resolve(
@@ -83,30 +82,21 @@ def resolve(
     for a topic without `subjects`.
     """
     settings = merged.settings
-    links = tuple(Path(place) for place in _get(settings, "kb.allow_links_to", tuple, ()))
+    general = _given(settings, "kb", KB_KEYS)
+    links = tuple(map(Path, general.pop("allow_links_to", ())))
+    general.pop("config_load_paths", None)
     _require_subjects(merged)
     resolved = {id_: _resolve_topic(settings, id_, links) for id_ in merged.topics}
     adjusted = {id_ for id_ in resolved if _is_adjustment(merged, id_)}
-    base = Config()
     return Config(
-        auto=_get(settings, "kb.auto", bool, base.auto),
-        menu=_get(settings, "kb.menu", str, base.menu),
-        menu_budget=_get(settings, "kb.menu_budget", int, base.menu_budget),
-        max_result_chars=_get(settings, "kb.max_result_chars", int, base.max_result_chars),
-        show_reads=_get(settings, "kb.show_reads", bool, base.show_reads),
-        outline_over=_get(settings, "kb.outline_over", int, base.outline_over),
-        search=_get_search(settings),
+        **general,
         config_load_paths=tuple(root / place for place in load_path_values(merged)),
         allow_links_to=links,
         topics=tuple(topic for id_, topic in resolved.items() if id_ not in adjusted),
         adjustments=tuple(topic for id_, topic in resolved.items() if id_ in adjusted),
         references=_resolve_references(settings),
-        capture=Capture(
-            offer=_get(settings, "kb.capture.offer", bool, base.capture.offer),
-            branch_only=_get(settings, "kb.capture.branch_only", bool, base.capture.branch_only),
-            shared=_get(settings, "kb.capture.shared", bool, base.capture.shared),
-        ),
-        check_ignore=_get(settings, "kb.check.ignore", tuple, ()),
+        capture=Capture(**_given(settings, "kb.capture", CAPTURE_KEYS)),
+        check_ignore=_given(settings, "kb.check", CHECK_KEYS).get("ignore", ()),
         workspace=workspace,
         workspace_file=workspace_file,
         withheld=tuple(withheld),
@@ -114,15 +104,12 @@ def resolve(
     )
 
 
-def _get_search(settings: Mapping[str, Setting]) -> bool | str:
-    value = settings["kb.search"].value if "kb.search" in settings else "auto"
-    return value if isinstance(value, bool | str) else "auto"
-
-
-def _get(settings: Mapping[str, Setting], key: str, kind: type[T], default: T) -> T:
-    value = settings[key].value if key in settings else default
-    # Every key has one type, checked when it was read.
-    return value if isinstance(value, kind) else default
+def _given(settings: Mapping[str, Setting], table: str, keys: Iterable[str]) -> dict[str, Any]:
+    """Return what is set of a table, each value of the type its key has; no empty text."""
+    values = {
+        name: settings[f"{table}.{name}"].value for name in keys if f"{table}.{name}" in settings
+    }
+    return {name: value for name, value in values.items() if value != ""}
 
 
 def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
@@ -176,42 +163,12 @@ def _describe_missing(merged: LayerConfig, id_: str) -> str:
 def _resolve_topic(
     settings: Mapping[str, Setting], id_: str, allow_links_to: tuple[Path, ...]
 ) -> Topic:
-    def key(name: str) -> str:
-        return topic_key(id_, name)
-
-    return Topic(
-        id=id_,
-        root=Path(_get(settings, key("subjects"), str, "")),
-        title=_get(settings, key("title"), str, "") or None,
-        introduction=_get(settings, key("introduction"), str, "") or None,
-        description=_get(settings, key("description"), str, "") or None,
-        enable=_get(settings, key("enable"), bool, True),
-        learned=_get(settings, key("learned"), tuple, ()),
-        disabled=_get(settings, key("disabled"), tuple, ()),
-        ignore=_get(settings, key("ignore"), tuple, ()),
-        layout=Layout(_get(settings, key("layout"), str, Layout.FILES.value)),
-        allow_links_to=allow_links_to,
-    )
-
-
-def _get_menu(
-    settings: Mapping[str, Setting], default: bool | tuple[str, ...]
-) -> bool | tuple[str, ...]:
-    value = settings["kb.references.menu"].value if "kb.references.menu" in settings else default
-    return value if isinstance(value, bool | tuple) else default
+    given = _given(settings, f"kb.topic.{id_}", TOPIC_KEYS)
+    root, layout = Path(given.pop("subjects", "")), Layout(given.pop("layout", Layout.FILES))
+    return Topic(id=id_, root=root, layout=layout, allow_links_to=allow_links_to, **given)
 
 
 def _resolve_references(settings: Mapping[str, Setting]) -> References:
-    base = References()
-    directory = _get(settings, "kb.references.dir", str, "")
-    return References(
-        ask_first=_get(settings, "kb.references.ask_first", bool, base.ask_first),
-        allow_hosts=_get(settings, "kb.references.allow_hosts", tuple, ()),
-        allow_protocols=_get(settings, "kb.references.allow_protocols", tuple, ()),
-        dir=Path(directory) if directory else None,
-        menu=_get_menu(settings, base.menu),
-        embedding_model=_get(settings, "kb.references.embedding_model", str, "") or None,
-        max_bytes=_get(settings, "kb.references.max_bytes", int, base.max_bytes),
-        max_files=_get(settings, "kb.references.max_files", int, base.max_files),
-        timeout=_get(settings, "kb.references.timeout", int, base.timeout),
-    )
+    given = _given(settings, "kb.references", REFERENCE_KEYS)
+    directory = given.pop("dir", None)
+    return References(dir=Path(directory) if directory else None, **given)
