@@ -30,9 +30,13 @@ WORD = re.compile(r"\w+")
 def find_main(html: str) -> Tag:
     """Return the element both are measured by."""
     soup = BeautifulSoup(html, "html.parser")
+    for line_break in soup("br"):
+        line_break.replace_with("\n")
+    for block in soup(["p", "li", "div", "td", "th", "dt", "dd", "summary", "button", "section"]):
+        block.append("\n")  # else its last word is one with the first of the next
     for useless in soup(["script", "style", "nav", "noscript", "template", "head", "footer"]):
         useless.decompose()
-    return soup.find("main") or soup.find("article") or soup
+    return soup.find("main") or soup.find(role="main") or soup.find("article") or soup
 
 
 def with_markdownify(html: str) -> str:

@@ -12,6 +12,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.sources.http import HttpPolicy
 from llm_kb.references.sources.records import CrawlSource
+from llm_kb.references.sources.web import find_page
 from tests.references.requests import never, request
 from tests.references.sites import Answer, Site
 
@@ -121,7 +122,14 @@ def test_known_pages_are_looked_for_only_where_some_page_failed(site: Site) -> N
 def test_what_a_generator_makes_besides_the_pages_is_left_out(site: Site) -> None:
     """Sphinx: the sources and the indices; mdBook: all pages as one."""
     links = ("index.html", "a.html", "_sources/a.rst.txt", "genindex.html", "genindex-A.html")
-    others = ("py-modindex.html", "_modules/a.html", "print.html", "llms-full.txt", "printing.html")
+    others = ("index-all.html", "class-use/A.html", "lib.rs.html", "search.html")
+    others += (
+        "py-modindex.html",
+        "_modules/a.html",
+        "print.html",
+        "llms-full.txt",
+        "printing.html",
+    )
     html = "".join(f"<a href={link}>{link}</a>" for link in links + others)
     start = site.put("/d/", html)
     for link in (*links, *others):
@@ -204,3 +212,23 @@ def test_the_pages_read_are_counted(site: Site) -> None:
     source = CrawlSource(url=start, max_pages=3)
     find_pages(source, TRUSTING, progress=lambda *count: counts.append(count))
     assert counts == [(1, 3), (2, 3)]
+
+
+def test_a_page_that_sends_its_readers_on_is_a_redirect(site: Site) -> None:
+    start = serve(site, "a", "b", "late", "away")
+    refresh = "<meta http-equiv=Refresh content=\"{}; URL='{}'\"><p>moved {}"
+    site.put("/d/a", refresh.format(0, "b#part", 1))
+    site.put("/d/late", refresh.format(30, "b", 2))
+    site.put("/d/away", refresh.format(0, "http://other.example/", 3))
+    assert find(site, start) == (["/d/", "/d/b", "/d/late"], ())
+    site.put("/d/b", refresh.format(0, "a", 4))
+    with pytest.raises(FetchError, match="more than 5 redirects"):
+        find_page(f"{site.url}/d/a", TRUSTING)
+
+
+def test_pages_are_found_by_the_contents_in_a_frame(site: Site) -> None:
+    """As those of mdBook for readers without scripts."""
+    start = site.put("/d/", "<p>start<noscript><iframe src=toc.html></iframe></noscript>")
+    site.put("/d/toc.html", "<a href=a.html>a</a> <a href=/d/>start</a>")
+    site.put("/d/a.html", "<p>a")
+    assert find(site, start) == (["/d/", "/d/a.html"], ())

@@ -23,6 +23,15 @@ def convert(html: str) -> str:
     [
         pytest.param("<h2>A <em>b</em></h2><p>c", "## A *b*\n\nc", id="heading"),
         pytest.param("<h1>A<a class=headerlink href=#a>¶</a></h1>", "# A", id="permalink"),
+        pytest.param(
+            "<h4>fn <a href=#n>new</a>(<a href=/T>T</a>)</h4>", "#### fn new(T)", id="signature"
+        ),
+        pytest.param("<h2><a href=#use>Use</a></h2>", "## Use", id="heading that leads to itself"),
+        pytest.param(
+            "<h2><a href=b><b>B</b></a></h2>", "## [**B**](https://e.org/docs/b)", id="card"
+        ),
+        pytest.param("<p>f <a class=src href=f.rs>Source</a></p>", "f", id="source"),
+        pytest.param("<p>f <a href=f.html>[source]</a></p>", "f", id="source of Sphinx"),
         pytest.param("a <strong>b </strong>c", "a **b** c", id="strong keeps blanks outside"),
         pytest.param("<a href=b.html>x</a>", "[x](https://e.org/docs/b.html)", id="link"),
         pytest.param("<base href=/v2/><a href=b>x</a>", "[x](https://e.org/v2/b)", id="base"),

@@ -29,11 +29,16 @@ from llm_kb.rendering.plain_text import count
 
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
-# What Sphinx and mdBook make besides the pages: their sources, indices, and all of them as one.
+# What generators make besides the pages: sources, indices, and all pages as one (of Sphinx, mdBook,
+# rustdoc and javadoc, in this order).
 _GENERATED = re.compile(
-    r"/(?:_sources|_modules)/|/(?:genindex(?:-[^/]*)?|(?:py-)?modindex|print)(?:\.html?|/)$"
+    r"/(?:_sources|_modules)/|/(?:genindex(?:-[^/]*)?|(?:py-)?modindex)(?:\.html?|/)$|/search\.html$"
+    r"|/print(?:\.html?|/)$|\.rs\.html$|/(?:class-use|index-files)/"
+    r"|/(?:index-all|all(?:classes|packages)-index|(?:overview|package)-tree|package-use)\.html$"
     r"|/llms(?:-full)?\.txt$"
 )
+# A page of links alone: mdBook's contents.
+_CONTENTS = re.compile(r"/toc\.html$")
 _PAGES = frozenset(
     {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
 )
@@ -321,7 +326,7 @@ class _Walk:
         # A site may give all pages the address of its first; that says nothing.
         if found.canonical and _name(found.canonical) == _name(url):
             keys.add(page_key(found.canonical))
-        if url in self.pages:
+        if url in self.pages or _CONTENTS.search(url):
             return
         if not found.content and not found.is_unchanged:
             self._empty += url not in self._known

@@ -111,13 +111,18 @@ def request(
         if response.status not in _REDIRECTS or "location" not in response.headers:
             return response
         target = _find_target(url, response.headers["location"])
-        host = host_and_port(target)
-        if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
-            raise FetchError(url, f"it redirects from https to http ({target})")
-        if hosts is not None and host not in hosts:
-            raise PlanChangedError(url, f"it redirects to another host, {host}", target)
+        check_redirect(url, target, hosts)
         url = target
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
+
+
+def check_redirect(url: str, target: str, hosts: Collection[str] | None) -> None:
+    """Raise FetchError where a redirect may not be followed, as where it leads to other `hosts`."""
+    if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
+        raise FetchError(url, f"it redirects from https to http ({target})")
+    host = host_and_port(target)
+    if hosts is not None and host not in hosts:
+        raise PlanChangedError(url, f"it redirects to another host, {host}", target)
 
 
 def _find_target(url: str, location: str) -> str:

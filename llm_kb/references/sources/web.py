@@ -10,10 +10,21 @@ from dataclasses import dataclass, replace
 import webencodings
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
-from llm_kb.references.sources.html.page import canonical_link, markdown_alternate, page_links
+from llm_kb.references.sources.html.page import (
+    canonical_link,
+    markdown_alternate,
+    page_links,
+    refresh_target,
+)
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.html.tree import parse_html
-from llm_kb.references.sources.http import HttpPolicy, Response, request
+from llm_kb.references.sources.http import (
+    MAX_REDIRECTS,
+    HttpPolicy,
+    Response,
+    check_redirect,
+    request,
+)
 from llm_kb.references.sources.records import PlannedPage
 from llm_kb.references.sources.rules import host_and_port
 
@@ -23,6 +34,7 @@ HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 TOO_MANY_REQUESTS = 429
 
+_REFRESH = re.compile(rb"""http-equiv\s*=\s*["']?refresh""", re.IGNORECASE)
 _META_CHARSET = re.compile(
     rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE
 )
@@ -71,7 +83,7 @@ def find_page(
     One that is as `known` says leads nowhere. Raises PlanChangedError when it leads to a host
     not among `hosts`.
     """
-    answer = request(url, policy, headers=_make_headers(known), hosts=hosts)
+    answer = _get(url, policy, known, hosts)
     if answer.status == 304 and known:
         if known.get("url") not in {None, answer.url}:
             return find_page(url, policy, hosts=hosts)
@@ -104,7 +116,13 @@ def fetch_page(
     more than was planned.
     """
     most = min(policy.max_bytes, page.most or policy.max_bytes)
-    answer = _get(page.url, replace(policy, max_bytes=most), _make_headers(known), hosts, page)
+    try:
+        answer = _get(page.url, replace(policy, max_bytes=most), known, hosts)
+    except TooLargeError as error:
+        if page.most != most:
+            raise
+        reason = f"it outgrew the {page.size:,} bytes planned"
+        raise PlanChangedError(page.url, reason) from error
     if answer.status == 304:
         is_another = known and known.get("url") not in {None, answer.url}
         return fetch_page(page, policy, hosts=hosts) if is_another else None
@@ -156,18 +174,19 @@ def fetch_text(url: str, policy: HttpPolicy) -> str | None:
 
 
 def _get(
-    url: str,
-    policy: HttpPolicy,
-    headers: Mapping[str, str],
-    hosts: Collection[str] | None,
-    page: PlannedPage,
+    url: str, policy: HttpPolicy, known: Conditions | None, hosts: Collection[str] | None
 ) -> Response:
-    try:
-        return request(url, policy, headers=headers, hosts=hosts)
-    except TooLargeError as error:
-        if page.most is not None and policy.max_bytes == page.most:
-            raise PlanChangedError(url, f"it outgrew the {page.size:,} bytes planned") from error
-        raise
+    """Ask for a page; one that only says where it has moved is a redirect."""
+    for _ in range(MAX_REDIRECTS):
+        answer = request(url, policy, headers=_make_headers(known), hosts=hosts)
+        if answer.content_type not in HTML_TYPES or not _REFRESH.search(answer.body[:4096]):
+            return answer
+        target = refresh_target(parse_html(_decode(answer)), answer.url)
+        if not target or target == answer.url:
+            return answer
+        check_redirect(url, target, hosts)
+        url = target
+    raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
 
 
 def _fetch_alternate(url: str, html: Response, policy: HttpPolicy) -> str | None:

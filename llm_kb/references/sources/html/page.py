@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -10,6 +11,9 @@ from llm_kb.references.sources.http import join_url
 
 MAX_LINK = 2_000
 """Characters of a link; longer ones, and longer `<base>`, are passed over."""
+
+
+_REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)""", re.IGNORECASE)
 
 
 def page_title(root: Element) -> str:
@@ -27,7 +31,13 @@ def page_base(root: Element, url: str) -> str:
 def page_links(root: Element, url: str) -> list[str]:
     """Return where a page's links lead, absolute, without #fragments, each once."""
     base = page_base(root, url)
-    links = (absolute_link(base, e.attributes.get("href", "")) for e in root.walk() if e.tag == "a")
+    # mdBook has its contents in a frame, for readers without scripts.
+    names = {"a": "href", "iframe": "src"}
+    links = (
+        absolute_link(base, e.attributes.get(names[e.tag], ""))
+        for e in root.walk()
+        if e.tag in names
+    )
     return list(dict.fromkeys(link.partition("#")[0] for link in links if link))
 
 
@@ -40,6 +50,17 @@ def markdown_alternate(root: Element, url: str) -> str | None:
     """Return the address of the page's own Markdown, where it names one."""
     alternates = _links_of(root, url, "alternate")
     return next((link for kind, link in alternates if kind.startswith("text/markdown")), None)
+
+
+def refresh_target(root: Element, url: str) -> str | None:
+    """Return the page that one sends its readers on to at once; the part after `#` is left out."""
+    for element in root.walk():
+        attributes = element.attributes
+        if element.tag == "meta" and attributes.get("http-equiv", "").lower() == "refresh":
+            found = _REFRESH.match(attributes.get("content", "")[:MAX_LINK])
+            link = absolute_link(page_base(root, url), found[1]) if found else ""
+            return link.partition("#")[0] or None
+    return None
 
 
 def _links_of(root: Element, url: str, relation: str) -> Iterator[tuple[str, str]]:

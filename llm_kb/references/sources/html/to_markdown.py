@@ -24,10 +24,11 @@ _SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "di
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
-# What documentation tools put beside a heading to link to it.
+# What documentation tools put beside a heading to link to it, and beside a name to its source.
 _PERMALINKS = frozenset(
-    {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor"}
+    {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
 )
+_PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
 # The frames of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
 _ADMONITIONS = frozenset({"admonition", "theme-admonition", "markdown-alert", "custom-block"})
 _ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
@@ -70,6 +71,8 @@ def _is_skipped(element: Element) -> bool:
         or (element.tag == "td" and "linenos" in element.classes())
         # VitePress names the language of a block of code above it.
         or (element.tag == "span" and element.classes() == ["lang"])
+        # rustdoc's words for what hides nothing here: "Expand description".
+        or (element.tag == "summary" and "hideme" in element.classes())
     )
 
 
@@ -86,7 +89,7 @@ def _is_panel(element: Element) -> bool:
 
 def _is_permalink(element: Element) -> bool:
     return element.tag == "a" and (
-        not _PERMALINKS.isdisjoint(element.classes()) or element.text().strip() in {"¶", "#", "§"}
+        not _PERMALINKS.isdisjoint(element.classes()) or element.text().strip() in _PERMALINK_TEXTS
     )
 
 
@@ -101,6 +104,7 @@ class _Writer:
         """The level of the last heading."""
         self._nesting = 0
         """How many quotes and lists are around."""
+        self._keeps_links = True
         self._language = ""
         """What a highlighter says of the code around here."""
 
@@ -154,7 +158,17 @@ class _Writer:
             self._language = outer
 
     def _heading(self, element: Element, level: int) -> Iterator[str]:
+        """Yield a heading; links in it are plain text unless it is one to another page.
+
+        A signature is full of links to its types, and many headings lead to themselves.
+        """
+        whole = element.text().strip()
+        self._keeps_links = any(
+            e.tag == "a" and e.text().strip() == whole and e.attributes.get("href", "")[:1] != "#"
+            for e in element.walk()
+        )
         text = _tidy("".join(self._inline(child) for child in element.children))
+        self._keeps_links = True
         if text:
             yield f"{'#' * level} {' '.join(text.split())}"
 
@@ -293,7 +307,7 @@ class _Writer:
             return _wrap(text, _MARKS[child.tag])
         if child.tag == "a":
             link = absolute_link(self._base, child.attributes.get("href", ""))
-            if link and text.strip():
+            if link and text.strip() and self._keeps_links:
                 self._budget.add(len(link))
                 return f"[{text.strip()}]({link})"
         return text
