@@ -122,13 +122,9 @@ def test_known_pages_are_looked_for_only_where_some_page_failed(site: Site) -> N
 def test_what_a_generator_makes_besides_the_pages_is_left_out(site: Site) -> None:
     """Sphinx: the sources and the indices; mdBook: all pages as one."""
     links = ("index.html", "a.html", "_sources/a.rst.txt", "genindex.html", "genindex-A.html")
-    others = ("index-all.html", "class-use/A.html", "lib.rs.html", "search.html")
-    others += (
-        "py-modindex.html",
-        "_modules/a.html",
-        "print.html",
-        "llms-full.txt",
-        "printing.html",
+    others = (
+        *("index-all.html", "class-use/A.html", "lib.rs.html", "search.html", "py-modindex.html"),
+        *("_modules/a.html", "print.html", "llms-full.txt", "printing.html"),
     )
     html = "".join(f"<a href={link}>{link}</a>" for link in links + others)
     start = site.put("/d/", html)
