@@ -620,3 +620,13 @@ def test_a_heading_is_not_alone_and_the_end_of_a_section_not_short() -> None:
     chunks = chunk_document("a.md", text)
 
     assert [(chunk.heading, chunk.last_line) for chunk in chunks] == [("A B", 48), ("", 55)]
+
+
+def test_a_whole_that_ends_near_the_end_of_its_section_stays_whole() -> None:
+    fence = "```\n" + "code\n" * 225 + "```\n"
+    text = f"{fence}\n" + "Some sentence.\n" * 7
+
+    chunks = chunk_document("a.md", text)
+
+    assert chunks[0].text == fence
+    assert "".join(chunk.text for chunk in chunks) == text

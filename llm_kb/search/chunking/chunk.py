@@ -133,7 +133,8 @@ def _cut_point(
             break
     at = bisect_right(wholes, (cut, 0)) - 1
     if at >= 0 and wholes[at][0] < cut < wholes[at][1]:
-        return wholes[at][1] if wholes[at][1] <= limit else wholes[at][0]
+        # One that begins where the part does is no longer than the cap, if longer than the limit.
+        return wholes[at][1] if wholes[at][1] <= limit or wholes[at][0] <= start else wholes[at][0]
     return cut
 
 
