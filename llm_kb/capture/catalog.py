@@ -115,10 +115,12 @@ class KnowledgeCatalog:
     def find(self, reference: str) -> Sequence[Subject]:
         """Return the subject of a slug, with or without its extension, or of a path."""
         found = [s for s in self.iter_listed() if reference in {s.slug, s.path}]
-        place = normalize_place(reference)
-        if found or find_place_problem(place, exists=True) or self._render_place(place) is None:
+        # Stars alone are a pattern for all subjects, and not the place of that name.
+        if found or not set(reference) - {"*", "/"}:
             return found
-        return [_make_subject(place)]
+        place = normalize_place(reference)
+        is_place = not find_place_problem(place, exists=True) and self._render_place(place)
+        return [_make_subject(place)] if is_place else []
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Return the list of one kind or place; raise UnreadableError when it has no entry."""

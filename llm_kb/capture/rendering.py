@@ -121,10 +121,10 @@ def _render_origin(entry: Entry, view: View) -> str:
         if status.recorded_at is not None:
             origin += f", {render_age(view.now - status.recorded_at)}"
         parts.append(origin)
-    return f" ({'; '.join([*parts, *describe_doubts(entry, status)])})"
+    return f" ({'; '.join([*parts, *_describe_doubts(entry.place, status)])})"
 
 
-def describe_doubts(entry: Entry, status: Status) -> list[str]:
+def _describe_doubts(place: str | None, status: Status) -> list[str]:
     """Return the reasons to doubt that an entry still holds, each in a few words."""
     doubts = []
     if status.place_exists is False:
@@ -134,7 +134,7 @@ def describe_doubts(entry: Entry, status: Status) -> list[str]:
     if status.is_missing:
         doubts.append("its commit is not in this clone")
     # What holds everywhere is touched by every commit.
-    if status.changes and entry.place != EVERYWHERE:
+    if status.changes and place != EVERYWHERE:
         number = f"{MAX_COMMITS}+" if status.changes >= MAX_COMMITS else f"{status.changes:,}"
         doubts.append(f"changed in {number} commit{'s' if status.changes > 1 else ''} since")
     return doubts
@@ -206,22 +206,12 @@ _LAYOUTS = {
 
 def render_remarks(kind: Kind, anchor: Anchor, status: Status, now: int) -> list[str]:
     """Return what is known about an entry's commit and place, each in a few words."""
-    _, provenance = anchor
-    remarks = []
-    if provenance:
-        age = "" if status.recorded_at is None else f", {render_age(now - status.recorded_at)}"
-        remarks.append(f"{kind.origin} {shorten_commit(provenance)}{age}")
-    if status.place_exists is False:
-        remarks.append("place gone")
-    if status.is_on_branch is False:
-        remarks.append("not on this branch")
-    if status.is_missing:
-        remarks.append("its commit is not in this clone")
-    if status.changes is not None:
-        count = f"{MAX_COMMITS}+" if status.changes >= MAX_COMMITS else str(status.changes)
-        commits = "commit" if status.changes == 1 else "commits"
-        remarks.append(f"touched by {count} {commits} since")
-    return remarks
+    place, provenance = anchor
+    doubts = _describe_doubts(place, status)
+    if not provenance:
+        return doubts
+    age = "" if status.recorded_at is None else f", {render_age(now - status.recorded_at)}"
+    return [f"{kind.origin} {shorten_commit(provenance)}{age}", *doubts]
 
 
 def render_age(seconds: int) -> str:

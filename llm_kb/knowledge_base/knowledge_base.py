@@ -292,7 +292,9 @@ class KnowledgeBase:
         ]
         if self.has_preloaded() or not empty:
             return "nothing is left to learn"
-        return "there is nothing to learn: " + "; ".join(map(_describe_empty, empty))
+        return "there is nothing to learn: " + "; ".join(
+            str(EmptyTopicError(opened.topic, opened.catalog)) for opened in empty
+        )
 
     def menu(self) -> FittedMenu:
         """Return the menu within its budget, and what had to be cut for it."""
@@ -439,7 +441,7 @@ class KnowledgeBase:
         selection = self.select(topic, pattern)
         opened, catalog = self._catalogs[topic]
         if selection.missing and next(catalog.iter_listed(), None) is None:
-            raise EmptyTopicError(opened, pattern)
+            raise EmptyTopicError(opened, catalog, pattern)
         if selection.missing:
             raise NoMatchError(topic, pattern, find_near(pattern, catalog))
         for error in self.find_missing_parts(topic, selection):
@@ -595,10 +597,6 @@ def _menu_topic(opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
     )
 
 
-def _describe_empty(opened: OpenTopic) -> str:
-    return str(EmptyTopicError(opened.topic))
-
-
 def _slug(subject: Subject) -> str:
     return subject.slug
 
@@ -615,10 +613,14 @@ class NoMatchesError(NoMatchError):
 class EmptyTopicError(NoMatchError):
     """A pattern for a topic that has no subjects at all."""
 
-    def __init__(self, topic: Topic, pattern: str = "**") -> None:
+    def __init__(self, topic: Topic, catalog: Catalog, pattern: str = "**") -> None:
         super().__init__(topic.id, pattern)
         self.root = topic.root
-        reason = "is empty" if topic.root.is_dir() else "is not there"
-        self.args = (
-            f"topic {topic.id!r} has no subjects: its directory {show_place(topic.root)} {reason}",
-        )
+        skipped = catalog.list_subjects().skipped
+        if skipped and skipped[0].path:
+            # Such as links that leave the topic, or a store that is damaged.
+            reason = f"{show_place(skipped[0].path)}: {skipped[0].reason}"
+        else:
+            what = "is empty" if topic.root.is_dir() else "is not there"
+            reason = f"its directory {show_place(topic.root)} {what}"
+        self.args = (f"topic {topic.id!r} has no subjects: {reason}",)

@@ -247,7 +247,7 @@ def test_a_path_gives_what_applies_there(repo: Repo) -> None:
     assert [rule.split()[3] for rule in rules("src")[:4]] == ["src/git/", "src/web/", "src/", "*"]
     assert [rule.split()[3] for rule in rules("README.md")[:1]] == ["*"]
     assert load(catalog, "src/git").startswith("# What applies to `src/git`\n\n## Conventions\n")
-    for nothing in ("nowhere/at/all", "../outside", "/etc/passwd", "~", ""):
+    for nothing in ("nowhere/at/all", "../outside", "/etc/passwd", "~", "", "*", "**"):
         assert list(catalog.find(nothing)) == []
 
 

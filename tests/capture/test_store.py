@@ -279,6 +279,7 @@ def test_what_a_commit_may_add_is_counted_over_runs(repo: Repo) -> None:
 
 def test_a_lock_that_stays_is_reported_soon(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "LOCK_PATIENCE", 0.2)
+    monkeypatch.setattr(store_module, "PATIENCE", 120.0)
     lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()

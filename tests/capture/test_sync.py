@@ -266,6 +266,14 @@ def test_a_removed_annotation_stays_removed(clones: tuple[Repo, Repo]) -> None:
     assert head not in two.git("notes", "--ref=chronicle", "list")
 
 
+def test_a_damaged_store_is_not_pushed(clones: tuple[Repo, Repo]) -> None:
+    one, _ = clones
+    one.write_note("<<<<<<< ours")
+    with pytest.raises(DamagedStoreError, match="cannot be read, and was not touched"):
+        push(one.path, "origin")
+    assert one.git("ls-remote", "origin", "refs/notes/*") == ""
+
+
 def test_what_is_not_an_annotation_is_kept_in_a_row() -> None:
     assert join_annotations(b"a\n", b"{}") == b"a\n\n{}"
     assert json.loads(join_annotations(b'{"x": 1}', b'{"x": 2, "y": 3}')) == {"x": 1, "y": 3}

@@ -148,7 +148,7 @@ def test_listing(repo: Repo, run_llm: RunLlm, args: list[str]) -> None:
         "Conventions:\n"
         "  conv-1  src/ (permanent)\n"
         "    Use x\n"
-        f"    decided in {repo.head[:12]}, just now; touched by 0 commits since\n"
+        f"    decided in {repo.head[:12]}, just now\n"
     )
 
 
@@ -379,6 +379,8 @@ def test_check_and_new_speak_of_the_store_as_what_it_is(repo: Repo, run_llm: Run
     assert f"{KNOWLEDGE_REF}: error: the knowledge store under {KNOWLEDGE_REF}" in result.output
     assert "[damaged-store]" in result.output
     assert "Move or rename it" not in result.output
+    result = run_llm(["kb", "show", "repo-knowledge/conventions"])
+    assert f"no subjects: {KNOWLEDGE_REF}: the knowledge store" in result.stderr
     result = run_llm(["kb", "new", "repo-knowledge/x"])
     assert result.exit_code == 1
     assert "`llm kb knowledge add` adds an entry" in result.stderr

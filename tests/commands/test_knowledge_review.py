@@ -44,10 +44,10 @@ def test_without_a_terminal_entries_are_listed(repo: Repo, run_llm: RunLlm) -> N
     assert result.stdout.replace("just now", "AGE") == (
         "  ap-1\n    avoid: p\n    instead: i\n    another version: instead: j\n"
         "  conv-2  gone/ (provisional)\n    use x always here\n"
-        f"    decided in {commit}, AGE; place gone; touched by 0 commits since\n"
+        f"    decided in {commit}, AGE; place gone\n"
         "    near: conv-1 (src/): Use x always\n"
         "  conv-1  src/ (provisional)\n    Use x always\n"
-        f"    decided in {commit}, AGE; touched by 0 commits since\n"
+        f"    decided in {commit}, AGE\n"
         "    near: conv-2 (gone/): use x always here\n"
     )
     result = run_llm([*KNOWLEDGE, "review", "--scope", "docs"])
@@ -226,3 +226,13 @@ def test_near_entries_are_found_by_meaning_where_there_is_a_model(
     result = run_llm([*KNOWLEDGE, "review", "--all"])
     assert result.exit_code == 0
     assert "by their words alone: embedding model 'meaning' failed: no network" in result.stderr
+
+
+def test_what_was_kept_is_shown_with_what_came_after_its_own_commit(
+    repo: Repo, answer: Callable[..., str]
+) -> None:
+    first = repo.head
+    repo.commit("later", src__c_py="x\n")
+    answer("review", "--scope", "src/c.py", typed="s\nk\n")
+    shown = answer("review", "--all", typed="s\ns\ns\n")
+    assert f"decided in {first[:12]}, just now; changed in 1 commit since\n" in shown

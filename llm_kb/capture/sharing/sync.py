@@ -18,7 +18,14 @@ from llm_kb.capture.git.notes import (
 from llm_kb.capture.sharing.annotations import pull_annotations
 from llm_kb.capture.sharing.merging import Merge, merge
 from llm_kb.capture.sharing.remotes import SHARED_REFS, fetch_ref, find_merge_base, push_ref
-from llm_kb.capture.store import Change, Snapshot, change_store, parse_note, require_repository
+from llm_kb.capture.store import (
+    Change,
+    Snapshot,
+    change_store,
+    load_store,
+    parse_note,
+    require_repository,
+)
 from llm_kb.capture.store_format import dump_store
 from llm_kb.git import ObjectReader
 
@@ -68,7 +75,7 @@ def push(directory: Path, remote: str) -> tuple[Pull, ...]:
 
     Returns those pulls. Raises BusyStoreError when the remote never rests.
     """
-    require_repository(directory)
+    load_store(directory)  # a damaged one would be everybody's
     pulls: list[Pull] = []
     with ObjectReader(directory) as reader:
         refs = [ref for ref in SHARED_REFS if reader.read(ref) is not None]

@@ -48,8 +48,9 @@ def list_(file: str | None, json_: bool) -> None:
     """
     List conventions, module boundaries and anti-patterns
 
-    With each goes where it holds, the commit it comes from and its age, how many
-    commits touched that place since, and whether it still exists.
+    With each goes where it holds, the commit it comes from and its age, and what
+    casts doubt on it: that its place is gone or was changed since, or that its commit
+    is not on this branch.
 
     \b
         llm kb knowledge list
@@ -74,10 +75,9 @@ def list_(file: str | None, json_: bool) -> None:
     text = render_store(store, statuses, int(time.time()))
     # With `color` click does not search the text for control sequences, of which it has none.
     click.echo(text or "No entries.", err=not text, color=True)
-    for remote in find_unmerged(repository):
-        say(describe_unmerged(remote))
-    if unfetched := describe_unfetched(repository):
-        say(unfetched)
+    unmerged = [describe_unmerged(remote) for remote in find_unmerged(repository)]
+    for hint in unmerged or filter(None, [describe_unfetched(repository)]):
+        say(hint)
 
 
 @click.command()

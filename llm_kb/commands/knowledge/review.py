@@ -64,7 +64,8 @@ def review(file: str | None, all_: bool) -> None:
     store = load_store(here)
     if file is not None:
         store = filter_by_file(store, find_place(file))
-    statuses = read_statuses(here, {review_anchor(entry) for entry in store.entries})
+    asked = {a for entry in store.entries for a in (entry.anchor, review_anchor(entry))}
+    statuses = read_statuses(here, asked)
     waiting = order_for_review(store.entries, statuses, everything=all_)
     near = find_near_entries(store, waiting)
     if not waiting:
@@ -107,7 +108,7 @@ def _embed(entries: Sequence[Entry]) -> Sequence[Sequence[float]] | None:
 def _describe(
     entry: Entry, statuses: Mapping[Anchor, Status], near: Mapping[str, Sequence[Entry]]
 ) -> str:
-    lines = [render_entry(entry, statuses[review_anchor(entry)], int(time.time()))]
+    lines = [render_entry(entry, statuses[entry.anchor], int(time.time()))]
     lines += [f"    near: {render_short(other)}" for other in near[entry.id]]
     return "\n".join(lines)
 
