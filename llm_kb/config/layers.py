@@ -184,23 +184,18 @@ def _merge_settings(low: Setting, high: Setting) -> Setting:
 
 def default_layer() -> LayerConfig:
     """Return the lowest layer: every key of `[kb]` that has a default."""
-    config, references, capture = Config(), References(), Capture()
+    tables = (
+        ("kb", KB_KEYS, Config()),
+        ("kb.references", REFERENCE_KEYS, References()),
+        ("kb.capture", CAPTURE_KEYS, Capture()),
+    )
     values: dict[str, Value] = {
-        "kb.auto": config.auto,
-        "kb.menu": config.menu,
-        "kb.menu_budget": config.menu_budget,
-        "kb.max_result_chars": config.max_result_chars,
-        "kb.outline_over": config.outline_over,
-        "kb.search": config.search,
-        "kb.show_reads": config.show_reads,
-        "kb.config_load_paths": (".llm/config.d",),
-        "kb.capture.offer": capture.offer,
-        "kb.capture.branch_only": capture.branch_only,
-        "kb.capture.shared": capture.shared,
-        "kb.references.max_bytes": references.max_bytes,
-        "kb.references.max_files": references.max_files,
-        "kb.references.timeout": references.timeout,
+        f"{table}.{name}": getattr(record, name)
+        for table, keys, record in tables
+        for name in keys
+        if getattr(record, name) not in {None, ()}
     }
+    values["kb.config_load_paths"] = (".llm/config.d",)
     origins = (Origin(layer=Layer.DEFAULT),)
     return LayerConfig(
         settings={key: Setting(value=value, origins=origins) for key, value in values.items()}

@@ -51,13 +51,15 @@ class ConfigValue:
 
 def list_values(config: Config) -> list[ConfigValue]:
     """Return every effective value, defaults included, table by table."""
-    values = [_value(config, "kb", name, getattr(config, name)) for name in KB_KEYS]
-    values += [
-        _value(config, "kb.references", name, getattr(config.references, name))
-        for name in REFERENCE_KEYS
-    ]
-    values += [
-        _value(config, "kb.capture", name, getattr(config.capture, name)) for name in CAPTURE_KEYS
+    tables = (
+        ("kb", KB_KEYS, config),
+        ("kb.references", REFERENCE_KEYS, config.references),
+        ("kb.capture", CAPTURE_KEYS, config.capture),
+    )
+    values = [
+        _value(config, table, name, getattr(record, name))
+        for table, keys, record in tables
+        for name in keys
     ]
     values.append(_value(config, "kb.check", "ignore", config.check_ignore))
     for topic in config.topics:
