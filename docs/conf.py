@@ -28,6 +28,7 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = "separated"
 autodoc_typehints = "description"
 add_module_names = False
+default_role = "code"
 
 
 def write_for_models(app, error) -> None:
