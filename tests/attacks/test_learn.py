@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 
 from llm_kb import KbError, KnowledgeBase
 from llm_kb.rendering.plain_text import defuse, one_line
+from llm_kb.subjects import selection
+from llm_kb.subjects.selection import MOST_HASHES, find_near, find_near_each, select
+from llm_kb.subjects.topics import Config, Subject
 from tests.cost import at_most
+from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 LONG = 1_000_000
 MOST_ECHOED = 12_000
@@ -121,3 +126,47 @@ def test_no_separator_makes_a_second_line(separator: str, tmp_path: Path) -> Non
     outline = KnowledgeBase.discover(tmp_path).learn("t", "a#").partition("## Outline of a")[2]
     assert outline.splitlines()[0].endswith("tokens)")
     assert not any(line.startswith("## ") for line in outline.splitlines())
+
+
+class CountingCatalog(MemoryCatalog):
+    """A topic that counts what is looked up in it."""
+
+    found = 0
+
+    def find(self, reference: str) -> Sequence[Subject]:
+        """Count, and return what there is."""
+        self.found += 1
+        return super().find(reference)
+
+
+def test_of_many_hashes_few_may_end_a_slug() -> None:
+    catalog = CountingCatalog({"a.md": "x"})
+    select(catalog, ["a" + "#x" * 400])
+    assert catalog.found == 1 + MOST_HASHES
+
+
+def test_few_names_are_compared_with_few_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing two takes time that grows with the cube of their length."""
+    compared = []
+
+    class Counting(SequenceMatcher[str]):
+        def ratio(self) -> float:
+            compared.append(1)
+            return super().ratio()
+
+    monkeypatch.setattr(selection, "SequenceMatcher", Counting)
+    names = [f"name-{number:03}" for number in range(300)]
+    catalog = MemoryCatalog(dict.fromkeys([*names, "n" * 100, "n" * 101], ""))
+    near = find_near_each(["nam-000", "n" * 101, "nam-001", "nam-002"], catalog)
+    assert [len(each) for each in near] == [5, 0, 5, 0]
+    assert len(compared) == 2 * 20
+    assert find_near("n" * 99, catalog) == ("n" * 100,)
+
+
+def test_a_long_name_is_looked_up_in_no_topic() -> None:
+    catalog = CountingCatalog({"a.md": "x"})
+    kb = KnowledgeBase(Config(), make_catalogs((make_topic("t"), catalog)))
+    for name, times in (("x" * 61, 0), ("x" * 60, 1)):
+        with pytest.raises(KbError):
+            kb.learn(name)
+        assert catalog.found == times
