@@ -7,6 +7,7 @@ local commands fetch nothing: a repository may be a stranger's.
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -134,14 +135,16 @@ def run_git(
 ) -> bytes:
     """Run git and return its standard output; raise GitError when it fails.
 
-    With `network` it may ask a remote that the user named, and the user for a passphrase.
+    With `network` it may ask a remote that the user named, and the user for a passphrase, by
+    the programs of the user's own configuration.
     """
     try:
         done = subprocess.run(  # noqa: S603 - a list, no shell
-            git_command(args),
+            git_command((*_own_programs(), *args) if network else args),
             cwd=cwd,
             input=stdin,
-            env=git_environment() if network else local_environment(),
+            # An empty one keeps git from a proxy that a repository names.
+            env=git_environment({"GIT_PROXY_COMMAND": ""}) if network else local_environment(),
             capture_output=True,
             timeout=timeout,
             check=False,
@@ -153,6 +156,26 @@ def run_git(
     if done.returncode:
         raise GitError(args, done.returncode, done.stderr[-MAX_MESSAGE:].decode(errors="replace"))
     return done.stdout
+
+
+def _own_programs() -> Iterator[str]:
+    """Yield options that set what reaches a server to what the user has configured.
+
+    A repository's own ssh command, helper for credentials and the like are a stranger's.
+    """
+    listed = ""
+    for place in ("--system", "--global"):
+        with suppress(GitError):  # there is no such file
+            listed += run_git("config", place, "--includes", "--null", "--list").decode()
+    own = [entry.partition("\n") for entry in listed.split("\0")]
+    found = {key: value for key, _, value in own if key in {"core.sshcommand", "core.askpass"}}
+    ssh = found.get("core.sshcommand") or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
+    askpass = found.get("core.askpass") or os.environ.get("SSH_ASKPASS", "")
+    yield from ("-c", f"core.sshCommand={ssh}", "-c", f"core.askPass={askpass}")
+    yield from ("-c", "credential.helper=")  # forgets those that were named before
+    for key, _, value in own:
+        if key.startswith("credential."):
+            yield from ("-c", f"{key}={value}")
 
 
 def start_git(*args: str, cwd: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:

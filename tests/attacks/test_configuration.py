@@ -94,6 +94,12 @@ def test_only_what_is_surely_untrusted_is_decided_without_parsing(
     assert found == (file if expected else None)
 
 
+def test_no_larger_one_is_read(tmp_path: Path) -> None:
+    (tmp_path / "llm-kb.toml").write_text("#" * (MAX_BYTES + 1))
+    with pytest.raises(KbError, match="is larger than 65,536 bytes, the most allowed"):
+        load_config(tmp_path, user_dir=tmp_path / "user", environ={})
+
+
 LONG = "y" * 100_000
 WORDS = "why " * 25_000
 

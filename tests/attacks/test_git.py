@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from tests.cost import peak_of
 from tests.references.conftest import LOCAL as SETTINGS
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, request, yes
+from tests.references.sites import serve_site
 
 ADD = ["kb", "knowledge", "add", "--type", "convention", "--scope", "src/", "--rule"]
 LIVE = '{"commit": "HEAD", "summary": "s", "effort": null}'
@@ -136,6 +138,68 @@ def test_the_traps_work(
     ):
         subprocess.run(["git", *args], cwd=repo.path, capture_output=True, check=False)
     assert is_sprung(marker)
+
+
+def name_programs(repo: Repo, marker: Path) -> None:
+    repo.git("config", "remote.origin.uploadpack", str(marker))
+    repo.git("config", "remote.origin.receivepack", str(marker))
+
+
+def use_ssh_command(repo: Repo, marker: Path) -> None:
+    repo.git("config", "remote.origin.url", "ssh://git@localhost:1/x")
+    repo.git("config", "core.sshCommand", str(marker))
+
+
+def use_proxy(repo: Repo, marker: Path) -> None:
+    repo.git("config", "remote.origin.url", "git://localhost:1/x")
+    repo.git("config", "core.gitProxy", str(marker))
+
+
+def use_helper(repo: Repo, marker: Path) -> None:
+    repo.git("config", "remote.origin.url", f"ext::{marker}")
+    repo.git("config", "protocol.ext.allow", "always")
+
+
+@pytest.mark.parametrize("trap", [name_programs, use_ssh_command, use_proxy, use_helper])
+def test_a_remote_is_reached_by_the_users_own_programs(
+    trap: Callable[[Repo, Path], None],
+    marker: Path,
+    tmp_path: Path,
+    run_llm: RunLlm,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repo = make_repo(tmp_path / "repo")
+    run_git("init", "--quiet", "--bare", str(tmp_path / "origin"))
+    repo.git("remote", "add", "origin", str(tmp_path / "origin"))
+    monkeypatch.chdir(repo.path)
+    assert run_llm([*ADD, "first"]).exit_code == 0
+    trap(repo, marker)
+    for command in ("push", "pull"):
+        run_llm(["kb", "knowledge", command, "origin"])
+        assert not is_sprung(marker)
+
+
+@pytest.mark.parametrize("key", ["credential.helper", "credential.http://127.0.0.1.helper"])
+def test_passwords_are_asked_for_by_the_users_own_helpers(
+    marker: Path, tmp_path: Path, key: str
+) -> None:
+    def demand(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    repo = make_repo(tmp_path / "repo")
+    own = tmp_path / "own"
+    own.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    own.chmod(0o755)
+    run_git("config", "--global", "credential.helper", f"!{own}")
+    repo.git("config", key, f"!{marker}")
+    with serve_site() as site:
+        url = site.answer("/x/info/refs?service=git-upload-pack", demand).partition("/info")[0]
+        with pytest.raises(GitError):
+            run_git("ls-remote", url, cwd=repo.path, network=True)
+    assert (is_sprung(marker), (tmp_path / "asked").exists()) == (False, True)
 
 
 def test_a_bare_repository_among_the_files_is_not_entered(

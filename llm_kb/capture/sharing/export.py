@@ -13,10 +13,16 @@ from llm_kb.rendering.plain_text import one_line
 EXPORTS = "exports"
 """A key of our own in the store: the files that entries were exported to."""
 
+MOST_EXPORTS = 20
+"""Files that are looked at for exported entries: others may have written the store."""
+
 BEGIN = "<!-- llm-kb knowledge: begin, written by `llm kb knowledge export` -->"
 END = "<!-- llm-kb knowledge: end -->"
 
 _TITLE = "# Repository conventions\n\n"
+_BEGIN_LINE, _END_LINE = (
+    re.compile(rf"^{re.escape(mark)}\r?$", re.MULTILINE) for mark in (BEGIN, END)
+)
 _ID = re.compile(r"^- .* <!-- (\S+) -->$", re.MULTILINE)
 
 
@@ -61,20 +67,20 @@ def place_block(text: str | None, block: str, place: str) -> str:
     """
     if text is None:
         return _TITLE + block
-    lines = text.splitlines()
-    begins, ends = lines.count(BEGIN), lines.count(END)
-    if begins == ends == 0:
+    # Lines, since the text around may quote a mark.
+    begins, ends = ([*mark.finditer(text)] for mark in (_BEGIN_LINE, _END_LINE))
+    if not begins and not ends:
         return f"{text.rstrip()}\n\n{block}" if text.strip() else block
-    start, stop = text.find(BEGIN), text.find(END)
-    if begins != 1 or ends != 1 or start > stop:
+    if len(begins) != 1 or len(ends) != 1 or begins[0].start() > ends[0].start():
         raise ExportMarksError(place)
-    return text[:start] + block + text[stop + len(END) :].removeprefix("\n")
+    return text[: begins[0].start()] + block + text[ends[0].end() :].removeprefix("\n")
 
 
 def find_exported(text: str) -> frozenset[str]:
     """Return the ids of the entries in a file's block."""
-    start, stop = text.find(BEGIN), text.find(END)
-    return frozenset(_ID.findall(text[start:stop])) if 0 <= start < stop else frozenset()
+    begin, end = _BEGIN_LINE.search(text), _END_LINE.search(text)
+    inside = text[begin.start() : end.start()] if begin and end else ""
+    return frozenset(_ID.findall(inside))
 
 
 def is_exported(entry: Entry, ids: frozenset[str]) -> bool:
@@ -85,4 +91,5 @@ def is_exported(entry: Entry, ids: frozenset[str]) -> bool:
 def exports_of(store: KnowledgeStore) -> tuple[str, ...]:
     """Return the files, below the root, that entries of a store were exported to."""
     found = store.extra.get(EXPORTS)
-    return tuple(f for f in found if isinstance(f, str)) if isinstance(found, list) else ()
+    files = [f for f in found if isinstance(f, str)] if isinstance(found, list) else []
+    return tuple(dict.fromkeys(files))[:MOST_EXPORTS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +46,9 @@ def fetch_ref(directory: Path, remote: str, ref: str) -> str | None:
     """Fetch a ref of a remote and return its commit; None when it has none."""
     tracking = tracking_ref(remote, ref)
     options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
-    command = ("fetch", *options, "--end-of-options", remote, f"+{ref}:{tracking}")
+    # Of a remote on this disk, the repository's configuration could name any program.
+    program = "--upload-pack=git-upload-pack"
+    command = ("fetch", *options, program, "--end-of-options", remote, f"+{ref}:{tracking}")
     try:
         run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT, network=True)
     except GitError as error:
@@ -61,8 +64,9 @@ def push_ref(directory: Path, remote: str, ref: str, pull: Callable[[], object])
     Raises BusyStoreError when the remote never rests.
     """
     # Neither tags nor submodules, whatever `push.*` says of the user's own pushes.
-    options = ("--quiet", "--no-follow-tags", "--recurse-submodules=no")
-    command = ("push", *options, "--end-of-options", remote, f"{ref}:{ref}")
+    options = ("--quiet", "--no-follow-tags", "--recurse-submodules=no", "--no-signed")
+    program = "--receive-pack=git-receive-pack"
+    command = ("push", *options, program, "--end-of-options", remote, f"{ref}:{ref}")
     for attempt in range(MAX_PUSHES):
         try:
             run_git(*command, cwd=directory, timeout=_NETWORK_TIMEOUT, network=True)
@@ -181,5 +185,5 @@ def describe_unfetched(repository: Repository) -> str | None:
     """Return a line about the remote of a clone without a store; None where that is not so."""
     if has_ref(repository, KNOWLEDGE_REF) or not (remote := find_default_remote(repository.root)):
         return None
-    pull = f"`llm kb knowledge pull {remote}`"
+    pull = f"`llm kb knowledge pull {shlex.quote(remote)}`"
     return f"this clone has no captured knowledge yet; {pull} fetches what {remote} has"

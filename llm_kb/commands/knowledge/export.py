@@ -13,7 +13,8 @@ from llm_kb.capture.store import Change, Snapshot, change_store, load_store, req
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_content
 from llm_kb.commands.knowledge._shared import find_here, find_place
-from llm_kb.files.atomic import replace_file
+from llm_kb.files.atomic import WriteError, replace_file
+from llm_kb.files.containment import resolve_links
 from llm_kb.files.opener import read_regular
 from llm_kb.rendering.plain_text import count
 
@@ -47,6 +48,7 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         show_content(block, nl=False)
         return
     path = here / file
+    _refuse_link(path, require_repository(here).root)
     before = _read(path)
     after = place_block(before, block, file)
     number = count(len(store.entries), "entry", "entries")
@@ -61,6 +63,13 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         say(f"{file}: written, {number}.")
     if not check:
         _remember(here, path)
+
+
+def _refuse_link(path: Path, root: Path) -> None:
+    """Raise WriteError for a file of the repository that leads out of it: others made the link."""
+    inside, real = path.is_relative_to(root), resolve_links(path)
+    if inside and not real.is_relative_to(resolve_links(root)):
+        raise WriteError(path, f"it leads to {str(real)!r}, outside the repository; name that file")
 
 
 def _read(path: Path) -> str | None:

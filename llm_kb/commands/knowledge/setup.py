@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from llm_kb.capture.sharing.remotes import add_settings, missing_settings
@@ -11,6 +13,7 @@ from llm_kb.commands._output import confirm, say, show
 from llm_kb.commands.knowledge._shared import find_here
 from llm_kb.commands.knowledge.sync import remote_argument
 from llm_kb.git import GitError
+from llm_kb.rendering.plain_text import visible_line
 
 RECIPES = {
     "post-commit": """\
@@ -92,7 +95,7 @@ def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
         say(f"{remote}: set up already.")
         return
     for key, value in missing:
-        show(f"git config --add {key} '{value}'")
+        show(visible_line(f"git config --add {shlex.quote(key)} {shlex.quote(value)}"))
     confirm("Change the configuration of this repository so?", yes=yes)
     add_settings(here, missing)
     say(f"{remote}: set up. `git fetch` and `llm kb knowledge pull` bring its entries.")
