@@ -18,7 +18,7 @@ _SOURCE = {
         "url": string("http(s) URL of the repository or page; not for package."),
         "ecosystem": {
             "type": "string",
-            "enum": ["pypi", "npm", "crate"],
+            "enum": ["pypi", "npm", "crate", "go"],
             "description": "package only: where it is published.",
         },
         "name": string("package only: its name, such as flask."),

@@ -115,7 +115,7 @@ class References(llm.Toolbox):
     def _topic_list(self, include_obsolete: bool = False) -> list[dict[str, Any]]:
         library = current_library()
         return [
-            topic_entry(topic, library.clock())
+            topic_entry(topic, library.clock(), library.find_outdated(topic))
             for topic in library.topics()[0]
             if include_obsolete or topic.status is not Status.OBSOLETE
         ]

@@ -15,27 +15,27 @@ from llm_kb.search.hits import Hit
 from llm_kb.search.search import SearchResult
 
 
-def topic_entry(topic: TopicFile, now: datetime) -> dict[str, Any]:
-    """Return a topic as `reference_topic_list` has it."""
+def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) -> dict[str, Any]:
+    """Return a topic as `reference_topic_list` has it; one that is `outdated` is stale."""
     return {
         "topic_id": topic.id,
         "title": topic.title,
-        "status": shown_status(topic, now).value,
-        "is_stale": is_stale(topic, now),
+        "status": shown_status(topic, now, outdated).value,
+        "is_stale": outdated is not None or is_stale(topic, now),
         "fetched_at": _time(topic.fetched_at),
         "max_age_days": topic.max_age_days,
         "created_by_ghost": topic.created_by.get("ghost"),
         "source_count": len(topic.sources),
         "file_count": topic.file_count,
         "tags": list(topic.tags),
-    }
+    } | ({"outdated": outdated} if outdated else {})
 
 
 def topic_details(
-    topic: TopicFile, files: Sequence[str], now: datetime, path: str
+    topic: TopicFile, files: Sequence[str], now: datetime, path: str, outdated: str | None = None
 ) -> dict[str, Any]:
     """Return all that is recorded of a topic, for `show`."""
-    return topic_entry(topic, now) | {
+    return topic_entry(topic, now, outdated) | {
         "created_at": _time(topic.created_at),
         "created_by": dict(topic.created_by),
         "stale_since": _time(stale_since(topic, now)),

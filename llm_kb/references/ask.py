@@ -76,9 +76,9 @@ def ask(
     topics = {each.id: each for each in chosen}
     searched = dict.fromkeys(hit.topic for hit in result.hits)
     for topic_id in searched:
-        if newer := library.find_newer(topics[topic_id]):
+        if outdated := library.find_outdated(topics[topic_id]):
             problems.append(
-                f"{topic_id} is of {newer}; to follow: llm kb references refresh {topic_id}"
+                f"{topic_id}: {outdated}; to follow: llm kb references refresh {topic_id}"
             )
     records = {topic_id: _provenance(library, topic_id) for topic_id in searched}
     hits = rank_by_role(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.records import GitSource, parse_package
+from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource, parse_package
 from llm_kb.references.topic.provenance import Differences, compare
 from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
@@ -63,18 +63,32 @@ class Library:
         """Return a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
         return self.store.open(topic_id).file
 
-    def find_newer(self, topic: TopicFile) -> str | None:
-        """Return what the workspace has in place of a package of the topic; None if it has that.
+    def find_outdated(self, topic: TopicFile) -> str | None:
+        """Say why a topic is not what is here now; None where nothing shows.
 
-        It reads `pypi flask 3.0.1, while 3.1.0 is installed here`.
+        The workspace has another version of a package, or a local directory has changed.
         """
-        for source in topic.sources:
-            if isinstance(source, GitSource) and source.package:
+        for index, source in enumerate(topic.sources):
+            if isinstance(source, LocalSource) and self._has_changed(topic, index, source):
+                return f"{source.url} has changed since it was fetched"
+            if isinstance(source, GitSource | ArchiveSource) and source.package:
                 package = parse_package(source.package)
                 installed = find_installed(package.ecosystem, package.package, self.workspace)
                 if installed and installed.version != package.version:
-                    return f"{source.package}, while {installed.version} is installed here"
+                    return f"it is of {source.package}, while {installed.version} is installed here"
         return None
+
+    def _has_changed(self, topic: TopicFile, index: int, source: LocalSource) -> bool:
+        # Imported here: few topics have such sources, and a search reads no archives.
+        from llm_kb.references.sources.local import has_changed  # noqa: PLC0415
+
+        since = topic.fetched_at.timestamp() if topic.fetched_at else 0
+        try:
+            files = read_provenance(self.store.directory(topic.id)).files
+            tags = {path: file.etag for path, file in files.items() if file.source == index}
+            return has_changed(source, tags, since)
+        except (KbError, OSError):  # gone, or not to be read: a refresh says so
+            return False
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change a topic's description and return it; the fetched files stay as they are."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.references.ask import ask
 from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
@@ -256,3 +257,35 @@ def test_an_archive_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None
     path.write_bytes(data.replace((500).to_bytes(4, "little"), (400).to_bytes(4, "little")))
     with pytest.raises(FetchError, match="it is not an archive that can be read"):
         list(read_local(LocalSource(url=str(path)), ["a.md"]))
+
+
+def test_a_directory_that_has_changed_is_told(library: Library, notes: Path) -> None:
+    create_topic(library, request(LocalSource(url=str(notes))), yes)
+    topic = library.read("topic-frob")
+    assert library.find_outdated(topic) is None
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: (notes / "b/c.md").write_text("longer than before"),
+        lambda: (notes / "b/new.md").write_text("new"),
+        (notes / "a.md").unlink,
+        lambda: os.utime(notes / "b/d.md", (1, 1)),
+    )
+    for change in changes:
+        change()
+        assert library.find_outdated(topic) == f"{notes} has changed since it was fetched"
+        warned = f"topic-frob: {notes} has changed since it was fetched; to follow: llm kb"
+        assert ask(library, "d")["warnings"] == [f"{warned} references refresh topic-frob"]
+        assert refresh_topic(library, "topic-frob", yes).changed
+        assert library.find_outdated(topic) is None
+    (notes / ".hidden").write_text("left out")
+    assert library.find_outdated(topic) is None
+
+
+def test_an_archive_that_has_changed_is_told(library: Library, tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    for text in ("one", "three"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.md", text)
+        if text == "one":
+            create_topic(library, request(LocalSource(url=str(path))), yes)
+            assert library.find_outdated(library.read("topic-frob")) is None
+    assert library.find_outdated(library.read("topic-frob")) is not None

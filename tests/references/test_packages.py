@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from llm_kb.references.answers import topic_entry
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic, plan_topic
@@ -17,10 +21,10 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan.package import choose_documents
 from llm_kb.references.plan.topic_request import parse_request
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
-from llm_kb.references.sources.records import GitSource, PackageSource
+from llm_kb.references.sources.records import ArchiveSource, GitSource, PackageSource
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, never, request, yes
-from tests.references.sites import Site
+from tests.references.sites import Answer, Site
 
 FROB = PackageSource(ecosystem="pypi", package="Frob_Nicate")
 
@@ -84,9 +88,12 @@ def test_the_documents_of_the_installed_version_are_fetched_and_followed(
 
     install(workspace, "2.0", released.url)
     assert ask(library, "hooks")["warnings"] == [
-        "topic-frob is of pypi Frob_Nicate 1.0, while 2.0 is installed here; to follow: llm kb"
+        "topic-frob: it is of pypi Frob_Nicate 1.0, while 2.0 is installed here; to follow: llm kb"
         " references refresh topic-frob"
     ]
+    topic = library.read("topic-frob")
+    entry = topic_entry(topic, library.clock(), library.find_outdated(topic))
+    assert (entry["status"], entry["is_stale"]) == ("stale", True)
     assert refresh_topic(library, "topic-frob", never).modified == 1
     assert files_of(library)["docs/guide.md"] == "# Guide to version 2\n"
     (source,) = library.read("topic-frob").sources
@@ -220,6 +227,9 @@ LOCK = '[[package]]\nname = "frob-nicate"\nversion = "1.2"\n'
             Package(version="3.0"),
         ),
         ("npm", "frob", {"package-lock.json": "[" * 100_000}, None),
+        ("go", "github.com/x/y/z", {"go.mod": "require github.com/x/y/z v1.2.3\n"},
+         Package(version="v1.2.3", repository="https://github.com/x/y")),
+        ("go", "github.com/x/y", {"go.mod": "require github.com/x/y/z v1.2.3\n"}, None),
     ],
 )  # fmt: skip
 def test_versions_are_found_where_they_are_installed_or_locked(
@@ -260,3 +270,108 @@ def test_metadata_names_a_repository_in_many_ways(text: str, url: str | None) ->
 )
 def test_documents_are_told_by_their_names(paths: list[str], chosen: tuple[str, ...]) -> None:
     assert choose_documents(paths) == chosen
+
+
+def make_sdist(version: str) -> bytes:
+    """Return the source distribution of a package with its documentation."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, text in {
+            "README.md": "# Frob\n",
+            "docs/a.md": f"# {version}\n",
+            "x.py": "x",
+        }.items():
+            entry = tarfile.TarInfo(f"frob-{version}/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return stream.getvalue()
+
+
+def publish_sdist(site: Site, version: str, **changes: str) -> str:
+    """Put a release without a repository on an index; return the address of its archive."""
+    data = make_sdist(version)
+    url = site.answer(f"/files/frob-{version}.tar.gz", Answer(data, kind="application/gzip"))
+    file = {"packagetype": "sdist", "url": url, "digests": {"sha256": sha256(data).hexdigest()}}
+    info = {"version": version, "project_urls": None}
+    table = {"info": info, "urls": [{"packagetype": "bdist_wheel"}, {**file, **changes}]}
+    site.put(f"/pypi/frob-nicate/{version}/json", json.dumps(table))
+    return url
+
+
+@pytest.fixture
+def index(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """The user's index of Python packages."""
+    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
+    return site
+
+
+SDIST = replace(FROB, package="frob-nicate")
+
+
+def test_without_a_repository_it_is_the_source_distribution_and_is_followed(
+    library: Library, workspace: Path, index: Site
+) -> None:
+    library = replace(library, workspace=workspace)
+    install(workspace, "1.0", "https://docs.example/")
+    urls = [publish_sdist(index, version) for version in ("1.0", "2.0")]
+    create_topic(library, request(SDIST), yes)
+    assert files_of(library) == {"README.md": "# Frob\n", "docs/a.md": "# 1.0\n"}
+    index.requests.clear()
+    assert refresh_topic(library, "topic-frob", never).changed is False
+    assert index.requests == []
+    install(workspace, "2.0", "https://docs.example/")
+    assert refresh_topic(library, "topic-frob", never).modified == 1
+    (source,) = library.read("topic-frob").sources
+    assert isinstance(source, ArchiveSource)
+    assert (source.url, source.package) == (urls[1], "pypi frob-nicate 2.0")
+    assert files_of(library)["docs/a.md"] == "# 2.0\n"
+    assert library.find_outdated(library.read("topic-frob")) is None
+
+
+def test_a_repository_without_the_tag_is_replaced_by_the_source_distribution(
+    library: Library, released: Remote, workspace: Path, index: Site
+) -> None:
+    install(workspace, "3.0", released.url)
+    publish_sdist(index, "3.0")
+    plan = plan_topic(replace(library, workspace=workspace), request(SDIST))
+    assert plan.sources[0].source.type == "archive"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"digests": {"sha256": "0" * 64}}, "it is not the file whose sha256 is known"),
+        ({"digests": {"sha256": "x"}}, "hash 'sha256:x' must be"),
+        ({"url": "file:///etc/passwd"}, "must be http or https"),
+    ],
+)
+def test_a_source_distribution_is_what_the_index_says(
+    library: Library, workspace: Path, index: Site, changes: dict[str, str], reason: str
+) -> None:
+    install(workspace, "1.0", "https://docs.example/")
+    publish_sdist(index, "1.0", **changes)
+    with pytest.raises(NothingFetchedError, match=reason):
+        plan_topic(replace(library, workspace=workspace), request(SDIST))
+
+
+MODULE = PackageSource(ecosystem="go", package="go.example/Frob/sub/v2")
+
+
+def test_a_go_module_is_found_by_the_users_proxy(
+    library: Library, remote: Remote, workspace: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOPROXY", f"{site.url}/proxy,direct")
+    remote.git("tag", "sub/v2.1.0")
+    write(
+        workspace,
+        {"go.mod": "module x\n\nrequire (\n\tgo.example/Frob/sub/v2 v2.1.0 // indirect\n)\n"},
+    )
+    origin = {"VCS": "git", "URL": remote.url, "Ref": "refs/tags/sub/v2.1.0"}
+    info = json.dumps({"Version": "v2.1.0", "Origin": origin})
+    site.put("/proxy/go.example/!frob/sub/v2/@v/v2.1.0.info", info)
+    plan = plan_topic(replace(library, workspace=workspace), request(MODULE))
+    source = plan.sources[0].source
+    assert isinstance(source, GitSource)
+    assert (source.ref, source.package) == ("sub/v2.1.0", "go go.example/Frob/sub/v2 v2.1.0")
+    site.put("/proxy/go.example/!frob/sub/v2/@latest", info)
+    assert plan_topic(library, request(MODULE)).sources[0].source == source

@@ -31,6 +31,7 @@ from llm_kb.references.plan.pending import open_pending, pending_entry
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import render_plan
 from llm_kb.references.plan.topic_request import parse_request
+from llm_kb.references.sources.records import PACKAGE_PAGES
 from llm_kb.references.topic.staleness import is_stale
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line
@@ -61,6 +62,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package's docs")
 @click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package's docs")
 @click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
+@click.option("go", "--go", multiple=True, metavar="MODULE", help="A Go module's docs")
 @click.option("--version", metavar="VERSION", help="Of the package  [default: as installed here]")
 @click.option("sources", "--source", multiple=True, metavar="JSON", help="Any source, as an object")
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
@@ -230,12 +232,12 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
         raise click.UsageError("--depth, --max-pages, --include and --exclude belong to --crawl")
     packages = [
         {"type": "package", "ecosystem": ecosystem, "name": name}
-        for ecosystem in ("pypi", "npm", "crate")
+        for ecosystem in PACKAGE_PAGES
         for name in options[ecosystem]
     ]
     if options["version"]:
         if len(packages) != 1:
-            raise click.UsageError("--version belongs to one --pypi, --npm or --crate")
+            raise click.UsageError("--version belongs to one --pypi, --npm, --crate or --go")
         packages[0]["version"] = options["version"]
     tables = [
         *git,
@@ -247,13 +249,14 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     if not tables:
         raise click.UsageError(
-            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate, --source"
+            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate, --go,"
+            " --source"
         )
     return tables
 
 
 def _package_name(options: dict[str, Any]) -> str:
-    names = [*options["pypi"], *options["npm"], *options["crate"]]
+    names = [name for ecosystem in PACKAGE_PAGES for name in options[ecosystem]]
     if len(names) != 1:
         raise click.UsageError("Missing option '--title'.")
     return str(names[0])
@@ -288,7 +291,7 @@ def _choose(
     chosen = [
         topic.id
         for topic in found
-        if not stale or is_stale(topic, now) or library.find_newer(topic)
+        if not stale or is_stale(topic, now) or library.find_outdated(topic)
     ]
     return chosen, problems
 

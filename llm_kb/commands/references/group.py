@@ -43,7 +43,7 @@ def list_(include_obsolete: bool, json_: bool) -> None:
     topics, problems = library.topics()
     now = library.clock()
     entries = [
-        topic_entry(topic, now)
+        topic_entry(topic, now, library.find_outdated(topic))
         for topic in topics
         if include_obsolete or topic.status is not Status.OBSOLETE
     ]
@@ -55,6 +55,8 @@ def list_(include_obsolete: bool, json_: bool) -> None:
             f"{entry['topic_id']}: {visible_line(entry['title'])}\n"
             f"  {entry['status']}, {count(entry['file_count'], 'file')}, fetched {fetched}"
         )
+        if "outdated" in entry:
+            click.echo(f"  {visible_line(entry['outdated'])}")
     for problem in problems:
         say(f"left out: {problem}")
     if not entries and not problems and not json_:
@@ -75,7 +77,9 @@ def show(topic: str, json_: bool) -> None:
     library = current_library()
     stored = library.store.open(find_id(library, topic))
     files = sorted(stored.read_provenance().files)
-    details = topic_details(stored.file, files, library.clock(), str(stored.directory))
+    outdated = library.find_outdated(stored.file)
+    path = str(stored.directory)
+    details = topic_details(stored.file, files, library.clock(), path, outdated)
     if json_:
         show_json(details)
         return
@@ -219,7 +223,7 @@ def delete(topic: str, yes: bool) -> None:
         llm kb references delete topic-old-thing
     """
     library = current_library()
-    library.store.require(topic)
+    topic = find_id(library, topic)
     confirm(f"Delete {topic}?", yes=yes)
     library.delete(topic)
     say(f"Deleted {topic}")

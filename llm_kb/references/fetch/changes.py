@@ -12,11 +12,12 @@ from llm_kb.references.fetch.fetcher import FoundSource, conditions
 from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same
 from llm_kb.references.plan.crawl import Count, find_pages
 from llm_kb.references.plan.make import Progress, check_source, explain, plan_tree
-from llm_kb.references.plan.package import follow_package
+from llm_kb.references.plan.package import follow_archive, follow_package
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.sources.local import list_local, read_local
+from llm_kb.references.sources.local import list_local, read_local, stat_tag
 from llm_kb.references.sources.records import (
+    ArchiveSource,
     CrawlSource,
     GitSource,
     LocalSource,
@@ -69,7 +70,7 @@ def _find(
             elif isinstance(source, PackageSource):
                 raise FetchError(source.url, "a package is looked up by create, not by refresh")
             else:
-                found = _find_local(index, source, old, remotes.settings.max_bytes)
+                found = _find_local(index, source, old, remotes)
         check_source(found.planned, remotes.settings)
     except KbError as error:
         return FoundSource(planned=PlannedSource(source=source, problem=explain(error, source)))
@@ -95,11 +96,21 @@ def _find_repository(index: int, source: GitSource, old: OldTopic, remotes: Remo
     return FoundSource(planned=plan_tree(pinned, tree))
 
 
-def _find_local(index: int, source: LocalSource, old: OldTopic, most: int) -> FoundSource:
+def _find_local(
+    index: int, source: LocalSource | ArchiveSource, old: OldTopic, remotes: Remotes
+) -> FoundSource:
     records = old.of_source(index)
-    tree = list_local(source, most)
+    if isinstance(source, ArchiveSource):
+        source = follow_archive(source, remotes)
+        is_known = records and asks_the_same(source, old.asked[index])
+        if is_known and old.has(records):  # its hash says what is in it: nothing is asked
+            size = sum(record.size for record in records.values())
+            planned = PlannedSource(source=source, files=len(records), size=size)
+            return FoundSource(planned=planned, is_unchanged=True)
+    place = remotes.locate(source)
+    tree = list_local(place, remotes.settings.max_bytes)
     paths = [file.path for file in tree.files]
-    there = {path: hash_content(data) for path, data in read_local(source, paths)}
+    there = {path: hash_content(data) for path, data in read_local(place, paths)}
     # Whether the files have a folder of their own is not a change.
     first = min(there, default="")
     homes = [path for path in records if path == first or path.endswith(f"/{first}")]
@@ -107,6 +118,11 @@ def _find_local(index: int, source: LocalSource, old: OldTopic, most: int) -> Fo
     is_same = {prefix + path: hash_ for path, hash_ in there.items()} == {
         path: record.hash for path, record in records.items()
     }
+    # Times are recorded anew, so that nothing says for ever that the directory has changed.
+    is_same &= all(
+        not record.etag or record.etag == stat_tag(place, path.removeprefix(prefix))
+        for path, record in records.items()
+    )
     return FoundSource(planned=plan_tree(source, tree), is_unchanged=is_same and old.has(records))
 
 

@@ -20,13 +20,15 @@ from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.file_names import page_name, page_path, unused_name
 from llm_kb.references.sources.git import GitFile
-from llm_kb.references.sources.local import list_local, read_local
+from llm_kb.references.sources.local import list_local, read_local, stat_tag
 from llm_kb.references.sources.records import (
+    ArchiveSource,
     CrawlSource,
     GitSource,
     LocalSource,
     PlannedPage,
     Source,
+    TreeSource,
     WebSource,
 )
 from llm_kb.references.sources.web import Page, fetch_page
@@ -95,7 +97,7 @@ class Fetcher:
             raise FetchError(source.url, found.planned.problem)
         if isinstance(source, GitSource):
             self._fetch_git(index, found, source, folder)
-        elif isinstance(source, LocalSource):
+        elif isinstance(source, LocalSource | ArchiveSource):
             self._fetch_local(index, source, folder)
         else:
             self._fetch_pages(index, found)
@@ -133,15 +135,24 @@ class Fetcher:
         record = replace(old, commit=source.commit, revision=source.ref, fetched_at=self.staged.now)
         return self.staged.keep(prefix + file.path, record)
 
-    def _fetch_local(self, index: int, source: LocalSource, folder: str) -> None:
-        tree = list_local(source, self.remotes.settings.max_bytes)
+    def _fetch_local(self, index: int, source: LocalSource | ArchiveSource, folder: str) -> None:
+        place = self.remotes.locate(source)
+        tree = list_local(place, self.remotes.settings.max_bytes)
         files = [file.path for file in tree.files]
         prefix = _prefix(source, folder, files)
-        for done, (path, data) in enumerate(read_local(source, files), 1):
+        revision = source.hash if isinstance(source, ArchiveSource) else None
+        for done, (path, data) in enumerate(read_local(place, files), 1):
             old = self._recorded(index, prefix + path)
-            record = FileRecord(source=index, url=source.url, fetched_at=self.staged.now)
+            record = FileRecord(
+                source=index,
+                url=source.url,
+                revision=revision,
+                fetched_at=self.staged.now,
+                etag=None if revision else stat_tag(place, path),
+            )
             same = old is not None and old.hash == hash_content(data)
-            if not (same and old and self.staged.keep(prefix + path, old)):
+            kept = replace(old, etag=record.etag) if old and same else None
+            if not (kept and self.staged.keep(prefix + path, kept)):
                 self.staged.write(prefix + path, data, record)
             self.progress(source.url, done, len(files))
 
@@ -236,9 +247,7 @@ def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> 
     and keep them.
     """
     trees = [
-        (index, source)
-        for index, source in enumerate(sources)
-        if isinstance(source, GitSource | LocalSource)
+        (index, source) for index, source in enumerate(sources) if isinstance(source, TreeSource)
     ]
     if len(trees) < 2:
         return {}
@@ -250,7 +259,7 @@ def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> 
     return folders
 
 
-def _prefix(source: GitSource | LocalSource, folder: str, paths: Sequence[str]) -> str:
+def _prefix(source: TreeSource, folder: str, paths: Sequence[str]) -> str:
     """Return the folder of a source's files, with its `/`; empty for the topic itself.
 
     Where one of them would take the place of a file of ours, it needs a folder.

@@ -33,6 +33,7 @@ from llm_kb.references.sources.records import (
     PackageSource,
     PlannedPage,
     Source,
+    TreeSource,
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
@@ -107,16 +108,17 @@ def plan_source(source: Source, remotes: Remotes, progress: Count) -> PlannedSou
             elif isinstance(source, CrawlSource):
                 planned = _plan_crawl(source, remotes, progress)
             else:
-                planned = plan_tree(source, list_local(source, remotes.settings.max_bytes))
+                tree = list_local(remotes.locate(source), remotes.settings.max_bytes)
+                planned = plan_tree(source, tree)
         check_source(planned, remotes.settings)
     except KbError as error:
         return PlannedSource(source=source, problem=explain(error, source))
     return planned
 
 
-def plan_tree(source: GitSource | LocalSource, tree: Tree) -> PlannedSource:
-    """Plan the files of a repository or a directory."""
-    package = [source.package] if isinstance(source, GitSource) and source.package else []
+def plan_tree(source: TreeSource, tree: Tree) -> PlannedSource:
+    """Plan the files of a repository, a directory or an archive."""
+    package = [] if isinstance(source, LocalSource) or not source.package else [source.package]
     return PlannedSource(
         source=source,
         files=len(tree.files),
@@ -143,7 +145,7 @@ def explain(error: KbError, source: Source) -> str:
 def check_limits(plan: Plan, settings: References) -> None:
     """Raise TooLargeError when a whole plan is over the user's limits."""
     where = plan.request.title
-    has_paths = any(isinstance(p.source, GitSource | LocalSource) for p in plan.sources)
+    has_paths = any(isinstance(p.source, TreeSource) for p in plan.sources)
     advice = "narrow it by paths" if has_paths else "fetch fewer pages"
     if plan.files > settings.max_files:
         raise TooLargeError(

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
-from llm_kb.references.errors import FetchError
+from llm_kb.files.fields import Fields
+from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.packages import find_package
-from llm_kb.references.sources.records import GitSource, PackageSource, parse_package
-from llm_kb.references.sources.rules import check_git_url, require_approved
+from llm_kb.references.sources.local import list_local
+from llm_kb.references.sources.packages import ask_index, find_package
+from llm_kb.references.sources.records import (
+    ArchiveSource,
+    GitSource,
+    PackageSource,
+    parse_package,
+    read_source,
+)
+from llm_kb.references.sources.rules import check_git_url, check_ref, require_approved
 
 _TAGS = ("v{version}", "{version}", "{name}-{version}", "{name}-v{version}", "{name}@{version}")
 """How projects name the tag of a version."""
@@ -23,40 +32,98 @@ _DOCUMENTS = re.compile(
 """Names at the top of a repository that hold documentation."""
 
 
-def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
-    """Return the repository of a package at its version's tag; raise FetchError."""
+def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | ArchiveSource:
+    """Return the repository of a package at its version's tag, else its source distribution.
+
+    Raises FetchError where there is neither.
+    """
     package = find_package(source, remotes.workspace, remotes.http)
-    if package.repository is None:
-        raise FetchError(source.url, "its metadata names no repository; give it with type git")
-    url = check_git_url(package.repository, source.url, remotes.settings.allow_protocols)
-    require_approved(url, remotes.hosts)
-    git = GitSource(url=url, role=source.role)
-    tagged = _find_tag(git, replace(source, version=package.version), remotes)
-    return replace(tagged, paths=choose_documents(remotes.list_paths(tagged)))
+    source = replace(source, version=package.version)
+    problem = FetchError(
+        source.url, "its metadata names no repository; give it with type git and its ref"
+    )
+    if package.repository:
+        url = check_git_url(package.repository, source.url, remotes.settings.allow_protocols)
+        require_approved(url, remotes.hosts)
+        try:
+            git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package.ref)
+            return replace(git, paths=choose_documents(remotes.list_paths(git)))
+        except FetchError as error:
+            problem = error
+    found = package.archive
+    if not found and source.ecosystem != "go":
+        with suppress(FetchError):  # what is wrong with the repository says more
+            found = ask_index(source, source.version, remotes.http).archive
+    if not found:
+        raise problem
+    return _make_archive(found, source, remotes)
+
+
+def _make_archive(
+    found: tuple[str, str], package: PackageSource, remotes: Remotes
+) -> ArchiveSource:
+    """Return the source distribution that an index names, with its documents."""
+    named = f"{package.ecosystem} {package.package} {package.version}"
+    table = {"type": "archive", "url": found[0], "hash": found[1], "package": named}
+    fields = Fields(table)
+    archive = read_source(fields, allow_local=True)
+    fields.raise_problems(lambda problems: FetchError(package.url, "; ".join(problems)))
+    assert isinstance(archive, ArchiveSource)  # noqa: S101 - or it had a problem
+    archive = replace(archive, role=package.role)
+    files = list_local(remotes.locate(archive), remotes.settings.max_bytes).files
+    return replace(archive, paths=choose_documents(file.path for file in files))
+
+
+def follow_archive(source: ArchiveSource, remotes: Remotes) -> ArchiveSource:
+    """Return the source distribution of the version that the workspace has now."""
+    wanted = _find_wanted(source, remotes)
+    if wanted is None:
+        return source
+    found = ask_index(wanted, wanted.version, remotes.http).archive
+    if found is None:
+        raise FetchError(wanted.url, f"version {wanted.version} has no source distribution")
+    return _make_archive(found, replace(wanted, role=source.role), remotes)
+
+
+def _find_wanted(source: GitSource | ArchiveSource, remotes: Remotes) -> PackageSource | None:
+    """Return the package of a source at the version of the workspace, if that is another."""
+    if source.package is None:
+        return None
+    package = parse_package(source.package)
+    installed = find_installed(package.ecosystem, package.package, remotes.workspace)
+    if installed is None or installed.version == package.version:
+        return None
+    return replace(package, version=installed.version)
 
 
 def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
     """Return the repository of a package at the version that the workspace has now."""
-    if source.package is None:
-        return source
-    package = parse_package(source.package)
-    installed = find_installed(package.ecosystem, package.package, remotes.workspace)
-    if installed is None or installed.version == package.version:
+    wanted = _find_wanted(source, remotes)
+    if wanted is None:
         return source
     # In the repository that was approved: the workspace's metadata may name any other.
-    return _find_tag(source, replace(package, version=installed.version), remotes)
+    return _find_tag(source, wanted, remotes)
 
 
-def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSource:
+def _find_tag(
+    git: GitSource, package: PackageSource, remotes: Remotes, ref: str | None = None
+) -> GitSource:
     """Return a repository at the tag of a package's version; raise FetchError without one."""
     named = f"{package.ecosystem} {package.package} {package.version}"
     parse_package(named)
-    short = package.package.rpartition("/")[2]
-    for pattern in _TAGS:
-        tag = pattern.format(name=short, version=package.version)
+    if package.ecosystem == "go":
+        # Of a module in a directory of its repository, the tag begins with that.
+        inner = re.sub(r"/v\d+$", "", "/".join(package.package.split("/")[3:]))
+        version = (package.version or "").partition("+")[0]
+        tags = [version, f"{inner}/{version}"]
+    else:
+        short = package.package.rpartition("/")[2]
+        tags = [pattern.format(name=short, version=package.version) for pattern in _TAGS]
+    for tag in [ref, *tags] if ref else tags:
         try:
+            check_ref(tag, package.url)
             commit = remotes.find_commit(replace(git, ref=tag))
-        except FetchError:
+        except (FetchError, SourceError):
             continue
         return replace(git, ref=tag, commit=commit, package=named)
     raise FetchError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
-from llm_kb.references.sources.records import GitSource, LocalSource, WebSource, describe_source
+from llm_kb.references.sources.records import GitSource, TreeSource, WebSource, describe_source
 from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.rendering.plain_text import count, shorten, visible_line
 
@@ -23,8 +23,8 @@ def summarize_plan(plan: Plan) -> str:
     """Return one line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
     if not plan.is_measured:
         return f"{count(len(plan.sources), 'source')} not asked yet"
-    repositories = [p for p in plan.sources if isinstance(p.source, GitSource | LocalSource)]
-    pages = [p for p in plan.sources if not isinstance(p.source, GitSource | LocalSource)]
+    repositories = [p for p in plan.sources if isinstance(p.source, TreeSource)]
+    pages = [p for p in plan.sources if not isinstance(p.source, TreeSource)]
     parts = [f"{_name(p)} ({_figures(p)})" for p in repositories]
     if number := sum(p.files for p in pages):
         unknown = any(p.size is None for p in pages)

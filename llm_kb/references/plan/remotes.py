@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import github
 from llm_kb.references.sources.addresses import Resolver, system_resolver
+from llm_kb.references.sources.archive import TARS, ZIPS
 from llm_kb.references.sources.git import Repositories, Repository, Tree, find_commit
 from llm_kb.references.sources.git_transport import GitPolicy
-from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy
-from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy, request
+from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
 from llm_kb.references.sources.rules import check_git_url, require_approved
 from llm_kb.references.sources.web import Page
 from llm_kb.subjects.topics import References
+
+MAX_ARCHIVE_BYTES = 100_000_000
+"""No archive is larger, whatever may be fetched."""
 
 PLAN_TIMEOUTS = 30
 """How many timeouts of a single request a whole plan may take."""
@@ -36,6 +42,8 @@ class Remotes:
     """Pages that were read while planning, by address: taken from here, once, when fetched."""
     hosts: frozenset[str] | None = None
     """The hosts that may be asked, with their ports; None for any."""
+    archives: dict[str, Path] = field(default_factory=dict)
+    """Archives that were fetched, by hash, until the run ends."""
     until: float = math.inf
     """The moment, of the monotonic clock, at which asking must end."""
 
@@ -94,6 +102,31 @@ class Remotes:
             weighed.get(file.path) or replace(file, size=sizes[file.blob]) for file in tree.files
         )
         return Tree(files=tuple(files), notes=tree.notes)
+
+    def locate(self, source: LocalSource | ArchiveSource) -> LocalSource:
+        """Return the place on this machine of a source's files; an archive is fetched once."""
+        if isinstance(source, LocalSource):
+            return source
+        if source.hash not in self.archives:
+            self.archives[source.hash] = self._download(source)
+        return LocalSource(url=self.archives[source.hash].as_posix(), paths=source.paths)
+
+    def _download(self, source: ArchiveSource) -> Path:
+        """Fetch an archive into a temporary place; raise FetchError unless its hash is as known."""
+        most = min(self.settings.max_bytes, MAX_ARCHIVE_BYTES)
+        answer = request(source.url, replace(self.http, max_bytes=most))
+        if answer.status != 200:
+            raise FetchError(source.url, f"the server answered {answer.status}")
+        algorithm, _, digits = source.hash.partition(":")
+        if hashlib.new(algorithm, answer.body).hexdigest() != digits:
+            raise FetchError(source.url, f"it is not the file whose {algorithm} is known")
+        name = PurePosixPath(urlsplit(source.url).path).name
+        suffix = next((s for s in (*ZIPS, *TARS) if name.endswith(s)), None)
+        if suffix is None:
+            raise FetchError(source.url, f"{name!r} is not an archive that can be read")
+        path = self.repositories.make_directory() / f"archive{suffix}"
+        path.write_bytes(answer.body)
+        return path
 
     def list_paths(self, source: GitSource) -> list[str]:
         """Return the paths of all files of a source's commit."""

@@ -11,9 +11,8 @@ from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe, read_choice, read_count
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import (
-    GitSource,
-    LocalSource,
     Source,
+    TreeSource,
     read_source,
     read_string,
 )
@@ -94,7 +93,7 @@ def _read_source(fields: Fields, protocols: Collection[str], *, allow_local: boo
     source = read_source(fields, allow_local=allow_local, protocols=protocols)
     if source is None:
         return None
-    paths = source.paths if isinstance(source, GitSource | LocalSource) else ()
+    paths = source.paths if isinstance(source, TreeSource) else ()
     if len(source.url) > MAX_URL:
         fields.report("url", f"{len(source.url):,} characters, over {MAX_URL:,}")
     if len(paths) > MAX_PATHS:

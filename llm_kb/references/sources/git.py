@@ -75,11 +75,15 @@ class Repositories:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    def make_directory(self) -> Path:
+        """Return an empty directory that lasts for this run."""
+        return self._stack.enter_context(self._make_directory())
+
     def open(self, source: GitSource, config: Sequence[tuple[str, str]] = ()) -> Repository:
         """Return the repository of a source with the trees of its commit."""
         key = (source.url, source.commit)
         if key not in self._open:
-            directory = self._stack.enter_context(self._make_directory())
+            directory = self.make_directory()
             policy = replace(self._policy, config=(*self._policy.config, *config))
             repository = Repository(source, policy, directory)
             repository.fetch_trees()

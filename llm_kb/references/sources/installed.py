@@ -28,17 +28,21 @@ _LABELS = ("source", "source code", "repository", "code", "github", "homepage", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """A package at one version, and the repository that its metadata names."""
+    """A package at one version, the repository that its metadata names, and its archive."""
 
     version: str
     repository: str | None = None
+    ref: str | None = None
+    """The revision of this version in the repository, where that is known."""
+    archive: tuple[str, str] | None = None
+    """The address of its source distribution, and the hash of that."""
 
 
 def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package | None:
     """Return a package as a workspace has it: installed, else locked; None without it."""
     if workspace is None:
         return None
-    finders = {"pypi": _find_python, "npm": _find_node, "crate": _find_crate}
+    finders = {"pypi": _find_python, "npm": _find_node, "crate": _find_crate, "go": _find_module}
     return finders[ecosystem](name, workspace)
 
 
@@ -87,6 +91,18 @@ def _find_crate(name: str, workspace: Path) -> Package | None:
         if entry.get("name") == name
     ]
     return Package(version=versions[-1]) if versions else None
+
+
+def _find_module(name: str, workspace: Path) -> Package | None:
+    wanted = rf"(?m)^\s*(?:require\s+)?{re.escape(name)}\s+(v\S+)"
+    found = re.search(wanted, read_text(workspace / "go.mod"))
+    return Package(version=found[1], repository=module_repository(name)) if found else None
+
+
+def module_repository(name: str) -> str | None:
+    """Return the repository of a Go module whose path begins with one."""
+    forge, *parts = name.split("/")
+    return f"https://{forge}/{'/'.join(parts[:2])}" if forge in _FORGES and len(parts) > 1 else None
 
 
 def _site_packages(workspace: Path) -> Iterator[Path]:

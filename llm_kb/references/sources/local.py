@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator
+import sys
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
 from llm_kb.files.opener import read_regular
@@ -67,6 +68,37 @@ def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[st
             yield path, read_regular(root if root.is_file() else root / path)
         except OSError as error:
             raise FetchError(source.url, f"{path}: {error.strerror}") from error
+
+
+def stat_tag(source: LocalSource, path: str) -> str | None:
+    """Return what changes with a file's content: its time and size, of an archive those of all."""
+    root = Path(source.url)
+    try:
+        status = (root / path if root.is_dir() else root).stat()
+    except OSError:
+        return None
+    return f"{status.st_mtime_ns}-{status.st_size}"
+
+
+def has_changed(source: LocalSource, tags: Mapping[str, str | None], since: float) -> bool:
+    """Tell whether files differ from their `tags`, or others have come since a moment.
+
+    `tags` are keyed by path, with or without the folder that the source has in its topic.
+    Contents are not read, and directories only where one of them has changed.
+    """
+    root = Path(source.url)
+    if not root.is_dir():
+        now = stat_tag(source, "")
+        return now is not None and any(tag and tag != now for tag in tags.values())
+    first = next(iter(tags), "")
+    folder = "" if (root / first).exists() else f"{first.partition('/')[0]}/"
+    found = {path.removeprefix(folder): tag for path, tag in tags.items()}
+    if any(tag and tag != stat_tag(source, path) for path, tag in found.items()):
+        return True
+    directories = {root / parent for path in found for parent in PurePosixPath(path).parents}
+    if all(directory.stat().st_mtime <= since for directory in directories):
+        return False
+    return {file.path for file in list_local(source, sys.maxsize).files} != found.keys()
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from llm_kb.references.sources.installed import (
     choose_repository,
     find_installed,
     get_table,
+    module_repository,
     node_repository,
     read_text,
 )
@@ -36,12 +38,14 @@ def find_package(source: PackageSource, workspace: Path | None, policy: HttpPoli
     version = source.version or (installed.version if installed else None)
     if installed and installed.version == version and installed.repository:
         return installed
-    return _ask_index(source, version, policy)
+    return ask_index(source, version, policy)
 
 
-def _ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) -> Package:
+def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) -> Package:
     """Return what an index says of a package; raise FetchError."""
     name = quote(source.package, safe="@")
+    if source.ecosystem == "go":
+        return _ask_proxy(source.package, version, policy)
     if source.ecosystem == "pypi":
         table = _get_json(f"{_pypi()}/{name}{f'/{version}' if version else ''}/json", policy)
         info = get_table(table, "info")
@@ -51,17 +55,73 @@ def _ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) -
             if isinstance(url, str)
         }
         labelled.setdefault("homepage", str(info.get("home_page") or ""))
-        return Package(version=str(info.get("version", "")), repository=choose_repository(labelled))
+        return Package(
+            version=str(info.get("version", "")),
+            repository=choose_repository(labelled),
+            archive=_source_distribution(table.get("urls")),
+        )
     if source.ecosystem == "npm":
         table = _get_json(f"{_npm()}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
-        return Package(version=str(table.get("version", "")), repository=node_repository(table))
-    crate = get_table(_get_json(f"https://crates.io/api/v1/crates/{name}", policy), "crate")
+        dist = get_table(table, "dist")
+        return Package(
+            version=str(table.get("version", "")),
+            repository=node_repository(table),
+            archive=_archive(dist.get("tarball"), "sha512", _unpack_integrity(dist)),
+        )
+    found = _get_json(f"https://crates.io/api/v1/crates/{name}", policy)
+    crate = get_table(found, "crate")
     newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
     repository = crate.get("repository")
+    version = version or newest
+    entries = found.get("versions")
+    checksums = {
+        entry.get("num"): entry.get("checksum")
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict)
+    }
+    place = f"https://static.crates.io/crates/{name}/{name}-{quote(version)}.crate"
     return Package(
-        version=version or newest,
+        version=version,
         repository=as_git_url(repository) if isinstance(repository, str) else None,
+        archive=_archive(place, "sha256", checksums.get(version)),
     )
+
+
+def _ask_proxy(module: str, version: str | None, policy: HttpPolicy) -> Package:
+    """Return what the user's proxy of Go modules says of one."""
+    escaped = re.sub(r"[A-Z]", lambda found: f"!{found[0].lower()}", module)
+    what = f"@v/{quote(version)}.info" if version else "@latest"
+    table = _get_json(f"{_goproxy()}/{escaped}/{what}", policy)
+    origin = get_table(table, "Origin")
+    url, ref, commit = (origin.get(key) for key in ("URL", "Ref", "Hash"))
+    tag = ref.removeprefix("refs/tags/") if isinstance(ref, str) else commit
+    return Package(
+        version=str(table.get("Version", "")),
+        repository=as_git_url(url) if isinstance(url, str) else module_repository(module),
+        ref=tag if isinstance(tag, str) else None,
+    )
+
+
+def _source_distribution(files: object) -> tuple[str, str] | None:
+    """Return address and hash of the source distribution among the files of a release."""
+    for file in files if isinstance(files, list) else []:
+        if isinstance(file, dict) and file.get("packagetype") == "sdist":
+            return _archive(file.get("url"), "sha256", get_table(file, "digests").get("sha256"))
+    return None
+
+
+def _unpack_integrity(dist: dict[str, Any]) -> str | None:
+    """Return the digits of an npm package's SHA-512."""
+    kind, _, text = str(dist.get("integrity", "")).partition(" ")[0].partition("-")
+    try:
+        return base64.b64decode(text, validate=True).hex() if kind == "sha512" else None
+    except ValueError:
+        return None
+
+
+def _archive(url: object, algorithm: str, digits: object) -> tuple[str, str] | None:
+    is_known = isinstance(url, str) and isinstance(digits, str) and digits
+    return (str(url), f"{algorithm}:{digits}") if is_known else None
 
 
 def _get_json(url: str, policy: HttpPolicy) -> dict[str, Any]:
@@ -96,6 +156,15 @@ def _pip_setting(key: str) -> str | None:
         if parser.has_option("global", key):
             return parser.get("global", key)
     return None
+
+
+def _goproxy() -> str:
+    """Return the first proxy of the user's Go modules."""
+    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    found = re.search(r"(?m)^GOPROXY=(\S+)", read_text(Path(config) / "go/env"))
+    named = os.environ.get("GOPROXY") or (found[1] if found else "")
+    proxies = [each for each in re.split("[,|]", named) if each.startswith("http")]
+    return (proxies[0] if proxies else "https://proxy.golang.org").rstrip("/")
 
 
 def _npm() -> str:

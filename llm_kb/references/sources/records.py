@@ -134,6 +134,27 @@ class LocalSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveSource:
+    """An archive on the web, of which the hash is known: the source distribution of a package."""
+
+    type: ClassVar[str] = "archive"
+    url: str
+    hash: str
+    """Of its bytes, as `sha256:…` or `sha512:…`."""
+    paths: tuple[str, ...] = ()
+    role: Role | None = None
+    package: str | None = None
+    """The package and version it is of: `pypi flask 3.0.1`."""
+
+    @property
+    def name(self) -> str:
+        """The name of the package, else that of the file."""
+        if self.package:
+            return parse_package(self.package).package.rpartition("/")[2]
+        return PurePosixPath(urlsplit(self.url).path).name.partition(".")[0] or "archive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSource:
     """The documentation of a package: a plan finds its repository, and its version's tag.
 
@@ -156,14 +177,24 @@ PACKAGE_PAGES = {
     "pypi": "https://pypi.org/project/",
     "npm": "https://www.npmjs.com/package/",
     "crate": "https://crates.io/crates/",
+    "go": "https://pkg.go.dev/",
 }
 
 _PACKAGE = re.compile(r"(?:@[A-Za-z0-9._-]{1,100}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
+_MODULE = re.compile(
+    r"[a-z0-9-]{1,60}(?:\.[a-z0-9-]{1,60})+(?:/[\w~-][\w.~-]{0,100}){1,8}", re.ASCII
+)
+_HASH = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 
-Source = GitSource | WebSource | CrawlSource | LocalSource | PackageSource
+TreeSource = GitSource | LocalSource | ArchiveSource
+"""Those that hold files with paths."""
 
-KINDS = ("git", "web", "crawl", "package", "local")
+Source = TreeSource | WebSource | CrawlSource | PackageSource
+
+KINDS = ("git", "web", "crawl", "package", "local", "archive")
+_OPERATORS = frozenset({"local", "archive"})
+"""Kinds that models may not name."""
 
 
 def read_source(
@@ -179,7 +210,7 @@ def read_source(
     keys, as `topic.md` may have some of its owner's.
     """
     known = len(fields.problems)
-    kind = fields.choice("type", [name for name in KINDS if allow_local or name != "local"])
+    kind = fields.choice("type", [name for name in KINDS if allow_local or name not in _OPERATORS])
     url = "" if kind == "package" else fields.text("url", read=read_string)
     role = fields.get("role", lambda value: Role(read_choice(value, ROLES)))
     source: Source | None = None
@@ -194,6 +225,8 @@ def read_source(
             source = _read_package(fields, role)
         elif kind == "local":
             source = _read_local(fields, url, role)
+        elif kind == "archive":
+            source = _read_archive(fields, url, role)
     except SourceError as error:
         if url or kind == "package":  # else it was reported as missing
             fields.report("", error.reason)
@@ -237,7 +270,8 @@ def parse_package(text: str) -> PackageSource:
 
 
 def _check_package(source: PackageSource) -> PackageSource:
-    if not _PACKAGE.fullmatch(source.package):
+    pattern = _MODULE if source.ecosystem == "go" else _PACKAGE
+    if not pattern.fullmatch(source.package):
         raise SourceError("", f"{source.package!r} is not the name of a package")
     if source.version is not None and not _VERSION.fullmatch(source.version):
         raise SourceError("", f"{source.version!r} is not a version")
@@ -272,6 +306,22 @@ def _read_local(fields: Fields, url: str, role: Role | None) -> LocalSource:
     return LocalSource(url=url, paths=check_paths(paths, ""), role=role)
 
 
+def _read_archive(fields: Fields, url: str, role: Role | None) -> ArchiveSource:
+    paths, hash_ = fields.texts("paths", read_string), fields.text("hash", read=read_string)
+    package = fields.get("package", read_string)
+    if hash_ and not _HASH.fullmatch(hash_):
+        raise SourceError("", f"hash {hash_!r} must be sha256: or sha512: and as many digits")
+    if package is not None:
+        parse_package(package)
+    return ArchiveSource(
+        url=check_web_url(url, ""),
+        hash=hash_,
+        paths=check_paths(paths, ""),
+        role=role,
+        package=package,
+    )
+
+
 def source_table(source: Source) -> dict[str, Any]:
     """Return the table `parse_source` reads back; keys in the order `topic.md` has them."""
     table: dict[str, Any] = {"type": source.type}
@@ -284,6 +334,8 @@ def source_table(source: Source) -> dict[str, Any]:
         table["package"] = source.package
     if isinstance(source, LocalSource):
         table |= {"paths": list(source.paths)}
+    if isinstance(source, ArchiveSource):
+        table |= {"hash": source.hash, "paths": list(source.paths), "package": source.package}
     if isinstance(source, CrawlSource):
         table |= {"depth": source.depth, "max_pages": source.max_pages}
         table |= {"include": list(source.include), "exclude": list(source.exclude)}

@@ -40,9 +40,9 @@ def stale_since(topic: TopicFile, now: datetime) -> datetime | None:
     return topic.fetched_at + timedelta(days=topic.max_age_days + 1)
 
 
-def shown_status(topic: TopicFile, now: datetime) -> Status:
-    """Return the status to show: an active topic past its age is stale."""
-    if topic.status is Status.ACTIVE and is_stale(topic, now):
+def shown_status(topic: TopicFile, now: datetime, outdated: str | None = None) -> Status:
+    """Return the status to show: an active topic past its age, or `outdated`, is stale."""
+    if topic.status is Status.ACTIVE and (outdated or is_stale(topic, now)):
         return Status.STALE
     return topic.status
 

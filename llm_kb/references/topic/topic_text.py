@@ -185,7 +185,8 @@ def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -
         if "commit" in (new := source_table(source)):
             table["commit"] = new["commit"]
         if "package" in new:
-            table["ref"], table["package"] = new["ref"], new["package"]
+            pinned = ("url", "hash", "paths") if source.type == "archive" else ("ref",)
+            table.update({key: new[key] for key in (*pinned, "package") if key in new})
 
 
 def _newline(text: str) -> str:
