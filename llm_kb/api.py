@@ -236,14 +236,18 @@ def find_embedder(name: str | None) -> Embedder | None:
 
 def current_library() -> Library:
     """Return the reference topics under the configuration in effect here."""
+    config = load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ)
+    return find_library(config, find_cwd())
+
+
+def find_library(config: Config, directory: Path | None) -> Library:
+    """Return the reference topics under a configuration, in effect in a directory."""
     from llm_kb.references.library import open_library  # noqa: PLC0415 - few requests need it
 
-    user_dir = find_user_dir()
-    config = load_config(find_cwd(), user_dir=user_dir, environ=os.environ)
     return replace(
-        open_library(config, user_dir),
+        open_library(config, find_user_dir()),
         # Packages are those of the workspace, else of the directory we are in.
-        workspace=config.workspace or find_cwd(),
+        workspace=config.workspace or directory,
         find_embedder=partial(find_embedder, config.references.embedding_model),
     )
 

@@ -1,18 +1,27 @@
-"""`llm kb mcp`: serve the knowledge base to MCP clients."""
+"""`llm kb mcp`: serve the knowledge base to MCP clients, and enter it in their configuration."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 
 import click
 
 from llm_kb.api import KnowledgeBase
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
+from llm_kb.commands._output import confirm, say, show_content
+from llm_kb.errors import show_place
+from llm_kb.files.atomic import replace_file
 from llm_kb.host.terminal import is_terminal
+
+TOKEN = "LLM_KB_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_CLIENTS = ("claude", "cursor", "vscode", "codex")
+_EXTRA = ("anyio", "mcp", "mcp_types", "starlette", "uvicorn")
 
 
 @click.command()
@@ -23,21 +32,78 @@ from llm_kb.host.terminal import is_terminal
     help="Serve the knowledge base in effect here, not in the current directory",
 )
 @knowledge_options
+@click.option("--http", metavar="HOST:PORT", help="Serve streamable HTTP, to several clients")
+@click.option("--write", is_flag=True, help="With --http: also serve the tools that write")
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help=f"With --http: the token clients need, in place of ${TOKEN}",
+)
+@click.option(
+    "hosts",
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="With --http: a further name under which clients reach this server",
+)
+@click.option(
+    "--install", type=click.Choice(_CLIENTS), help="Write the configuration of this client instead"
+)
+@click.option("yes", "-y", "--yes", is_flag=True, help="With --install: write without asking")
 @kb_errors
-def mcp(directory: Path | None, knowledge: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
+def mcp(
+    directory: Path | None,
+    knowledge: tuple[str, ...],
+    kb_cfg: tuple[str, ...],
+    http: str | None,
+    write: bool,
+    token_file: Path | None,
+    hosts: tuple[str, ...],
+    install: str | None,
+    yes: bool,
+) -> None:
     """
-    Serve learn and search to MCP clients over standard input and output
+    Serve the knowledge base to MCP clients
 
-    Needs an extra: llm install 'llm-kb[mcp]'. A client starts this command; its
-    section, with what -k pre-loads, becomes the server's instructions. In a git
-    repository, emit_knowledge and annotate are served as well.
+    Needs an extra: llm install 'llm-kb[mcp]'. A client starts this command and
+    speaks to it over standard input and output; its section, with what -k
+    pre-loads, becomes the server's instructions. --install writes the
+    configuration of a client, and keeps what else is in it.
+
+    With --http one process serves several clients, read-only unless --write is
+    given. Beyond this machine, and with --write, clients need a token; one is
+    made where none is given.
 
     \b
         llm kb mcp
         llm kb mcp --directory ~/project -k 'project/maintainers/*'
+        llm kb mcp --install claude
+        llm kb mcp --http 127.0.0.1:8765
     """
-    server = _import_server()
+    if http is None and (write or token_file or hosts):
+        raise click.UsageError("--write, --token-file and --allow-host go with --http")
+    if install is not None:
+        if http is not None:
+            raise click.UsageError("--install is for clients that start the server; see --http")
+        _install(install, _list_options(directory, knowledge, kb_cfg), yes=yes)
+        return
     open_kb = partial(KnowledgeBase.discover, directory, fragments=kb_cfg, knowledge=knowledge)
+    try:
+        if http is None:
+            _serve_stdio(open_kb)
+        else:
+            _serve_http(open_kb, http, _read_token(token_file), hosts, can_write=write)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        raise click.ClickException(
+            "the MCP server needs an extra that is not installed; run: llm install 'llm-kb[mcp]'"
+        ) from error
+
+
+def _serve_stdio(open_kb: partial[KnowledgeBase]) -> None:
+    from llm_kb.host.mcp import server  # noqa: PLC0415 - an extra, and slow to import
+
     if sys.stdin is None or sys.stdout is None:
         raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
@@ -45,14 +111,52 @@ def mcp(directory: Path | None, knowledge: tuple[str, ...], kb_cfg: tuple[str, .
     server.run(open_kb)
 
 
-def _import_server() -> ModuleType:
-    """Import the server. Raises ClickException when the extra is missing."""
-    try:
-        from llm_kb.host import mcp_server  # noqa: PLC0415 - an extra, and slow to import
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
-            raise
-        raise click.ClickException(
-            "the MCP server needs an extra that is not installed; run: llm install 'llm-kb[mcp]'"
-        ) from error
-    return mcp_server
+def _serve_http(
+    open_kb: partial[KnowledgeBase],
+    address: str,
+    given: str | None,
+    hosts: Sequence[str],
+    *,
+    can_write: bool,
+) -> None:
+    from llm_kb.host.mcp import http, server  # noqa: PLC0415 - as above
+
+    place = http.parse_address(address)
+    token = http.find_token(given, is_required=can_write or not place.is_loopback)
+    guard = http.Guard(address=place, token=token, names=[name.lower() for name in hosts])
+    served = server.KnowledgeServer(open_kb, can_write=can_write)
+    if token is not None and given is None:
+        say(f"llm-kb: clients need the header 'Authorization: Bearer {token}'")
+    http.serve(served, guard, lambda url: say(f"llm-kb: serving {url}; Ctrl-C ends"))
+
+
+def _read_token(path: Path | None) -> str | None:
+    """Return the token of the file, else of the environment; None where there is none."""
+    if path is None:
+        return os.environ.get(TOKEN) or None
+    with click.open_file(str(path), "rb") as file:
+        return bytes(file.read(1_000)).decode("utf-8", "replace").strip()
+
+
+def _list_options(
+    directory: Path | None, knowledge: Sequence[str], kb_cfg: Sequence[str]
+) -> list[str]:
+    """Return the options that are to be given again when a client starts the server."""
+    options = ["--directory", str(directory.absolute())] if directory else []
+    for name, values in (("-k", knowledge), ("--kb-cfg", kb_cfg)):
+        options += [word for value in values for word in (name, value)]
+    return options
+
+
+def _install(client: str, options: Sequence[str], *, yes: bool) -> None:
+    from llm_kb.host.mcp.clients import plan_installation  # noqa: PLC0415 - few runs need it
+
+    planned = plan_installation(client, require_cwd(), options)
+    if planned.is_there:
+        say(f"{show_place(planned.path)} has it already")
+        return
+    show_content(planned.entry)
+    change = "Replace the entry in" if planned.replaces else "Write this into"
+    confirm(f"{change} {show_place(planned.path)}?", yes=yes)
+    replace_file(planned.path, planned.data)
+    say(f"wrote {show_place(planned.path)}; restart {client}, or let it reload its servers")

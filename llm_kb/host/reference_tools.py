@@ -12,29 +12,18 @@ import click
 import llm
 
 from llm_kb.api import current_library
-from llm_kb.errors import KbError
-from llm_kb.host.reference_texts import ALL
+from llm_kb.host.reference_calls import ALL, PlanWaitsError, create, list_topics, search_topics
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.host.tool_text import ToolText, check_arguments, make_signature
-from llm_kb.references.answers import topic_entry, topic_hit_entry
-from llm_kb.references.ask import ask, find_topic, find_topics
-from llm_kb.references.errors import ApprovalNeededError
+from llm_kb.references.answers import topic_entry
+from llm_kb.references.ask import ask, find_topic
 from llm_kb.references.library import Library
-from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import visible_line, visible_text
 
 if TYPE_CHECKING:
     from llm_kb.references.plan.plan import Plan
 
 Approve: TypeAlias = "Callable[[Plan], bool]"
-
-
-class PlanWaitsError(KbError):
-    """A plan that waits for the operator, in words for the model that made it."""
-
-    def __init__(self, needed: ApprovalNeededError) -> None:
-        self.plan_id = needed.plan_id
-        super().__init__(f"{needed}. Tell the user so, go on without it, and do not try again")
 
 
 class References(llm.Toolbox):
@@ -86,39 +75,22 @@ class References(llm.Toolbox):
                 plugin=getattr(self, "plugin", None),
             )
 
-    def _create(self, title: str, body: str, sources: list[Any], **more: Any) -> dict[str, Any]:
-        # Imported here: a search does without the machinery that fetches.
-        from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
-        from llm_kb.references.fetch.outcomes import created_answer  # noqa: PLC0415
-        from llm_kb.references.plan.topic_request import parse_request  # noqa: PLC0415
+    def _create(self, **arguments: Any) -> dict[str, Any]:
+        from llm_kb.references.fetch.outcomes import created_answer  # noqa: PLC0415 - see `create`
 
         library = current_library()
-        request = parse_request(
-            {"title": title, "body": body, "sources": sources, **more},
-            created_by=self._created_by,
-            protocols=library.settings.allow_protocols,
-        )
-        created = create_topic(
-            library,
-            request,
-            lambda plan: self._ask(library, plan),
-            by_model=True,
+        created = create(
+            library, arguments, self._created_by, lambda plan: self._ask(library, plan)
         )
         for warning in created.warnings:
             _say(warning)
         return created_answer(created)
 
     def _topic_search(self, query: str) -> list[dict[str, Any]]:
-        library = current_library()
-        return [topic_hit_entry(hit, library.clock()) for hit in find_topics(library, query)[:10]]
+        return search_topics(current_library(), query)
 
     def _topic_list(self, include_obsolete: bool = False) -> list[dict[str, Any]]:
-        library = current_library()
-        return [
-            topic_entry(topic, library.clock(), library.find_outdated(topic))
-            for topic in library.topics()[0]
-            if include_obsolete or topic.status is not Status.OBSOLETE
-        ]
+        return list_topics(current_library(), include_obsolete)
 
     def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
         from llm_kb.references.plan.topic_request import parse_changes  # noqa: PLC0415 - as above

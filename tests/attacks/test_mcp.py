@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
-from llm_kb.api import KnowledgeBase
-from llm_kb.errors import KbError
-from llm_kb.host.mcp_server import answer
-
-LLM = str(Path(sys.executable).with_name("llm"))
+from tests import mcp_client
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -58,7 +53,7 @@ class Server:
 
     def __init__(self, directory: Path) -> None:
         self.process = subprocess.Popen(
-            [LLM, "kb", "mcp"],
+            [*mcp_client.SCRIPT, "mcp"],
             cwd=directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -99,7 +94,7 @@ class Server:
 
 
 def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> None:
-    text = answer(lambda: KnowledgeBase.discover(workspace), "search", {"query": "needle"})
+    text, _ = mcp_client.call(workspace, "search", {"query": "needle"})
     assert text.startswith('<passage "team/min#L1 (line 1)">\nneedle;xxx')
     assert len(text) < 3_000
 
@@ -169,6 +164,6 @@ def test_half_a_surrogate_pair_is_answered(workspace: Path, text: str, message: 
 def test_wrong_arguments_are_an_error_that_explains_itself(
     workspace: Path, name: str, arguments: dict[str, object]
 ) -> None:
-    with pytest.raises(KbError) as raised:
-        answer(lambda: KnowledgeBase.discover(workspace), name, arguments)
-    assert 10 < len(str(raised.value)) < 300
+    text, is_error = mcp_client.call(workspace, name, arguments)
+    assert is_error
+    assert 10 < len(text) < 300

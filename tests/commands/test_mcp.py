@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +11,12 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 import mcp_types as types
-from mcp import StdioServerParameters
 from mcp.client import Client
 
-from llm_kb.api import LEARN_SCHEMA, KnowledgeBase
-from llm_kb.errors import KbError
-from llm_kb.host.mcp_server import answer, make_server
+from llm_kb.api import LEARN_SCHEMA
 from tests.capture.repositories import make_repo
 from tests.conftest import RunLlm
+from tests.mcp_client import call, read, start_process, talk
 
 CONFIG = """
 [kb.topic.project]
@@ -52,51 +47,20 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def talk(conversation: Callable[[Client], Awaitable[Any]], directory: Path) -> Any:
-    """Hold a conversation with the server, and return what came of it."""
-    return _talk(make_server(lambda: KnowledgeBase.discover(directory)), conversation)
-
-
-def talk_to_process(
-    conversation: Callable[[Client], Awaitable[Any]], *arguments: str, cwd: Path
-) -> Any:
-    """Start `llm kb mcp`, hold a conversation, and return what came of it."""
-    server = StdioServerParameters(
-        command=str(Path(sys.executable).with_name("llm")),
-        args=["kb", "mcp", *arguments],
-        env=dict(os.environ),
-        cwd=cwd,
-    )
-    return _talk(server, conversation)
-
-
-def _talk(server: Any, conversation: Callable[[Client], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        async with Client(server, read_timeout_seconds=60) as client:
-            return await conversation(client)
-
-    return asyncio.run(run())
-
-
-def read(result: types.CallToolResult) -> tuple[str, bool]:
-    """Return the text of a result, and whether it is an error."""
-    (content,) = result.content
-    assert isinstance(content, types.TextContent)
-    return content.text, result.is_error
-
-
 def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
     async def list_tools(client: Client) -> list[types.Tool]:
         return (await client.list_tools()).tools
 
-    learn, search = talk(list_tools, workspace)
+    learn, search, create = talk(list_tools, workspace)
     assert (learn.name, learn.input_schema) == ("learn", LEARN_SCHEMA)
     assert learn.description == (
         "Learn about knowledge base topics and subjects. Available topics: project (General)."
         " One call can load several subjects, those of another topic as topic/subject."
     )
     assert search.name == "search"
-    assert [tool.annotations.read_only_hint for tool in (learn, search)] == [True, True]
+    assert create.name == "reference_topic_create"
+    hints = [tool.annotations.read_only_hint for tool in (learn, search, create)]
+    assert hints == [True, True, False]
 
 
 def test_instructions_are_the_section(workspace: Path, run_llm: RunLlm) -> None:
@@ -104,7 +68,7 @@ def test_instructions_are_the_section(workspace: Path, run_llm: RunLlm) -> None:
         return client.instructions
 
     options = ("-k", "project/review")
-    instructions = talk_to_process(read_instructions, *options, cwd=workspace)
+    instructions = talk(read_instructions, start_process(*options, cwd=workspace))
     assert f"{instructions}\n" == run_llm(["kb", "prompt", *options]).stdout
 
 
@@ -117,8 +81,8 @@ def test_learn_lists_loads_and_finds_hidden_subjects_by_name(workspace: Path) ->
         ]
         return [read(await client.call_tool("learn", arguments)) for arguments in calls]
 
-    listing, review, notes = talk_to_process(
-        conversation, "-d", str(workspace), cwd=workspace.parent
+    listing, review, notes = talk(
+        conversation, start_process("-d", str(workspace), cwd=workspace.parent)
     )
     assert listing == (
         LISTING,
@@ -130,9 +94,10 @@ def test_learn_lists_loads_and_finds_hidden_subjects_by_name(workspace: Path) ->
 
 def test_a_list_may_be_written_as_json_as_for_the_tool_of_the_host(workspace: Path) -> None:
     arguments = {"topic": "project", "subjects": '["notes", "review"]'}
-    assert answer(lambda: KnowledgeBase.discover(workspace), "learn", arguments) == (
+    assert call(workspace, "learn", arguments) == (
         '<subject "notes">\nHidden eyes.\n</subject>\n\n'
-        '<subject "review">\n# Review\n\nTwo eyes.\n</subject>'
+        '<subject "review">\n# Review\n\nTwo eyes.\n</subject>',
+        False,
     )
 
 
@@ -195,7 +160,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "write",
             {},
-            "unknown tool 'write'; tools: learn, search, emit_knowledge, annotate",
+            "unknown tool 'write'; tools: learn, search, reference_topic_create",
             id="unknown tool",
         ),
     ],
@@ -203,9 +168,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
 def test_a_wrong_call_says_how_to_correct_it(
     workspace: Path, name: str, arguments: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(KbError) as raised:
-        answer(lambda: KnowledgeBase.discover(workspace), name, arguments)
-    assert str(raised.value) == message
+    assert call(workspace, name, arguments) == (message, True)
 
 
 def test_a_wrong_call_is_a_result_and_the_server_goes_on(workspace: Path) -> None:
@@ -233,8 +196,9 @@ def test_a_change_on_disk_is_seen_without_a_restart(workspace: Path) -> None:
 def test_without_the_extra_the_error_names_it(
     run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "llm_kb.host.mcp_server", raising=False)
-    monkeypatch.delattr("llm_kb.host.mcp_server", raising=False)
+    for name in [name for name in sys.modules if name.startswith("llm_kb.host.mcp.")]:
+        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(name, raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
     result = run_llm(["kb", "mcp"])
@@ -262,7 +226,7 @@ def test_entries_and_annotations_are_written_in_a_repository_alone(
         tools = (await client.list_tools()).tools
         return [(t.name, t.annotations.read_only_hint if t.annotations else None) for t in tools]
 
-    assert [name for name, _ in talk(list_names, workspace)] == ["learn", "search"]
+    assert talk(list_names, workspace)[3:] == []
     repo = make_repo(tmp_path / "repo")
 
     async def write(client: Client) -> list[tuple[str, bool]]:
@@ -275,7 +239,7 @@ def test_entries_and_annotations_are_written_in_a_repository_alone(
         ]
         return [read(await client.call_tool(name, arguments)) for name, arguments in calls]
 
-    assert talk(list_names, repo.path)[2:] == [("emit_knowledge", False), ("annotate", False)]
+    assert talk(list_names, repo.path)[3:] == [("emit_knowledge", False), ("annotate", False)]
     refused, written, invalid, annotated = talk(write, repo.path)
     assert (refused[1], "does not exist at" in refused[0]) == (True, True)
     assert written == ("recorded convention conv-1 (*): r", False)

@@ -12,7 +12,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.capture.emission import EMIT_FIELDS, parse_emission
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.host.reference_texts import ALL
+from llm_kb.host.reference_calls import ALL
 from llm_kb.host.tool_text import ToolText, check_arguments
 from llm_kb.subjects.topics import Config, Topic
 from tests.console import SAMPLE

@@ -16,8 +16,8 @@ from llm.models import EmbeddingModel
 from llm.plugins import pm
 
 from llm_kb.api import current_library
-from llm_kb.host.reference_texts import ALL
-from llm_kb.host.reference_tools import PlanWaitsError, approve_plan, make_references
+from llm_kb.host.reference_calls import ALL, PlanWaitsError
+from llm_kb.host.reference_tools import approve_plan, make_references
 from llm_kb.references.errors import TopicExistsError
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan

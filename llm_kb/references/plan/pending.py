@@ -73,6 +73,10 @@ class PendingPlans:
         title, summary = plan.request.title, summarize_plan(plan)
         return ApprovalNeededError(plan.id, title, summary, list_hosts(plan))
 
+    def keep(self, plan: Plan) -> bool:
+        """Store a plan where nobody can be asked. Raises ApprovalNeededError."""
+        raise self.ask_later(plan)
+
     def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:
         """Return the waiting plans, oldest first, and the problems of unusable ones."""
         self._drop_expired()

@@ -1,8 +1,24 @@
-"""What models read about the five tools of `References`: descriptions and schemas."""
+"""The tools of `References`: what models read about them, and what answers a call.
+
+The same for `llm` and for MCP clients, so it imports neither.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from llm_kb.errors import KbError
 from llm_kb.host.tool_text import ToolText, integer, object_schema, string, strings
+from llm_kb.references.answers import topic_entry, topic_hit_entry
+from llm_kb.references.ask import find_topics
+from llm_kb.references.topic.topic_file import Description, Status
+
+if TYPE_CHECKING:
+    from llm_kb.references.errors import ApprovalNeededError
+    from llm_kb.references.fetch.outcomes import Created, Progress
+    from llm_kb.references.library import Library
+    from llm_kb.references.plan.plan import Plan
 
 _SOURCE = {
     "type": "object",
@@ -134,3 +150,51 @@ SEARCH = ToolText(
 )
 
 ALL = (CREATE, TOPIC_SEARCH, TOPIC_LIST, TOPIC_UPDATE, SEARCH)
+
+
+class PlanWaitsError(KbError):
+    """A plan that waits for the operator, in words for the model that made it."""
+
+    def __init__(self, needed: ApprovalNeededError) -> None:
+        self.plan_id = needed.plan_id
+        super().__init__(f"{needed}. Tell the user so, go on without it, and do not try again")
+
+
+def create(
+    library: Library,
+    arguments: Mapping[str, Any],
+    created_by: Mapping[str, str],
+    approve: Callable[[Plan], bool],
+    progress: Progress | None = None,
+) -> Created:
+    """Carry out a call of `reference_topic_create`. Raises KbError."""
+    # Imported here: a search does without the machinery that fetches.
+    from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
+    from llm_kb.references.fetch.outcomes import SILENT  # noqa: PLC0415
+
+    request = parse_call(library, arguments, created_by)
+    return create_topic(library, request, approve, progress or SILENT, by_model=True)
+
+
+def parse_call(
+    library: Library, arguments: Mapping[str, Any], created_by: Mapping[str, str]
+) -> Description:
+    """Return the topic that a call of `reference_topic_create` asks for. Raises TopicFileError."""
+    from llm_kb.references.plan.topic_request import parse_request  # noqa: PLC0415 - as above
+
+    protocols = library.settings.allow_protocols
+    return parse_request(arguments, created_by=created_by, protocols=protocols)
+
+
+def search_topics(library: Library, query: str) -> list[dict[str, Any]]:
+    """Answer a call of `reference_topic_search`."""
+    return [topic_hit_entry(hit, library.clock()) for hit in find_topics(library, query)[:10]]
+
+
+def list_topics(library: Library, include_obsolete: bool = False) -> list[dict[str, Any]]:
+    """Answer a call of `reference_topic_list`."""
+    return [
+        topic_entry(topic, library.clock(), library.find_outdated(topic))
+        for topic in library.topics()[0]
+        if include_obsolete or topic.status is not Status.OBSOLETE
+    ]

@@ -1,0 +1,1 @@
+"""The knowledge base as an MCP server, for clients other than llm."""

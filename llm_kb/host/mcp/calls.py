@@ -1,0 +1,114 @@
+"""One call of a client: its work in a thread, its progress, its end, and what bounds its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio.to_thread
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.errors import KbError
+from llm_kb.rendering.menu import estimate_tokens
+from llm_kb.rendering.plain_text import shorten
+from llm_kb.subjects.topics import Layer
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+T = TypeVar("T")
+
+MOST_CHARS, MOST_TOKENS = 45_000, 24_000
+"""Claude Code makes a file of a result over 50,000 characters or 25,000 tokens."""
+
+MENU_BUDGET = 400
+"""Tokens; it shows 2,048 characters of the instructions."""
+
+LONGEST_ERROR = 10_000
+"""Claude Code cuts the text of an error at about 11,000 characters."""
+
+LEAST_CHARS = 1_000
+
+
+class CallCancelledError(KbError):
+    """Work whose client has cancelled it or gone."""
+
+    def __init__(self) -> None:
+        super().__init__("the call was cancelled")
+
+
+class Steps:
+    """Carries the progress of work in a thread to its client, and a cancellation to the work."""
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
+        self._loop = asyncio.get_running_loop()
+        self._has_news = asyncio.Event()
+        self._label = ""
+        self._base = self._reached = 0
+        self._news: tuple[int, int, str] = (0, 0, "")
+
+    def report(self, label: str, done: int, total: int) -> None:
+        """Report work done, in the thread that does it. Raises CallCancelledError.
+
+        Each label is a part of the work; what is reported in all only grows.
+        """
+        if self.is_cancelled:
+            raise CallCancelledError
+        if label != self._label:
+            self._label, self._base = label, self._reached
+        if self._base + done > self._reached:
+            self._reached = self._base + done
+            self._news = (self._reached, self._base + total, label)
+            self._loop.call_soon_threadsafe(self._has_news.set)
+
+    async def send_to(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Send the latest progress for ever; a client that is slow to take it misses some."""
+        while True:
+            await self._has_news.wait()
+            self._has_news.clear()
+            await ctx.session.report_progress(*self._news)
+
+
+async def work(ctx: ServerRequestContext[Any, Any], function: Callable[[Steps], T]) -> T:
+    """Run a function in a thread; the client hears of its steps and may cancel it between them."""
+    steps = Steps()
+    sender = asyncio.create_task(steps.send_to(ctx))
+    try:
+        return await anyio.to_thread.run_sync(function, steps, abandon_on_cancel=True)
+    finally:
+        steps.is_cancelled = True
+        sender.cancel()
+
+
+def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
+    """Bound what the defaults leave larger than common clients take; what is configured stays."""
+    if _is_default(kb, "max_result_chars"):
+        kb.config = replace(kb.config, max_result_chars=MOST_CHARS)
+    if _is_default(kb, "menu_budget"):
+        kb.config = replace(kb.config, menu_budget=MENU_BUDGET)
+    return kb
+
+
+def answer_within(kb: KnowledgeBase, answer: Callable[[], str]) -> str:
+    """Return a text made under `max_result_chars`, made shorter where its tokens are too many."""
+    text = answer()
+    while _is_default(kb, "max_result_chars") and estimate_tokens(text) > MOST_TOKENS:
+        fitting = int(0.9 * len(text) * MOST_TOKENS / estimate_tokens(text))
+        if not LEAST_CHARS < fitting < kb.config.max_result_chars:
+            break
+        kb.config = replace(kb.config, max_result_chars=fitting)
+        text = answer()
+    return text
+
+
+def describe_error(error: KbError | OSError) -> str:
+    """Return the text of an error, short enough for clients to show it whole."""
+    return shorten(str(error), LONGEST_ERROR)
+
+
+def _is_default(kb: KnowledgeBase, key: str) -> bool:
+    origins = kb.config.origins.get(f"kb.{key}", ())
+    return all(origin.layer is Layer.DEFAULT for origin in origins)

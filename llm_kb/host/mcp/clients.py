@@ -1,0 +1,150 @@
+"""The configuration files of MCP clients: where each is, and how this server stands in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llm_kb.errors import KbError, show_place
+from llm_kb.files.opener import read_regular
+
+NAME = "llm-kb"
+"""What the server is called in a client."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A client's configuration of one project, or of a user."""
+
+    path: str
+    """The file, below the directory; of a user's file below home."""
+    key: str
+    """The table of the servers."""
+    typed: bool = False
+    """Whether an entry names its transport."""
+    is_users: bool = False
+
+
+CLIENTS: Mapping[str, Client] = {
+    # https://code.claude.com/docs/en/mcp
+    "claude": Client(path=".mcp.json", key="mcpServers"),
+    # https://cursor.com/docs/context/mcp
+    "cursor": Client(path=".cursor/mcp.json", key="mcpServers"),
+    # https://code.visualstudio.com/docs/copilot/reference/mcp-configuration
+    "vscode": Client(path=".vscode/mcp.json", key="servers", typed=True),
+    # https://developers.openai.com/codex/mcp; one of a project counts in trusted ones alone
+    "codex": Client(path="config.toml", key="mcp_servers", is_users=True),
+}
+
+
+class ClientFileError(KbError):
+    """A client's configuration that cannot be changed."""
+
+    def __init__(self, path: Path, reason: str, entry: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{show_place(path)} {reason}; write this into it yourself:\n{entry}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What is to be written into a client's configuration."""
+
+    path: Path
+    entry: str
+    """The entry alone, as the file has it."""
+    data: bytes
+    """The whole file."""
+    is_there: bool
+    """Whether the file has just this entry."""
+    replaces: bool
+    """Whether it has another one of this name."""
+
+
+def find_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """Return a command that starts this server, and its arguments.
+
+    By name where a shell finds it, so that the file suits others who have the project.
+    """
+    if shutil.which("llm-kb"):
+        return "llm-kb", ["mcp", *arguments]
+    if shutil.which("llm"):
+        return "llm", ["kb", "mcp", *arguments]
+    return str(Path(sys.executable).with_name("llm-kb")), ["mcp", *arguments]
+
+
+def plan_installation(name: str, directory: Path, arguments: Sequence[str]) -> Installation:
+    """Return what to write for a client, with the rest of its file kept. Raises KbError."""
+    client = CLIENTS[name]
+    command, arguments = find_command(arguments)
+    entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
+    entry |= {"command": command, "args": list(arguments)}
+    path = _find_file(client, directory)
+    try:
+        text = read_regular(path, follow_link=True).decode("utf-8-sig")
+    except FileNotFoundError:
+        text = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClientFileError(path, f"cannot be read ({error})", json.dumps(entry)) from error
+    change = _change_toml if path.suffix == ".toml" else _change_json
+    return change(path, text, client.key, entry)
+
+
+def _find_file(client: Client, directory: Path) -> Path:
+    if client.is_users:
+        return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / client.path
+    return directory / client.path
+
+
+def _change_json(path: Path, text: str, key: str, entry: dict[str, Any]) -> Installation:
+    shown = json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False)
+    try:
+        document = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        # Such as one with comments, which would be lost.
+        raise ClientFileError(path, f"is not plain JSON ({error})", shown) from error
+    servers = document.setdefault(key, {}) if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        raise ClientFileError(path, f"has no table {key!r}", shown)
+    before = servers.get(NAME)
+    servers[NAME] = entry
+    indent = re.search(r"\n([ \t]+)\S", text)
+    written = json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False)
+    return Installation(
+        path=path,
+        entry=shown,
+        data=f"{written}\n".encode("utf-8", "backslashreplace"),
+        is_there=before == entry,
+        replaces=before is not None,
+    )
+
+
+def _change_toml(path: Path, text: str, key: str, entry: dict[str, Any]) -> Installation:
+    # Imported here: this file alone is TOML.
+    import tomlkit  # noqa: PLC0415
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
+    shown = tomlkit.dumps({key: {NAME: entry}})
+    try:
+        document = tomlkit.parse(text)
+        servers = document.setdefault(key, tomlkit.table(is_super_table=True))
+        before = servers.get(NAME)
+        if before is None or before.unwrap() != entry:
+            servers[NAME] = entry
+        written = tomlkit.dumps(document)
+    except (TOMLKitError, AttributeError, TypeError, RecursionError) as error:
+        raise ClientFileError(path, f"is not TOML with a table {key!r} ({error})", shown) from error
+    return Installation(
+        path=path,
+        entry=shown,
+        data=written.encode(),
+        is_there=written == text,
+        replaces=before is not None,
+    )

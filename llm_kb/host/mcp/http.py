@@ -1,0 +1,203 @@
+"""The MCP server over streamable HTTP: who may call it, and the process that serves.
+
+A browser on the same machine is kept out by the headers `Host` and `Origin`, anybody else beyond
+loopback by a token.
+"""
+
+from __future__ import annotations
+
+import hmac
+import platform
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from llm_kb.errors import KbError
+from llm_kb.host.mcp.server import KnowledgeServer
+
+PATH = "/mcp"
+
+SHORTEST_TOKEN = 16
+MOST_SESSIONS = 500
+MOST_CONNECTIONS = 1_000
+LARGEST_REQUEST = 4_000_000
+"""Bytes of a request: an annotation may be long."""
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class BadAddressError(KbError):
+    """A place to serve at that is not one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8765 or [::1]:8765")
+
+
+class ShortTokenError(KbError):
+    """A token that could be guessed."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        super().__init__(
+            f"the token has {length} characters, at least {SHORTEST_TOKEN} are needed;"
+            " without one given, one is made"
+        )
+
+
+class Address(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.host in LOOPBACK or _is_loopback(self.host)
+
+    @property
+    def url(self) -> str:
+        """What a client on this machine is given."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}{PATH}"
+
+
+def parse_address(text: str) -> Address:
+    """Return the address that `HOST:PORT` names. Raises BadAddressError."""
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise BadAddressError(text) from error
+    if not host or port is None or parts.netloc != text or parts.username is not None:
+        raise BadAddressError(text)
+    return Address(host, port)
+
+
+def find_token(given: str | None, *, is_required: bool) -> str | None:
+    """Return the token that clients need: the one given, else a new one where it is required.
+
+    Raises ShortTokenError.
+    """
+    if given is not None:
+        if len(given) < SHORTEST_TOKEN:
+            raise ShortTokenError(len(given))
+        return given
+    return secrets.token_urlsafe(32) if is_required else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Decides about a request by its headers."""
+
+    address: Address
+    token: str | None = field(default=None, repr=False)
+    names: Collection[str] = ()
+    """Further names under which clients reach the server."""
+
+    def refuse(self, headers: Mapping[str, str]) -> tuple[int, str] | None:
+        """Return the status and the reason to refuse a request with; None to let it in."""
+        if not self._is_ours(headers.get("host", "")):
+            return 421, "unknown Host; see --allow-host"
+        origin = headers.get("origin")
+        if origin is not None and not self._is_ours(_authority(origin)):
+            return 403, "unknown Origin; see --allow-host"
+        if self.token is None:
+            return None
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        # Headers are Latin-1; any bytes can be compared.
+        is_right = hmac.compare_digest(given.strip().encode(), self.token.encode())
+        return None if scheme.lower() == "bearer" and is_right else (401, "a token is needed")
+
+    def _is_ours(self, authority: str) -> bool:
+        """Tell whether a name is one of this server's: no page elsewhere can be under one."""
+        try:
+            host = (urlsplit(f"//{authority}").hostname or "").lower()
+        except ValueError:
+            return False
+        if self.address.is_loopback:
+            return host in (*LOOPBACK, *self.names) or _is_loopback(host)
+        # A name can be made to lead here by whoever owns it, an address cannot.
+        known = {self.address.host.lower(), platform.node().lower(), *LOOPBACK, *self.names}
+        return bool(host) and (host in known or _is_address(host))
+
+
+def make_app(server: KnowledgeServer, guard: Guard) -> ASGIApp:
+    """Return the application: the guard, and the server behind it."""
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=LARGEST_REQUEST,
+        max_sessions=MOST_SESSIONS,
+        # The guard is the stricter one.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        refused = guard.refuse(Headers(scope=scope)) if scope["type"] == "http" else None
+        if refused is None:
+            await app(scope, receive, send)
+            return
+        status, reason = refused
+        challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+        await PlainTextResponse(reason, status, challenge)(scope, receive, send)
+
+    return guarded
+
+
+class _Process(uvicorn.Server):
+    """The process that serves; it says where, once it listens."""
+
+    def __init__(self, config: uvicorn.Config, say: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._say = say
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        for listening in self.servers[:1]:
+            host, port = listening.sockets[0].getsockname()[:2]
+            self._say(Address(host, port).url)
+
+
+def serve(server: KnowledgeServer, guard: Guard, say: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM, and say at which URL; calls have a moment to end."""
+    config = uvicorn.Config(
+        make_app(server, guard),
+        host=guard.address.host,
+        port=guard.address.port,
+        log_level="warning",
+        access_log=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=2,
+        server_header=False,
+    )
+    with suppress(KeyboardInterrupt):  # raised again once everything has ended
+        _Process(config, say).run()
+
+
+def _authority(origin: str) -> str:
+    """Return the host and port of an origin; empty for what is not one of a web page."""
+    scheme, _, authority = origin.partition("://")
+    return authority if scheme in {"http", "https"} else ""
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    return _is_address(host) and ip_address(host).is_loopback

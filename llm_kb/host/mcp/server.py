@@ -1,0 +1,201 @@
+"""The MCP server: what its client asks for, and the transport over standard input and output.
+
+Needs the extra `mcp`. The configuration is read again for every call, so that a
+client that stays connected sees what is on disk now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from llm_kb import __version__
+from llm_kb.api import KnowledgeBase
+from llm_kb.errors import KbError
+from llm_kb.host.mcp import subjects
+from llm_kb.host.mcp.approval import Context, answer_asking
+from llm_kb.host.mcp.calls import describe_error, fit_clients, work
+from llm_kb.host.mcp.tools import TOOLS, Needs, find_tools
+
+OpenKnowledgeBase = Callable[[], KnowledgeBase]
+T = TypeVar("T")
+
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def run(open_kb: OpenKnowledgeBase) -> None:
+    """Serve one client on standard input and output until it goes, or until Ctrl-C."""
+    # The thread that waits for standard input cannot be interrupted, and Python would wait
+    # for it. There is nothing to lose: what is written takes a ref over at once or not at all.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    try:
+        asyncio.run(serve(open_kb))
+    except BaseException as error:
+        if not _is_client_gone(error):
+            raise
+        # What is left in the buffer has no reader, and closing it would say so.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_client_gone(error: BaseException) -> bool:
+    """Tell whether an error, or each of a group of them, is a closed pipe."""
+    members = getattr(error, "exceptions", None)
+    if members:
+        return all(map(_is_client_gone, members))
+    return isinstance(error, BrokenPipeError | ConnectionError | anyio.BrokenResourceError)
+
+
+async def serve(open_kb: OpenKnowledgeBase) -> None:
+    """Serve one client on standard input and output until it goes."""
+    server = KnowledgeServer(open_kb)
+    lines: Any = _iter_lines()
+    async with stdio_server(stdin=lines) as (read_stream, write_stream):
+        await server.run(read_stream, write_stream, server.create_initialization_options())
+
+
+async def _iter_lines() -> AsyncIterator[str]:
+    """Yield the messages of the client.
+
+    Half a surrogate pair is replaced: the SDK would drop the message, and the client would
+    wait for its answer.
+    """
+    stdin = os.fdopen(0, encoding="utf-8", errors="replace", closefd=False)
+    async for line in anyio.wrap_file(stdin):
+        yield _replace_surrogates(line) if _LONE_SURROGATE.search(line) else line
+
+
+def _replace_surrogates(line: str) -> str:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace").decode()
+
+
+class KnowledgeServer(Server[dict[str, Any]]):
+    """The knowledge base for MCP clients; what writes is served only if they `can_write`.
+
+    Raises KbError for a configuration that cannot be read.
+    """
+
+    def __init__(self, open_kb: OpenKnowledgeBase, *, can_write: bool = True) -> None:
+        self._open_kb = open_kb
+        self._can_write = can_write
+        self._section = self._open().section()
+        super().__init__(
+            "llm-kb",
+            version=__version__,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_completion=self._complete,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+
+    @property
+    def instructions(self) -> str | None:
+        """The section that a prompt would carry, as it is when a client connects."""
+        with suppress(KbError, OSError):  # a file that is being edited: the last one stands
+            self._section = self._open().section()
+        return self._section
+
+    @instructions.setter
+    def instructions(self, _: str | None) -> None:
+        """Ignore what the constructor sets."""
+
+    def _open(self) -> KnowledgeBase:
+        return fit_clients(self._open_kb())
+
+    async def _ask(self, ctx: Context, function: Callable[[KnowledgeBase], T]) -> T:
+        try:
+            return await work(ctx, lambda _: function(self._open()))
+        except (KbError, OSError) as error:
+            raise MCPError(types.INVALID_PARAMS, describe_error(error)) from error
+
+    async def _list_tools(self, ctx: Context, _: object) -> types.ListToolsResult:
+        return await self._ask(ctx, lambda kb: _list_tools(kb, can_write=self._can_write))
+
+    async def _call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Answer a call; an error is a result that the model can read and correct."""
+        try:
+            kb = await work(ctx, lambda _: self._open())
+            answer = await answer_asking(ctx, kb, params, can_write=self._can_write)
+        except (KbError, OSError) as error:
+            return _make_result(describe_error(error), is_error=True)
+        return answer if isinstance(answer, types.InputRequiredResult) else _make_result(answer)
+
+    async def _list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = params.cursor if params else None
+        return await self._ask(ctx, lambda kb: subjects.list_resources(kb, cursor))
+
+    async def _list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
+        return subjects.list_templates()
+
+    async def _read_resource(
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await self._ask(ctx, lambda kb: subjects.read_resource(kb, params.uri))
+
+    async def _complete(
+        self, ctx: Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        return await self._ask(ctx, lambda kb: subjects.complete(kb, params))
+
+    async def _list_prompts(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        cursor = params.cursor if params else None
+        return await self._ask(ctx, lambda kb: subjects.list_prompts(kb, cursor))
+
+    async def _get_prompt(
+        self, ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        return await self._ask(
+            ctx, lambda kb: subjects.get_prompt(kb, params.name, params.arguments)
+        )
+
+
+def _list_tools(kb: KnowledgeBase, *, can_write: bool) -> types.ListToolsResult:
+    served = [(name, TOOLS[name]) for name in find_tools(kb, can_write=can_write)]
+    return types.ListToolsResult(
+        tools=[
+            types.Tool(
+                name=name,
+                description=tool.describe(kb),
+                input_schema=tool.schema,
+                annotations=types.ToolAnnotations(
+                    read_only_hint=not tool.writes,
+                    destructive_hint=False,
+                    open_world_hint=tool.needs is Needs.WRITING,
+                ),
+            )
+            for name, tool in served
+        ]
+    )
+
+
+def _make_result(text: str, *, is_error: bool = False) -> types.CallToolResult:
+    """Return the answer of a call; an error is one that the model can read and correct."""
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], is_error=is_error
+    )

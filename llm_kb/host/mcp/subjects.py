@@ -1,0 +1,204 @@
+"""Subjects as resources, `kb://topic/slug`, and skills as prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.errors import KbError, NoMatchError
+from llm_kb.files.documents import find_size
+from llm_kb.host.mcp.calls import answer_within
+from llm_kb.knowledge_base.reading import SkillFiles, describe_skill, summarize_each
+from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.rendering.plain_text import one_line, shorten
+from llm_kb.subjects.selection import Selection, find_near
+from llm_kb.subjects.topics import Layout, Subject
+
+T = TypeVar("T")
+
+SCHEME = "kb://"
+TEMPLATE = "kb://{topic}/{+slug}"
+
+PAGE = 100
+"""Resources or prompts of one answer: of each resource the start is read."""
+
+MOST_OFFERED = 1_000
+"""Subjects that are listed in all; others are read by their address, or found by a search."""
+
+MOST_COMPLETED = 100
+"""What the protocol allows of values to complete with."""
+
+LONGEST_DESCRIPTION = 1_000
+
+
+class BadAddressError(KbError):
+    """An address that is not one of a subject."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        super().__init__(f"{shorten(uri, 200)!r} is not the address of a subject, kb://topic/slug")
+
+
+class UnknownPromptError(KbError):
+    """A prompt that is not a skill here."""
+
+    def __init__(self, name: str, skills: Sequence[str]) -> None:
+        self.name = name
+        super().__init__(f"unknown prompt {shorten(name, 200)!r}; skills: {', '.join(skills[:20])}")
+
+
+class BadCursorError(KbError):
+    """A place in a list that no answer has named."""
+
+    def __init__(self, cursor: str) -> None:
+        self.cursor = cursor
+        super().__init__(f"unknown cursor {shorten(cursor, 40)!r}; leave it out to begin again")
+
+
+def take_page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | None]:
+    """Return the items of one answer, and the cursor of the next one. Raises BadCursorError."""
+    if cursor is not None and not (cursor.isdecimal() and cursor.isascii() and len(cursor) < 10):
+        raise BadCursorError(cursor)
+    start = int(cursor or 0)
+    end = start + PAGE
+    return items[start:end], str(end) if end < len(items) else None
+
+
+def list_resources(kb: KnowledgeBase, cursor: str | None) -> types.ListResourcesResult:
+    """Return the listed subjects of the topics in the menu, some at a time."""
+    page, following = take_page(_find_subjects(kb), cursor)
+    resources = []
+    for _, group in groupby(page, key=lambda pair: pair[0].topic.id):
+        pairs = list(group)
+        opened, subjects = pairs[0][0], [subject for _, subject in pairs]
+        summaries = summarize_each(opened, subjects)
+        resources += [
+            types.Resource(
+                uri=_make_uri(opened, subject),
+                name=f"{opened.topic.id}/{subject.name}",
+                description=shorten(one_line(summary), LONGEST_DESCRIPTION) or None,
+                mime_type="text/markdown",
+                size=find_size(opened.topic.root, subject) or None,
+            )
+            for subject, summary in zip(subjects, summaries, strict=True)
+        ]
+    return types.ListResourcesResult(resources=resources, next_cursor=following)
+
+
+def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
+    """Return a subject, hidden ones included, as `-k` would send it. Raises KbError."""
+    topic, slash, slug = uri.removeprefix(SCHEME).partition("/")
+    if not uri.startswith(SCHEME) or not slash or not slug:
+        raise BadAddressError(uri)
+    opened, name = kb.find_topic(unquote(topic)), unquote(slug)
+    found = opened.catalog.find(name)
+    if not found:
+        raise NoMatchError(opened.topic.id, name, find_near(name, opened.catalog))
+
+    text = answer_within(kb, lambda: _present(kb, opened, found))
+    return types.ReadResourceResult(
+        contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)]
+    )
+
+
+def list_templates() -> types.ListResourceTemplatesResult:
+    """Return the one template of addresses."""
+    template = types.ResourceTemplate(
+        name="subject",
+        uri_template=TEMPLATE,
+        description="A subject of a topic, as listed by `learn`",
+        mime_type="text/markdown",
+    )
+    return types.ListResourceTemplatesResult(resource_templates=[template])
+
+
+def complete(kb: KnowledgeBase, params: types.CompleteRequestParams) -> types.CompleteResult:
+    """Return the topics, or the listed slugs of the topic given, that begin like the argument."""
+    start = params.argument.value
+    known = (params.context.arguments if params.context else None) or {}
+    names: Iterator[str] = iter(())
+    if isinstance(params.ref, types.ResourceTemplateReference):
+        if params.argument.name == "topic":
+            names = iter(kb.menu_ids)
+        elif params.argument.name == "slug" and known.get("topic"):
+            listed = kb.find_topic(known["topic"]).catalog.iter_listed()
+            names = (subject.name for subject in listed)
+    found = sorted(islice((n for n in names if n.startswith(start)), MOST_OFFERED))
+    return types.CompleteResult(
+        completion=types.Completion(
+            values=found[:MOST_COMPLETED], total=len(found), has_more=len(found) > MOST_COMPLETED
+        )
+    )
+
+
+def list_prompts(kb: KnowledgeBase, cursor: str | None) -> types.ListPromptsResult:
+    """Return the skills, each with its whole description."""
+    page, following = take_page(list(_find_skills(kb).items()), cursor)
+    prompts = []
+    for name, (opened, subject) in page:
+        with opened.catalog.reading() as read:
+            description = describe_skill(read, subject)
+        prompts.append(
+            types.Prompt(
+                name=name,
+                description=shorten(one_line(description), LONGEST_DESCRIPTION) or None,
+                arguments=[
+                    types.PromptArgument(name="task", description="What to do with the skill")
+                ],
+            )
+        )
+    return types.ListPromptsResult(prompts=prompts, next_cursor=following)
+
+
+def get_prompt(
+    kb: KnowledgeBase, name: str, arguments: dict[str, str] | None
+) -> types.GetPromptResult:
+    """Return a skill as a message of the person, and what they want done. Raises KbError."""
+    skills = _find_skills(kb)
+    if name not in skills:
+        raise UnknownPromptError(name, list(skills))
+    opened, subject = skills[name]
+    text = answer_within(kb, lambda: _present(kb, opened, [subject]))
+    if task := (arguments or {}).get("task"):
+        text += f"\n\n{task}"
+    content = types.TextContent(type="text", text=text)
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
+
+def _present(kb: KnowledgeBase, opened: OpenTopic, found: Sequence[Subject]) -> str:
+    """Return the text of subjects, a skill's with the names of its files."""
+    pieces = kb.present(opened, Selection(subjects=tuple(found)))
+    if opened.topic.layout is Layout.SKILLS:
+        files = SkillFiles(opened)
+        pieces = tuple(map(files.append_to, pieces, found))
+    return "\n".join(piece.text for piece in pieces)
+
+
+def _find_subjects(kb: KnowledgeBase) -> list[tuple[OpenTopic, Subject]]:
+    """Return the first of the listed subjects, in the order of the menu."""
+    offered: list[tuple[OpenTopic, Subject]] = []
+    for opened in kb.active:
+        if opened.topic.in_menu:
+            room = MOST_OFFERED - len(offered)
+            listed = sorted(opened.catalog.iter_listed(), key=lambda subject: subject.name)
+            offered += [(opened, subject) for subject in listed[:room]]
+    return offered
+
+
+def _find_skills(kb: KnowledgeBase) -> dict[str, tuple[OpenTopic, Subject]]:
+    """Return the skills by name; those that share one have their topic before it."""
+    found: dict[str, tuple[OpenTopic, Subject]] = {}
+    for opened, subject in _find_subjects(kb):
+        if opened.topic.layout is Layout.SKILLS:
+            topic, name = opened.topic.id, subject.name
+            found.setdefault(name if name not in found else f"{topic}/{name}", (opened, subject))
+    return found
+
+
+def _make_uri(opened: OpenTopic, subject: Subject) -> str:
+    return f"{SCHEME}{quote(opened.topic.id, safe='')}/{quote(subject.name)}"

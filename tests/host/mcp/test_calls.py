@@ -1,0 +1,155 @@
+"""What bounds an answer, and how the work behind it is watched and ended."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+from mcp.client import Client
+
+from llm_kb.api import KnowledgeBase
+from llm_kb.host.mcp import server, tools
+from llm_kb.host.mcp.calls import Steps
+from llm_kb.host.mcp.server import KnowledgeServer
+from llm_kb.rendering.menu import estimate_tokens
+from tests.mcp_client import call, talk
+
+
+def write_topic(directory: Path, files: dict[str, str], config: str = "") -> Path:
+    """Write a workspace of one topic and return it."""
+    (directory / "kb").mkdir()
+    for name, text in files.items():
+        (directory / "kb" / name).write_text(text, encoding="utf-8")
+    (directory / "llm-kb.toml").write_text(f'{config}\n[kb.topic.t]\nsubjects = "kb"\n')
+    return directory
+
+
+LONG = {f"s{number:02}.md": "word " * 2_000 + "\n" for number in range(20)}
+
+
+@pytest.mark.parametrize("line", ["word " * 20, "漢字" * 50], ids=["words", "ideographs"])
+def test_an_answer_stays_below_what_clients_take(tmp_path: Path, line: str) -> None:
+    text = f"{line}\n" * 5_000
+    workspace = write_topic(tmp_path, {"one.md": text})
+    answer, is_error = call(workspace, "learn", {"topic": "t", "subjects": "one#*"})
+    assert not is_error
+    assert 20_000 < len(answer) < 50_000
+    assert estimate_tokens(answer) < 25_000
+
+
+def test_what_is_left_out_is_named(tmp_path: Path) -> None:
+    answer, _ = call(write_topic(tmp_path, LONG), "learn", {"topic": "t", "subjects": "**"})
+    assert len(answer) < 50_000
+    assert [name for name in LONG if name.removesuffix(".md") not in answer] == []
+
+
+def test_a_limit_that_is_configured_stands(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, LONG, "[kb]\nmax_result_chars = 150_000\n")
+    answer, _ = call(workspace, "learn", {"topic": "t", "subjects": "**"})
+    assert 100_000 < len(answer) < 160_000
+
+
+def test_an_error_is_short_enough_to_be_shown_whole(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, LONG)
+    patterns = [f"{'x' * 900}{number}" for number in range(20)]
+    answer, is_error = call(workspace, "learn", {"topic": "t", "subjects": patterns})
+    assert is_error
+    assert len(answer) <= 10_000
+
+
+def test_the_instructions_fit_what_clients_show(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, LONG, '[kb]\nmenu = "subjects"\n')
+
+    async def conversation(client: Client) -> Any:
+        return client.instructions
+
+    assert len(talk(conversation, workspace)) < 2_048
+
+
+def test_instructions_are_those_of_the_moment_a_client_connects(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, {"s.md": ""})
+    served = KnowledgeServer(lambda: KnowledgeBase.discover(workspace))
+
+    async def conversation(client: Client) -> Any:
+        return client.instructions
+
+    before = talk(conversation, served)
+    path = workspace / "llm-kb.toml"
+    path.write_text(path.read_text() + 'introduction = "New here."\n')
+    after = talk(conversation, served)
+    path.write_text("[kb.topic")
+    assert "New here." in after
+    assert "New here." not in before
+    assert talk(conversation, served) == after
+
+
+def test_progress_of_an_index_is_reported(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, {f"s{n}.md": f"# Part {n}\n\nneedle\n" for n in range(50)})
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def conversation(client: Client) -> None:
+        async def watch(done: float, total: float | None, message: str | None) -> None:
+            seen.append((done, total, message))
+
+        await client.call_tool("search", {"query": "needle"}, progress_callback=watch)
+
+    for mode in ("legacy", "auto"):
+        talk(conversation, workspace, mode=mode)
+    done = [each[0] for each in seen]
+    assert done == sorted(set(done))
+    assert {message for _, _, message in seen} <= {"indexing"}
+    assert seen
+
+
+def test_a_call_that_is_cancelled_stops_at_its_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = write_topic(tmp_path, {"s.md": "text"})
+    started, ended = anyio.Event(), anyio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def work_for_ever(_kb: KnowledgeBase, _arguments: object, steps: Steps) -> str:
+        loops[0].call_soon_threadsafe(started.set)
+        done = 0
+        try:
+            while True:
+                steps.report("working", done := done + 1, done + 1)
+        finally:
+            loops[0].call_soon_threadsafe(ended.set)
+
+    monkeypatch.setitem(
+        tools.TOOLS,
+        "search",
+        tools.ServedTool(schema=tools.SEARCH.schema, describe=lambda _: "", answer=work_for_ever),
+    )
+
+    async def conversation(client: Client) -> str:
+        loops.append(asyncio.get_running_loop())
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "search", {"query": "x"})
+            await started.wait()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(30):
+            await ended.wait()
+        return (await client.list_tools()).tools[0].name
+
+    assert talk(conversation, workspace) == "learn"
+    assert server.TOOLS is tools.TOOLS
+
+
+def test_a_list_of_references_is_bounded_and_names_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [{"topic_id": f"topic-{n}", "title": "x" * 500} for n in range(200)]
+    monkeypatch.setattr(tools.reference_calls, "list_topics", lambda *_, **__: entries)
+    answer, _ = call(
+        write_topic(tmp_path, {"s.md": ""}), "reference_topic_list", {"include_obsolete": True}
+    )
+    assert len(answer) < 45_000
+    assert all(entry["topic_id"] in answer for entry in entries)

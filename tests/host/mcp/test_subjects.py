@@ -1,0 +1,166 @@
+"""Subjects as resources and skills as prompts, as a client asks for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+import mcp_types as types
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+
+from llm_kb.host.mcp import subjects
+from tests.mcp_client import talk
+
+CONFIG = """
+[kb.topic.project]
+subjects = "project"
+disabled = ["secret"]
+
+[kb.topic.skills]
+subjects = "skills"
+layout = "skills"
+
+[kb.topic.more]
+subjects = "more"
+layout = "skills"
+"""
+
+SKILL = (
+    "---\nname: {name}\ndescription: Fill in {name} forms. Use when asked.\n---\nSee FORMS.md.\n"
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Subjects of every kind, two skills of one name, and one with a file of its own."""
+    files = {
+        "project/review.md": "# How we review\n\nTwo eyes.\n",
+        "project/a b/größe.md": "# Size\n",
+        "project/.notes.md": "Hidden.\n",
+        "project/secret.md": "Secret.\n",
+        "skills/pdf/SKILL.md": SKILL.format(name="pdf"),
+        "skills/pdf/FORMS.md": "# Forms\n",
+        "more/pdf/SKILL.md": SKILL.format(name="other pdf"),
+        "llm-kb.toml": CONFIG,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_resources_are_the_listed_subjects_with_their_summaries(workspace: Path) -> None:
+    async def conversation(client: Client) -> Any:
+        return (await client.list_resources()).resources
+
+    resources = talk(conversation, workspace)
+    assert [(r.uri, r.name, r.description, r.size) for r in resources] == [
+        ("kb://project/a%20b/gr%C3%B6%C3%9Fe", "project/a b/größe", "Size", 7),
+        ("kb://project/review", "project/review", "How we review", 27),
+        ("kb://skills/pdf", "skills/pdf", "Fill in pdf forms. Use when asked.", 80),
+        ("kb://more/pdf", "more/pdf", "Fill in other pdf forms. Use when asked.", 92),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("kb://project/review", "# How we review\n\nTwo eyes.\n"),
+        ("kb://PROJECT/review.md", "# How we review\n\nTwo eyes.\n"),
+        ("kb://project/a%20b/gr%C3%B6%C3%9Fe", "# Size\n"),
+        ("kb://project/notes", "Hidden.\n"),
+        ("kb://skills/pdf/FORMS", "# Forms\n"),
+    ],
+)
+def test_a_resource_is_read_by_its_address(workspace: Path, uri: str, text: str) -> None:
+    async def conversation(client: Client) -> Any:
+        return (await client.read_resource(uri)).contents
+
+    (content,) = talk(conversation, workspace)
+    assert (content.uri, content.mime_type, content.text) == (uri, "text/markdown", text)
+
+
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("kb://project/secret", "no subject of topic 'project' matches 'secret'"),
+        ("kb://project/reviews", "no subject of topic 'project' matches 'reviews'; did you mean"),
+        ("kb://project/../llm-kb.toml", "no subject of topic 'project' matches"),
+        ("kb://project/%2e%2e/llm-kb.toml", "no subject of topic 'project' matches"),
+        ("kb://project/**", "no subject of topic 'project' matches '**'"),
+        ("kb://nope/review", "unknown topic 'nope'"),
+        ("kb://project", "'kb://project' is not the address of a subject"),
+        ("file:///etc/passwd", "'file:///etc/passwd' is not the address of a subject"),
+    ],
+)
+def test_no_other_address_is_read(workspace: Path, uri: str, message: str) -> None:
+    async def conversation(client: Client) -> Any:
+        with pytest.raises(MCPError) as raised:
+            await client.read_resource(uri)
+        return raised.value
+
+    error = talk(conversation, workspace)
+    assert error.code == types.INVALID_PARAMS
+    assert error.message.startswith(message)
+
+
+def test_lists_come_in_pages_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subjects, "PAGE", 2)
+    monkeypatch.setattr(subjects, "MOST_OFFERED", 5)
+    (tmp_path / "kb").mkdir()
+    for number in range(9):
+        (tmp_path / "kb" / f"s{number}.md").touch()
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
+
+    async def conversation(client: Client) -> Any:
+        pages, cursor = [], None
+        while cursor is not None or not pages:
+            page = await client.list_resources(cursor=cursor)
+            pages.append([resource.name for resource in page.resources])
+            cursor = page.next_cursor
+        with pytest.raises(MCPError, match="unknown cursor '-2'"):
+            await client.list_resources(cursor="-2")
+        return pages
+
+    assert talk(conversation, tmp_path) == [["t/s0", "t/s1"], ["t/s2", "t/s3"], ["t/s4"]]
+
+
+def test_the_template_completes_topics_and_their_slugs(workspace: Path) -> None:
+    async def conversation(client: Client) -> Any:
+        (template,) = (await client.list_resource_templates()).resource_templates
+        ref = types.ResourceTemplateReference(uri=template.uri_template)
+        topics = await client.complete(ref, {"name": "topic", "value": "p"})
+        slugs = await client.complete(
+            ref, {"name": "slug", "value": ""}, context_arguments={"topic": "project"}
+        )
+        return template.uri_template, topics.completion.values, slugs.completion.values
+
+    template, topics, slugs = talk(conversation, workspace)
+    assert template == "kb://{topic}/{+slug}"
+    assert topics == ["project"]
+    assert slugs == ["a b/größe", "review"]
+
+
+def test_skills_are_prompts_with_their_files_and_the_task(workspace: Path) -> None:
+    async def conversation(client: Client) -> Any:
+        prompts = (await client.list_prompts()).prompts
+        skill = await client.get_prompt("pdf", {"task": "Fill in tax.pdf"})
+        with pytest.raises(MCPError, match="unknown prompt 'doc'; skills: pdf, more/pdf"):
+            await client.get_prompt("doc")
+        return prompts, skill.messages
+
+    prompts, (message,) = talk(conversation, workspace)
+    assert [(prompt.name, prompt.description) for prompt in prompts] == [
+        ("pdf", "Fill in pdf forms. Use when asked."),
+        ("more/pdf", "Fill in other pdf forms. Use when asked."),
+    ]
+    assert message.role == "user"
+    text = message.content.text
+    assert "See FORMS.md." in text
+    assert "\n- pdf/FORMS\n" in text
+    assert text.endswith("\n\nFill in tax.pdf")
