@@ -13,9 +13,10 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError, NoMatchError
 from llm_kb.files.documents import find_size
 from llm_kb.host.mcp.calls import answer_within
-from llm_kb.knowledge_base.reading import SkillFiles, describe_skill, summarize_each
+from llm_kb.knowledge_base.reading import NamedFiles, describe_skill, summarize_each
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import one_line, shorten
+from llm_kb.rendering.presentation import truncate
 from llm_kb.subjects.selection import Selection, find_near
 from llm_kb.subjects.topics import Layout, Subject
 
@@ -171,12 +172,13 @@ def get_prompt(
 
 
 def _present(kb: KnowledgeBase, opened: OpenTopic, found: Sequence[Subject]) -> str:
-    """Return the text of subjects, a skill's with the names of its files."""
+    """Return the text of subjects, cut at `max_result_chars`; of a skill also its files' names."""
+    files, most = NamedFiles(opened), kb.config.max_result_chars // len(found)
     pieces = kb.present(opened, Selection(subjects=tuple(found)))
-    if opened.topic.layout is Layout.SKILLS:
-        files = SkillFiles(opened)
-        pieces = tuple(map(files.append_to, pieces, found))
-    return "\n".join(piece.text for piece in pieces)
+    return "\n".join(
+        (truncate(piece, most) if most else piece).text
+        for piece in map(files.append_to, pieces, found)
+    )
 
 
 def _find_subjects(kb: KnowledgeBase) -> list[tuple[OpenTopic, Subject]]:

@@ -14,7 +14,8 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 from mcp.client import Client
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.host.mcp import server, tools
+from llm_kb.host import reference_calls
+from llm_kb.host.mcp import tools
 from llm_kb.host.mcp.calls import Steps
 from llm_kb.host.mcp.server import KnowledgeServer
 from llm_kb.rendering.menu import estimate_tokens
@@ -41,6 +42,17 @@ def test_an_answer_stays_below_what_clients_take(tmp_path: Path, line: str) -> N
     assert not is_error
     assert 20_000 < len(answer) < 50_000
     assert estimate_tokens(answer) < 25_000
+
+
+def test_a_resource_stays_below_it_too(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, {"one.md": "word " * 40_000})
+
+    async def conversation(client: Client) -> Any:
+        return (await client.read_resource("kb://t/one")).contents[0]
+
+    text = talk(conversation, workspace).text
+    assert 40_000 < len(text) < 50_000
+    assert "bytes are not shown" in text
 
 
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:
@@ -94,8 +106,8 @@ def test_progress_of_an_index_is_reported(tmp_path: Path) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def conversation(client: Client) -> None:
-        async def watch(done: float, total: float | None, message: str | None) -> None:
-            seen.append((done, total, message))
+        async def watch(progress: float, total: float | None, message: str | None) -> None:
+            seen.append((progress, total, message))
 
         await client.call_tool("search", {"query": "needle"}, progress_callback=watch)
 
@@ -140,14 +152,13 @@ def test_a_call_that_is_cancelled_stops_at_its_next_step(
         return (await client.list_tools()).tools[0].name
 
     assert talk(conversation, workspace) == "learn"
-    assert server.TOOLS is tools.TOOLS
 
 
 def test_a_list_of_references_is_bounded_and_names_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = [{"topic_id": f"topic-{n}", "title": "x" * 500} for n in range(200)]
-    monkeypatch.setattr(tools.reference_calls, "list_topics", lambda *_, **__: entries)
+    monkeypatch.setattr(reference_calls, "list_topics", lambda *_, **__: entries)
     answer, _ = call(
         write_topic(tmp_path, {"s.md": ""}), "reference_topic_list", {"include_obsolete": True}
     )

@@ -198,14 +198,14 @@ def test_it_serves_what_reads_and_nothing_that_writes(served: Served, mode: str)
             names,
             read(await client.call_tool("learn", LEARN)),
             read(await client.call_tool("emit_knowledge", entry)),
-            (await client.read_resource("kb://team/style")).contents[0].text,
+            (await client.read_resource("kb://team/style")).contents[0],
         )
 
     names, learned, refused, resource = talk(conversation, served.connect(), mode=mode)
     assert names == ["learn", "search"]
     assert learned == STYLE
     assert refused == ("unknown tool 'emit_knowledge'; tools: learn, search", True)
-    assert resource == "Short lines.\n"
+    assert resource.text == "Short lines.\n"
     assert served.end() == (0, "")
 
 

@@ -118,7 +118,8 @@ def test_lists_come_in_pages_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
 
     async def conversation(client: Client) -> Any:
-        pages, cursor = [], None
+        pages: list[list[str]] = []
+        cursor = None
         while cursor is not None or not pages:
             page = await client.list_resources(cursor=cursor)
             pages.append([resource.name for resource in page.resources])
