@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from tests.isolation import isolated_environment, make_home
 
 _made = tempfile.TemporaryDirectory(prefix="llm-kb-templates-")
+atexit.register(_made.cleanup)
 
 
 def copy_empty_repository(path: Path) -> None:

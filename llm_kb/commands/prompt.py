@@ -10,7 +10,6 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_content, show_json
 from llm_kb.upkeep.costs import count_costs, render_costs
-from llm_kb.upkeep.subject_list import explain_nothing
 
 
 @click.command()
@@ -46,7 +45,7 @@ def prompt(
     if section is not None:
         show_content(section)
     else:
-        say(f"llm-kb: {explain_nothing(kb, learn=not preloaded)}")
+        say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
     cuts = () if preloaded else kb.menu().cuts
     if cuts:
         say(f"llm-kb: {'; '.join(cuts)}")

@@ -6,7 +6,7 @@ layers into the effective configuration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from types import MappingProxyType
@@ -68,12 +68,17 @@ def topic_key(topic: str, field_name: str) -> str:
 
 
 def parse_layer(
-    table: Mapping[str, object], source: LayerSource, *, replaces: bool = False
+    table: Mapping[str, object],
+    source: LayerSource,
+    *,
+    replaces: bool = False,
+    find_more: Callable[[LayerConfig], Sequence[str]] = lambda _: (),
 ) -> LayerConfig:
     """Return the layer that a decoded TOML document makes.
 
     `replaces` says whether its lists replace those of lower layers. Raises one
-    ConfigError with all problems of the document.
+    ConfigError with all problems of the document, and with those that `find_more` finds in
+    what could be read of it; of its topics it gets those without `subjects`.
     """
     document = Fields(table)
     reader = _LayerReader(source, replaces=replaces)
@@ -82,11 +87,12 @@ def parse_layer(
         document.has(key)
         document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
+    settings = MappingProxyType(reader.settings)
     if document.problems:
-        raise ConfigError(source.origin.place or source.origin.layer.value, document.problems)
-    return LayerConfig(
-        settings=MappingProxyType(reader.settings), topics=MappingProxyType(reader.topics)
-    )
+        where = source.origin.place or source.origin.layer.value
+        more = find_more(LayerConfig(settings=settings, topics=MappingProxyType(reader.bare)))
+        raise ConfigError(where, [*document.problems, *more])
+    return LayerConfig(settings=settings, topics=MappingProxyType(reader.topics))
 
 
 class _LayerReader:
@@ -95,6 +101,8 @@ class _LayerReader:
     def __init__(self, source: LayerSource, *, replaces: bool) -> None:
         self.settings: dict[str, Setting] = {}
         self.topics: dict[str, tuple[Origin, ...]] = {}
+        self.bare: dict[str, tuple[Origin, ...]] = {}
+        """Those of the topics that do not say where their subjects are."""
         self._source = source
         self._replaces = replaces
 
@@ -115,7 +123,10 @@ class _LayerReader:
                 topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
             else:
                 self.topics[id_] = (self._source.origin,)
-                self._read_keys(topics.fields(id_), TOPIC_KEYS)
+                topic = topics.fields(id_)
+                if not topic.has("subjects"):
+                    self.bare[id_] = self.topics[id_]
+                self._read_keys(topic, TOPIC_KEYS)
 
     def _read_keys(self, fields: Fields, keys: Mapping[str, Key]) -> None:
         for name in fields:

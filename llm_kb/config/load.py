@@ -13,7 +13,13 @@ from pathlib import Path
 from llm_kb.config.fragments import FragmentPlaces, parse_knowledge, read_fragment
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, default_layer, merge, parse_layer
-from llm_kb.config.resolve import ACTING_KEYS, find_withheld, load_path_values, resolve
+from llm_kb.config.resolve import (
+    ACTING_KEYS,
+    find_missing,
+    find_withheld,
+    load_path_values,
+    resolve,
+)
 from llm_kb.config.trust import digest_workspace, is_trusted, was_trusted
 from llm_kb.config.workspace import (
     WorkspaceFile,
@@ -69,21 +75,28 @@ def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str])
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
-    workspace = read_layer(file.path, workspace_source(file))
+    workspace = read_layer(file.path, workspace_source(file), below)
     return Layers(below=below, workspace=workspace, file=file)
 
 
 def read_user_layer(user_dir: Path, environ: Mapping[str, str]) -> LayerConfig:
     """Read the user layer's file, if there is one. Raises ConfigError."""
     path = user_config_path(user_dir)
-    return read_layer(path, user_source(path, environ))
+    return read_layer(path, user_source(path, environ), default_layer())
 
 
-def read_layer(path: Path, source: LayerSource) -> LayerConfig:
-    """Read a configuration file; a missing one has no settings. Raises ConfigError."""
+def read_layer(path: Path, source: LayerSource, below: LayerConfig | None = None) -> LayerConfig:
+    """Read a configuration file; a missing one has no settings. Raises ConfigError.
+
+    `below` are the layers under it. With them, an error names topics without `subjects`, too.
+    """
     if not exists(path):
         return LayerConfig()
-    return parse_layer(read_toml(path, owned_below=source.bounds), source)
+
+    def find_more(layer: LayerConfig) -> Sequence[str]:
+        return find_missing(merge([below, layer])).get(str(path), ()) if below else ()
+
+    return parse_layer(read_toml(path, owned_below=source.bounds), source, find_more=find_more)
 
 
 def user_source(path: Path, environ: Mapping[str, str]) -> LayerSource:

@@ -85,7 +85,8 @@ def resolve(
     general = _given(settings, "kb", KB_KEYS)
     links = tuple(map(Path, general.pop("allow_links_to", ())))
     general.pop("config_load_paths", None)
-    _require_subjects(merged)
+    for where, problems in find_missing(merged).items():
+        raise ConfigError(where, problems)
     resolved = {id_: _resolve_topic(settings, id_, links) for id_ in merged.topics}
     adjusted = {id_ for id_ in resolved if _is_adjustment(merged, id_)}
     return Config(
@@ -132,14 +133,14 @@ def _find_misplaced(merged: LayerConfig, id_: str) -> tuple[str, ...]:
     return tuple(key for key in keys if key in merged.settings and merged.settings[key].value)
 
 
-def _require_subjects(merged: LayerConfig) -> None:
+def find_missing(merged: LayerConfig) -> dict[str, list[str]]:
+    """Return the problems of topics without `subjects`, by the file that is to be changed."""
     missing: dict[str, list[str]] = {}
     for id_, origins in merged.topics.items():
         if topic_key(id_, "subjects") not in merged.settings and not _is_adjustment(merged, id_):
             where = origins[0].place or origins[0].layer.value
             missing.setdefault(where, []).append(_describe_missing(merged, id_))
-    for where, problems in missing.items():
-        raise ConfigError(where, problems)
+    return missing
 
 
 def _describe_missing(merged: LayerConfig, id_: str) -> str:

@@ -139,7 +139,8 @@ class Arguments:
         if self.templates:
             names = [f"{SECTION}{number}" for number in range(len(self.templates))]
             require_no_files(names)
-            self.kwargs["template"] = names[0] if self.command == "chat" else tuple(names)
+            is_one = isinstance(self.kwargs["template"], str)
+            self.kwargs["template"] = names[0] if is_one else tuple(names)
 
     def iter_ours(self) -> Iterator[str]:
         """Yield what the command line itself names of ours, as it is typed."""

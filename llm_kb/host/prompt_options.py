@@ -200,7 +200,7 @@ def _decide_tools(
         _say_lacking(kb.config)
     if "learn" in tools and not kb.has_left():
         if "learn" in asked:
-            reason = kb.explain_nothing_left()
+            reason = kb.explain_nothing()
             is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
             is_error = is_named and not kb.has_preloaded()
             _leave_out("learn", reason, is_error=is_error)

@@ -278,18 +278,19 @@ class KnowledgeBase:
         menu = self.menu()
         return render_menu(menu, search=search) if menu.topics else ""
 
-    def explain_nothing_left(self) -> str:
-        """Return why there is nothing to learn, and what to do."""
+    def explain_nothing(self, *, learn: bool = True) -> str:
+        """Return why there is nothing to learn, or nothing pre-loaded, and what to do."""
+        offered = [opened for opened in self.active if opened.topic.in_menu]
         if not self.is_configured:
             return (
                 "there is no knowledge base here: neither this directory nor one above it has"
                 " an llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
             )
-        empty = [
-            opened
-            for opened in self.active
-            if next(opened.catalog.iter_listed(), None) is None and opened.topic.in_menu
-        ]
+        if not offered:
+            return "no topics are configured; `llm kb add` makes one"
+        if not learn:
+            return "nothing is pre-loaded; -k or `learned` does that"
+        empty = [each for each in offered if next(each.catalog.iter_listed(), None) is None]
         if self.has_preloaded() or not empty:
             return "nothing is left to learn"
         return "there is nothing to learn: " + "; ".join(
@@ -616,11 +617,17 @@ class EmptyTopicError(NoMatchError):
     def __init__(self, topic: Topic, catalog: Catalog, pattern: str = "**") -> None:
         super().__init__(topic.id, pattern)
         self.root = topic.root
-        skipped = catalog.list_subjects().skipped
-        if skipped and skipped[0].path:
+        listing = catalog.list_subjects()
+        unreadable = [skipped.reason for skipped in listing.skipped if not skipped.path]
+        place = show_place(topic.root)
+        if unreadable:
+            reason = f"{place}: {unreadable[0]}; correct that, or `subjects` in the configuration"
+        elif listing.subjects:
+            reason = f"those of {place} are hidden; `llm kb list {topic.id} --all` shows them"
+        elif listing.skipped:
             # Such as links that leave the topic, or a store that is damaged.
-            reason = f"{show_place(skipped[0].path)}: {skipped[0].reason}"
+            first = listing.skipped[0]
+            reason = f"{show_place(first.path)}: {first.reason}"
         else:
-            what = "is empty" if topic.root.is_dir() else "is not there"
-            reason = f"its directory {show_place(topic.root)} {what}"
-        self.args = (f"topic {topic.id!r} has no subjects: {reason}",)
+            reason = f"{place} is empty; `llm kb new {topic.id}/NAME` writes one"
+        self.args = (f"topic {topic.id!r} lists no subjects: {reason}",)

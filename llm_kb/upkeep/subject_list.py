@@ -230,18 +230,6 @@ def name_place(path: str, cwd: Path) -> str:
     return path.removeprefix(f"{cwd}{os.sep}")
 
 
-def explain_nothing(kb: KnowledgeBase, *, learn: bool) -> str:
-    """Return why there is no section to send."""
-    offered = [opened for opened in kb.topics.values() if opened.topic.in_menu]
-    if not offered:
-        return "no topics are configured; `llm kb init` proposes some"
-    if not learn:
-        return "nothing is pre-loaded; -k or `learned` does that"
-    problems = [find_problem(opened, opened.catalog.list_subjects()) for opened in offered]
-    named = [problem for problem in problems if problem]
-    return "; ".join(named) or "no topic has a subject to list; `llm kb list --all` shows all files"
-
-
 def _state(subject: Subject, preloaded: frozenset[str]) -> State:
     if subject.identity in preloaded:
         return State.PRELOADED

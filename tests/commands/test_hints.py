@@ -76,11 +76,24 @@ def test_silence_never_stands_for_nothing_found(
 
 def test_an_empty_prompt_has_a_reason(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": CONFIG.replace('"docs"', '"kbb"')})
+    (tmp_path / "nowhere").mkdir()
+    fix = "correct that, or `subjects` in the configuration"
     assert run_llm(["kb", "prompt"]).stderr == (
-        f"llm-kb: {tmp_path}/kbb: no such directory; {tmp_path}/nowhere: no such directory\n"
+        "llm-kb: there is nothing to learn:"
+        f" topic 'docs' lists no subjects: {tmp_path}/kbb: no such directory; {fix};"
+        f" topic 'empty' lists no subjects: {tmp_path}/nowhere is empty;"
+        " `llm kb new empty/NAME` writes one\n"
+    )
+    (tmp_path / "kbb").write_text("")
+    (tmp_path / "nowhere/.hidden.md").write_text("hidden")
+    assert run_llm(["-T", "learn", "hi"]).stderr == (
+        "Error: there is nothing to learn:"
+        f" topic 'docs' lists no subjects: {tmp_path}/kbb: not a directory; {fix};"
+        f" topic 'empty' lists no subjects: those of {tmp_path}/nowhere are hidden;"
+        " `llm kb list empty --all` shows them\n"
     )
     write_files(tmp_path, {"llm-kb.toml": "[kb]\n"})
-    none = "llm-kb: no topics are configured; `llm kb init` proposes some\n"
+    none = "llm-kb: no topics are configured; `llm kb add` makes one\n"
     assert run_llm(["kb", "prompt"]).stderr == none
 
 

@@ -625,3 +625,23 @@ def run_python() -> Callable[[str], str]:
         ).stdout
 
     return run
+
+
+def test_a_topic_without_subjects_is_reported_with_the_other_problems(
+    tmp_path: Path, user_dir: Path
+) -> None:
+    """But not one whose subjects are named by the user, are wrong, or are ours."""
+    user_dir.joinpath("kb.toml").write_text('[kb.topic.mine]\nsubjects = "/somewhere"\n')
+    path = tmp_path / "llm-kb.toml"
+    path.write_text(
+        "[kb]\nmenu = 1\n[kb.topic.bare]\ntitle = 'B'\n[kb.topic.wrong]\nsubjects = 1\n"
+        "[kb.topic.mine]\nenable = false\n[kb.topic.llm-kb]\nenable = false\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path, user_dir=user_dir, environ={})
+    assert caught.value.where == str(path)
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "kb.menu",
+        "kb.topic.wrong.subjects",
+        "kb.topic.bare.subjects",
+    ]

@@ -368,7 +368,7 @@ def test_a_directory_that_is_not_there_is_an_error_before_the_model(
     (nowhere / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kbb"\n')
     result = run_llm(["-m", "wire", *args, "hi"])
     assert (result.exit_code, server.sent) == (1, [])
-    assert f"topic 'p' has no subjects: its directory {nowhere}/kbb is not there" in result.stderr
+    assert f"topic 'p' lists no subjects: {nowhere}/kbb: no such directory" in result.stderr
 
 
 def test_a_misspelled_tool_is_told_of_ours(
