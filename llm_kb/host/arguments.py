@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import llm
 
-from llm_kb.host.request import MEMORY, OUR_TOOLS, PREFIX, SECTION, tool_name
+from llm_kb.host.request import MEMORY, OUR_TOOLS, PREFIX, SECTION, Rounds, tool_name
 
 if TYPE_CHECKING:
     from llm_kb.api import Memory
@@ -68,6 +68,13 @@ class Arguments:
             template.model_copy(update={"tools": None}) for template in self.templates
         )
         self.kwargs["tools"] = tuple(tools) if tools or not self.restored else _NoTools()
+
+    def count_rounds(self) -> Rounds:
+        """Return the host's limit of answers in a row, and have it count them."""
+        rounds = Rounds(self.kwargs.get("chain_limit") or 0)
+        if rounds:
+            self.kwargs["chain_limit"] = rounds
+        return rounds
 
     @cached_property
     def memory(self) -> Memory | None:

@@ -6,7 +6,8 @@ import click
 import llm
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.host.request import MEMORY, PREFIX, SECTION, current_request
+from llm_kb.config.fragments import split_knowledge
+from llm_kb.host.request import MEMORY, PREFIX, SECTION, Request, current_request
 from llm_kb.rendering.passages import render_passages
 from llm_kb.rendering.plain_text import visible_text
 from llm_kb.rendering.section import PreloadedTopic, describe_large
@@ -23,9 +24,9 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         return []
     if reference.startswith("@"):
         return _load_section(reference)
-    kb = KnowledgeBase.discover(knowledge=[reference])
-    ((topic, pattern),) = kb.knowledge
-    found = kb.select(topic, pattern)
+    kb = _open(request)
+    topic, pattern = split_knowledge(reference)
+    found = kb.require(topic, pattern)
     if request is not None:
         before = request.given.get(topic, Selection())
         request.given[topic] = join_selections([before, found])
@@ -51,7 +52,7 @@ def load_passages(reference: str) -> llm.Fragment:
         )
     topics = [topic] if topic else []
     # A model without tools cannot load more of what it is shown.
-    found = KnowledgeBase.discover().find_passages(question, topics, whole=True)
+    found = _open(request).find_passages(question, topics, whole=True)
     return llm.Fragment(render_passages(found), f"kb-search:{reference}")
 
 
@@ -67,6 +68,13 @@ def load_template(reference: str) -> llm.Template:
         tools=["learn"],
         system_fragments=[f"{SECTION}{topic.id}"],
     )
+
+
+def _open(request: Request | None) -> KnowledgeBase:
+    """Return the knowledge base of a request, or of this directory where it is not whole."""
+    if request is not None and request.kb is not None and not request.kb.only:
+        return request.kb
+    return KnowledgeBase.discover()
 
 
 def _load_section(reference: str) -> list[llm.Fragment]:

@@ -65,8 +65,20 @@ def open_request(
         raise click.ClickException(visible_text(str(error))) from error
     request.templates = arguments.templates
     arguments.hand_over_templates()
+    if "learn" in request.tools:
+        request.rounds = arguments.count_rounds()
+        request.question = arguments.kwargs.get("prompt") or ""
     with running(request):
-        yield
+        try:
+            yield
+        except (click.ClickException, ValueError) as error:  # a chat lets the ValueError through
+            text = str(error)
+            if not request.rounds or not text.startswith("Chain limit of "):
+                raise
+            advice = (
+                f"--cl {2 * request.rounds} allows more rounds of tool calls, --cl 0 any number"
+            )
+            raise click.ClickException(f"{text} {advice}") from error
 
 
 def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
@@ -76,13 +88,16 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
     kb, asked = _open(arguments, knowledge, kb_cfg)
     tools = _decide_tools(arguments, kb, asked) if kb else asked
     _set_tools(arguments, tools)
-    if kb is None and not arguments.references:
-        return Request(tools=tools)
+    is_asked = kb is not None
+    if kb is None:
+        if not arguments.references:
+            return Request(tools=tools)
+        kb = _discover(arguments, (), (), set())
     request = Request(
         kb,
         tools,
-        _iter_texts(arguments, kb, tools) if kb else (),
-        memory=_iter_memories(arguments, kb),
+        _iter_texts(arguments, kb, tools) if is_asked else (),
+        memory=[_render_memory(kb, preloaded=is_asked)],
         specs=arguments.specs,
     )
     _place(arguments, request)
@@ -293,15 +308,13 @@ def _iter_texts(
             yield recent, f"{SECTION}references"
 
 
-def _iter_memories(arguments: Arguments, kb: KnowledgeBase | None) -> Iterator[tuple[str, str]]:
-    """Yield what the conversation is to remember of this turn, as a text and its source."""
+def _render_memory(kb: KnowledgeBase, *, preloaded: bool) -> tuple[str, str]:
+    """Return what the conversation is to remember of this turn, as a text and its source."""
     from llm_kb.api import Memory  # as above
     from llm_kb.host.log import render_memory
 
-    is_sent = kb is not None
-    kb = kb or _discover(arguments, (), (), set())
-    sent = tuple(kb.iter_sent(preloaded=is_sent))
-    yield render_memory(Memory(workspace=_workspace(kb), only=kb.only, sent=sent))
+    sent = tuple(kb.iter_sent(preloaded=preloaded))
+    return render_memory(Memory(workspace=_workspace(kb), only=kb.only, sent=sent))
 
 
 def _workspace(kb: KnowledgeBase) -> str:

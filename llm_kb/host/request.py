@@ -38,6 +38,25 @@ MEMORY = "kb:@@"
 """The fragment that stands for what the conversation remembers; it sends nothing."""
 
 
+class Rounds(int):
+    """The host's limit of answers in a row, which knows how many there were.
+
+    The host compares their number with the limit after each one, and gives tools no other
+    sign of it: `count >= limit` asks the limit first, as its type is the more special one.
+    """
+
+    passed = 0
+
+    def __le__(self, count: int) -> bool:
+        """Take note of the number, and compare."""
+        self.passed = count
+        return int(self) <= count
+
+    def is_last(self) -> bool:
+        """Tell whether the calls being answered are the last that will be."""
+        return self.passed == self - 1
+
+
 class Request:
     """One request of `prompt` or `chat`, from our side."""
 
@@ -58,6 +77,9 @@ class Request:
         """What follows `kb:@` in fragments that the section has taken up."""
         self.is_muted = is_muted
         """Whether `--no-kb` leaves everything of ours out."""
+        self.rounds = Rounds(0)
+        self.question = ""
+        """What the user typed as the prompt."""
         self.templates: Sequence[Any] = ()
         """The templates of the request, loaded."""
         self.given: dict[str, Selection] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from llm_kb.errors import KbError
-from llm_kb.host.request import OUR_TOOLS, current_request
+from llm_kb.host.request import OUR_TOOLS, Request, current_request
 
 if TYPE_CHECKING:
     import llm
 
     from llm_kb.api import KnowledgeBase
+
+_NO_MORE = "note: no further call is answered"
+
+LONGEST_QUESTION = 1000
+"""The most characters of a prompt that are searched for."""
 
 LONGEST_REPORT = 200
 """The most characters of a line that reports a call."""
@@ -32,7 +38,7 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         yield from _all_tools()
         return
     if "learn" in request.tools and request.kb is not None:
-        yield _shown(request.kb, request.kb.learn_tool())
+        yield _shown(request.kb, _learn(request, request.kb))
     if "search_knowledge" in request.tools and request.kb is not None:
         yield _shown(request.kb, _search_knowledge(request.kb))
     if "References" in request.tools:
@@ -87,6 +93,34 @@ def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
         return text
 
     return replace(tool, implementation=answer_and_report)
+
+
+def _learn(request: Request, kb: KnowledgeBase) -> llm.Tool:
+    """Return the `learn` tool; in the last round of the request a listing is not all it gives."""
+    from llm_kb.knowledge_base.knowledge_base import read_patterns  # noqa: PLC0415 - as above
+
+    tool = kb.learn_tool()
+    if not request.rounds:
+        return tool
+
+    def learn(**arguments: Any) -> str:
+        text = kb.answer_call(**arguments)
+        if request.rounds.is_last() and not read_patterns(arguments.get("subjects")):
+            return f"{text}\n\n{_find_best(kb, request.question, arguments['topic'])}"
+        return text
+
+    return replace(tool, implementation=learn)
+
+
+def _find_best(kb: KnowledgeBase, question: str, topic: str) -> str:
+    """Return what of a topic fits the question best, since no later call will be answered."""
+    from llm_kb.rendering.passages import render_passages  # noqa: PLC0415 - as above
+
+    with suppress(KbError):
+        found = kb.find_passages(question[:LONGEST_QUESTION], [topic])
+        if found.passages:
+            return f"({_NO_MORE}; this fits the question best)\n\n{render_passages(found)}"
+    return f"({_NO_MORE}; answer with what you have)"
 
 
 def _describe_call(name: str, arguments: Mapping[str, Any]) -> str:

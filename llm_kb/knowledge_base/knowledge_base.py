@@ -429,16 +429,23 @@ class KnowledgeBase:
 
     def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
         for name in (*only, *(topic for topic, _ in knowledge)):
-            if name not in self._catalogs:
-                # A template may be used far from the workspace whose topics it names.
-                has_workspace = self.config.workspace is not None
-                known = [id_ for id_ in self._catalogs.ids() if id_ != SHIPPED.id]
-                raise UnknownTopicError(name, known, has_workspace=has_workspace)
+            self._require_topic(name)
         for name, pattern in knowledge:
             self.require(name, pattern)
 
+    def _require_topic(self, name: str) -> None:
+        if name not in self._catalogs:
+            # A template may be used far from the workspace whose topics it names.
+            has_workspace = self.config.workspace is not None
+            known = [id_ for id_ in self._catalogs.ids() if id_ != SHIPPED.id]
+            raise UnknownTopicError(name, known, has_workspace=has_workspace)
+
     def require(self, topic: str, pattern: str) -> Selection:
-        """Return what a pattern names. Raises NoMatchError, also for a part that is not there."""
+        """Return what a pattern names.
+
+        Raises UnknownTopicError, and NoMatchError also for a part that is not there.
+        """
+        self._require_topic(topic)
         selection = self.select(topic, pattern)
         opened, catalog = self._catalogs[topic]
         if selection.missing and next(catalog.iter_listed(), None) is None:

@@ -91,6 +91,17 @@ def test_auto_looks_at_each_file_once_before_it_is_parsed(tmp_path: Path, user_d
     }
 
 
+def test_a_fragment_opens_the_knowledge_base_once(tmp_path: Path, user_dir: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/a.md").write_text("A")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
+    probed = probe(["-m", "echo", "-f", "kb:project/a", "hi"])
+    assert probed["exit"] == 0, probed["output"]
+    opened = [Path(path).name for event, path in probed["events"] if event == "open"]
+    # Once for a look at `auto`, once to parse it.
+    assert (opened.count("llm-kb.toml"), opened.count("a.md")) == (2, 1)
+
+
 def probe(args: list[str]) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *args],

@@ -371,6 +371,40 @@ def test_a_directory_that_is_not_there_is_an_error_before_the_model(
     assert f"topic 'p' lists no subjects: {nowhere}/kbb: no such directory" in result.stderr
 
 
+@pytest.mark.parametrize("command", [["prompt"], ["prompt", "--async"], ["chat"]], ids=" ".join)
+def test_the_last_round_is_not_wasted_on_a_listing(
+    here: Path, run_llm: RunLlm, server: OpenAIServer, command: list[str]
+) -> None:
+    """The host stops after five answers; the calls of the fourth are the last it answers."""
+    question = "How short are functions?"
+    for _ in range(4):
+        server.call(("learn", {"topic": "project"}), ("learn", {"topic": "skills"}))
+    is_chat = command == ["chat"]
+    args = [*command, "-m", "wire", "-T", "learn", *([] if is_chat else [question])]
+    result = run_llm(args, input=f"{question}\nexit\n" if is_chat else None)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: Chain limit of 5 exceeded."
+        " --cl 10 allows more rounds of tool calls, --cl 0 any number\n",
+    )
+    project, skills = server.sent[1].outputs
+    assert server.sent[3].outputs == [project, skills] * 3
+    *_, last, other = server.sent[4].outputs
+    note = "(note: no further call is answered;"
+    assert last.startswith(f"{project}\n\n{note} ")
+    assert ("Short functions." in last) == (not is_chat)
+    assert other == f"{skills}\n\n{note} answer with what you have)"
+
+
+def test_where_the_rounds_are_not_limited_nothing_is_added(
+    here: Path, ask: Ask, server: OpenAIServer
+) -> None:
+    for _ in range(6):
+        server.call(("learn", {"topic": "project"}))
+    ask("-T", "learn", "--cl", "0", "How short are functions?")
+    assert len(set(server.last.outputs)) == 1
+
+
 def test_a_misspelled_tool_is_told_of_ours(
     here: Path, run_llm: RunLlm, server: OpenAIServer
 ) -> None:
