@@ -11,6 +11,7 @@ import pytest
 from llm_kb.references.errors import FetchError
 from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
 from llm_kb.references.sources.html.budget import PageTooComplexError
+from llm_kb.references.sources.html.page import MAX_LINK, absolute_link
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.http import MAX_MEMBERS, HttpPolicy, request
 from llm_kb.references.sources.records import CrawlSource
@@ -66,6 +67,18 @@ def test_no_page_takes_time_or_memory_out_of_proportion(html: str) -> None:
         except PageTooComplexError:
             size = 0
     assert size <= 6 * len(html) + 200_000
+
+
+@pytest.mark.parametrize(
+    ("place", "href"),
+    [
+        pytest.param("http://h/", "../" * (MAX_LINK // 2), id="a long link to a near page"),
+        pytest.param(f"http://h/{'a' * MAX_LINK}/", "x", id="a short link below a long address"),
+        pytest.param("http://h/", "x" * MAX_LINK, id="both"),
+    ],
+)
+def test_long_links_are_passed_over(place: str, href: str) -> None:
+    assert absolute_link(place, href) == ""
 
 
 def test_deep_lists_and_quotes_keep_their_words() -> None:

@@ -120,6 +120,26 @@ def test_nothing_acts_on_a_terminal() -> None:
     assert "\\u202e日本\\u2066" in outputs[0]
 
 
+def test_nothing_acts_on_a_terminal_while_entries_are_reviewed(workspace: Repo) -> None:
+    """Their ids are as hostile as their texts, and the question offers one of them."""
+    entries = [
+        {
+            "id": f"conv-{n}\x1b[2J\u202e",
+            "scope": "src/",
+            "rule": f"{EVIL} {n}",
+            "stability": "permanent",
+        }
+        for n in range(2)
+    ]
+    store = {"schema": "chronicle/knowledge-v1", "conventions": entries}
+    workspace.write_note(json.dumps(store))
+    shown, _ = run_on_terminal(
+        ["kb", "knowledge", "review", "--all"], "m\n\x04", question="[q]uit: "
+    )
+    assert "Into which entry?" in shown
+    assert sorted(set(UNUSABLE.findall(shown)) - {"\n", "\t"}) == []
+
+
 def test_a_pipe_gets_the_bytes(run_llm: RunLlm, workspace: Repo) -> None:
     data = (workspace.path / "kb/a.md").read_bytes()
     assert run_llm(["kb", "show", "t/a"]).stdout_bytes == data

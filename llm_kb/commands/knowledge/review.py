@@ -140,7 +140,8 @@ def _decide(here: Path, entry: Entry, key: str, near: Sequence[Entry]) -> bool:
     elif key == "e":
         say(f"Changed: {render_short(_edit_fields(here, entry))}")
     elif key == "m":
-        into = click.prompt("Into which entry?", default=near[0].id if near else None, err=True)
+        nearest = visible_line(near[0].id) if near else None
+        into = click.prompt("Into which entry?", default=nearest, err=True)
         say(f"Merged into: {render_short(merge_in_store(here, entry.id, into))}")
     elif key == "r":
         for removed in remove_from_store(here, entry.id):

@@ -18,7 +18,7 @@ from llm_kb.references.sources.git import Repositories, Repository, Tree, find_c
 from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy, request
 from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
-from llm_kb.references.sources.rules import check_git_url, require_approved
+from llm_kb.references.sources.rules import check_git_url
 from llm_kb.references.sources.web import Page
 from llm_kb.subjects.topics import References
 
@@ -74,7 +74,6 @@ class Remotes:
     def find_commit(self, source: GitSource) -> str:
         """Return the commit a source's revision is now, in one request."""
         check_git_url(source.url, source.url, self.settings.allow_protocols)
-        require_approved(source.url, self.hosts)
         if uses_gh(source):
             commit = github.find_commit(source, self.settings.timeout)
             if commit:
