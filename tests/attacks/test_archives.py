@@ -103,6 +103,19 @@ def test_methods_that_unpack_without_bound_are_refused(tmp_path: Path, method: i
         list(read_archive(path, ["a.md"]))
 
 
+def test_an_entry_without_a_name_is_refused(tmp_path: Path) -> None:
+    """Python asks for the last letter of its name."""
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("a", b"x")
+    data = bytearray(path.read_bytes())
+    entry = data.index(b"PK\x01\x02")  # in the directory: the name becomes a comment
+    data[entry + 28], data[entry + 32] = 0, 1
+    path.write_bytes(data)
+    with pytest.raises(FetchError, match="it is not an archive that can be read"):
+        list_archive(path)
+
+
 def test_links_and_devices_are_not_files(tmp_path: Path) -> None:
     path = tmp_path / "x.tar"
     with tarfile.open(path, "w") as tar:

@@ -70,15 +70,15 @@ def test_no_page_takes_time_or_memory_out_of_proportion(html: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "href"),
+    ("address", "href"),
     [
         pytest.param("http://h/", "../" * (MAX_LINK // 2), id="a long link to a near page"),
         pytest.param(f"http://h/{'a' * MAX_LINK}/", "x", id="a short link below a long address"),
         pytest.param("http://h/", "x" * MAX_LINK, id="both"),
     ],
 )
-def test_long_links_are_passed_over(place: str, href: str) -> None:
-    assert absolute_link(place, href) == ""
+def test_long_links_are_passed_over(address: str, href: str) -> None:
+    assert absolute_link(address, href) == ""
 
 
 def test_deep_lists_and_quotes_keep_their_words() -> None:

@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
-from llm_kb.references.errors import FetchError
+from llm_kb.references.errors import HOSTILE, FetchError
 from llm_kb.references.sources.git import GitFile
 
 _T = TypeVar("_T")
@@ -38,8 +39,8 @@ ZIPS = (".zip", ".whl")
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")
 
 _BROKEN = (
-    EOFError, lzma.LZMAError, NotImplementedError, OSError, RuntimeError, ValueError,
-    tarfile.TarError, zipfile.BadZipFile, zlib.error,
+    EOFError, lzma.LZMAError, NotImplementedError, OSError, RuntimeError, struct.error,
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, *HOSTILE,
 )  # fmt: skip
 """What reading a damaged, encrypted or unusual archive raises."""
 
