@@ -1,13 +1,12 @@
 """What a model reads until it has the answer: with `learn` alone, with parts, with search.
 
     python bench/reading.py          a scripted reader; no model is asked
-    python bench/reading.py --write  only write the workspace and the questions, for a model
+    python bench/reading.py -v       the same, with a line for each question
+    python bench/reading.py --write  only write the workspaces and the questions, for a model
 
-See reading.md. The documentation is that of pytest; each question comes with a pattern that
-only an answer has, and counts as answered when that was read. The scripted reader
-knows no more than the tools' texts: it picks subjects by the words that their slugs share
-with the question, parts by the words of their anchors, and takes searches as they come. A
-model does better than it in every row, and needs as many characters for what it reads.
+See reading.md. Each question comes with a pattern that only an answer has, and counts as answered
+when that was read. The scripted reader knows no more than the tools' texts: it chooses what shares
+most words with the question. A model chooses better, and knows when it has read an answer.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,8 +27,38 @@ from llm_kb.errors import KbError
 from llm_kb.host.search_tool import answer_search
 from llm_kb.search.question import parse_question
 
-QUESTIONS = {
-    "How do I stop the run after the first failing test?": "stop after first failure",
+DJANGO = {
+    "What is the default value of CONN_HEALTH_CHECKS?": (
+        r"CONN_HEALTH_CHECKS``\s+~+\s+Default: ``False``"
+    ),
+    "How long does a session cookie last by default?": "1209600|[Tt]wo weeks|2 weeks",
+    "How do I serve files uploaded by a user during development?": r"static\(settings\.MEDIA_URL",
+    "Where does GZipMiddleware belong in the order of middleware?": (
+        r"[Bb]efore any (?:other )?middleware that (?:may change or use|need to\s+read or write)"
+    ),
+    "How do I run only the tests with a certain tag?": "--tag",
+    "How do I avoid a query per object for a many-to-many relation?": "prefetch_related",
+    "How do I create the test database without running migrations?": "MIGRATE",
+    "How can I lock rows until the end of a transaction?": "select_for_update",
+    "How do I make a field unique regardless of case?": r"UniqueConstraint\(\s*Lower",
+    "How does a management command take its own arguments?": "add_arguments",
+    "How large may an upload be to be kept in memory?": r"2\.5 megabytes|2621440|2\.5 MB",
+    "How do I set the name of a model's database table?": "db_table",
+    "How do I run a function only after the transaction was committed?": "on_commit",
+    "How do I change how many rows a page of the admin shows?": "list_per_page",
+    "Where is a user sent after logging in when no next page is given?": "LOGIN_REDIRECT_URL",
+    "How do I send an HTML email with a plain text version?": (
+        "EmailMultiAlternatives|attach_alternative|html_message"
+    ),
+    "How do I leave a field out of a ModelForm?": "exclude = |``exclude``",
+    "Which password hasher is used by default?": "PBKDF2",
+    "How do I link to a view by its name in a template?": "{% url",
+    "How do I insert many objects at once and skip those that exist?": "ignore_conflicts",
+}
+PYTEST = {
+    "How do I stop the run after the first failing test?": (
+        "stop after first failure|--exitfirst|pytest -x"
+    ),
     "Which scope does a fixture have when none is given?": "the default scope",
     "Which exit code says that no tests were collected?": "No tests were collected",
     "How do I list the slowest tests that take over a second?": "--durations",
@@ -50,10 +79,12 @@ QUESTIONS = {
     "How do I drop into the debugger when a test fails?": "pytest --pdb",
     "How do I parametrize a test with several sets of arguments?": "@pytest.mark.parametrize",
 }
-MOST_CALLS = 6
-
-MOST_TOKENS = 3000
-"""A part of more tokens is not loaded: one below it will do."""
+DOCUMENTATIONS = {
+    "django==5.2.19": ("docs", DJANGO),
+    "pytest==9.2.0": ("doc/en", PYTEST),
+}
+MOST_CALLS = 4
+"""After so many a question counts as not answered."""
 
 
 class Reading(NamedTuple):
@@ -64,15 +95,16 @@ class Reading(NamedTuple):
     characters: int
 
 
-def write_workspace(place: Path) -> None:
-    """Write the documentation, a configuration and the questions."""
+def write_workspace(place: Path, requirement: str, directory: str) -> None:
+    """Write a documentation, a configuration and the questions."""
     shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(fetch("pytest==9.2.0") / "doc" / "en", place / "docs")
+    shutil.copytree(fetch(requirement) / directory, place / "docs")
     (place / "llm-kb.toml").write_text(
-        '[kb.topic.pytest]\ntitle = "pytest"\nintroduction = "Its documentation."\n'
-        'subjects = "docs"\nignore = ["img/", "_*/", "*.py"]\n'
+        '[kb.topic.docs]\nintroduction = "The documentation."\nsubjects = "docs"\n'
+        'ignore = ["img/", "_*/", "*.py"]\n'
     )
-    rows = [{"question": question, "answer": answer} for question, answer in QUESTIONS.items()]
+    questions = DOCUMENTATIONS[requirement][1]
+    rows = [{"question": question, "answer": answer} for question, answer in questions.items()]
     (place / "questions.json").write_text(json.dumps(rows, indent=2))
 
 
@@ -80,57 +112,64 @@ def words_of(text: str) -> set[str]:
     return {word[:5] for word in parse_question(text.replace("-", " ").replace("_", " "))}
 
 
-def rank_names(question: str, names: list[str]) -> list[str]:
-    """Return names, those first that share most words with a question, for their length."""
+def rank_names(question: str, texts: Mapping[str, str]) -> list[str]:
+    """Return names, those first whose texts share most words with a question, for their length."""
     wanted = words_of(question)
-    return sorted(names, key=lambda name: (-len(wanted & words_of(name)), len(name), name))
+    return sorted(texts, key=lambda n: (-len(wanted & words_of(texts[n])), len(texts[n]), n))
 
 
 def learn(kb: KnowledgeBase, *subjects: str) -> str:
     try:
-        return kb.learn("pytest", list(subjects) or None)
+        return kb.learn("docs", list(subjects) or None)
     except KbError as error:
         return str(error)
 
 
-def read_whole(kb: KnowledgeBase, question: str) -> Iterator[str]:
-    """List the subjects, then load the likeliest one after the other."""
-    listing = learn(kb)
-    yield listing
-    for name in rank_names(question, re.findall(r"^- (\S+)", listing, re.MULTILINE)):
-        yield learn(kb, name)
+def read_menu(kb: KnowledgeBase, question: str) -> list[str]:
+    """Return the subjects of the menu, the likeliest first: it is in the prompt, not in a call."""
+    entries = re.findall(r"^  - (\S+)(?: \(~[^)]*\))?(.*)$", kb.render_menu(), re.MULTILINE)
+    return rank_names(question, {name: name + about for name, about in entries})
 
 
-def read_parts(kb: KnowledgeBase, question: str) -> Iterator[str]:
-    """Read the same, but of a subject that answers with its outline the likeliest parts."""
-    listing = learn(kb)
-    yield listing
-    for name in rank_names(question, re.findall(r"^- (\S+)", listing, re.MULTILINE)):
-        text = learn(kb, name)
-        yield text
-        parts = re.findall(r"^\s*- (#\S+) \(~([\d,]+) tokens\)", text, re.MULTILINE)
-        small = [anchor for anchor, size in parts if int(size.replace(",", "")) <= MOST_TOKENS]
-        for anchor in rank_names(question, small)[:2]:
-            yield learn(kb, f"{name}{anchor}")
+def read_subjects(kb: KnowledgeBase, question: str) -> Iterator[str]:
+    """Load the subjects of the menu one after the other, and of outlines the likeliest part."""
+    for name in read_menu(kb, question):
+        address = name
+        while address:
+            text = learn(kb, address)
+            yield text
+            parts = re.findall(r"^\s*- (#\S+) \(~[\d,]+ tokens", text, re.MULTILINE)
+            likeliest = rank_names(question, {part: part for part in parts})
+            address = f"{name}{likeliest[0]}" if likeliest else ""
 
 
 def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
-    """Search, then load the parts the answer names, then look for subjects."""
+    """Search, then load the parts that the answer names."""
     answer = answer_search(kb, question)
     yield answer
-    for address in re.findall(r'^<passage "pytest/(\S+)', answer, re.MULTILINE):
+    for address in re.findall(r'^<passage "docs/(\S+)', answer, re.MULTILINE):
         yield learn(kb, address)
-    yield from read_whole(kb, question)
+
+
+WAYS = {
+    "learn, whole subjects": (read_subjects, ("kb.menu=subjects", "kb.outline_over=0")),
+    "learn, with parts": (read_subjects, ("kb.menu=subjects",)),
+    "search_knowledge, then learn": (read_search, ()),
+}
 
 
 def ask(
-    kb: KnowledgeBase, read: Callable[[KnowledgeBase, str], Iterator[str]], question: str
+    kb: KnowledgeBase,
+    read: Callable[[KnowledgeBase, str], Iterator[str]],
+    question: str,
+    answer: str,
 ) -> Reading:
+    """Return what one question takes."""
     characters = calls = 0
     for text in read(kb, question):
         calls += 1
         characters += len(text)
-        if re.search(QUESTIONS[question], text):
+        if re.search(answer, text):
             return Reading(True, calls, characters)
         if calls == MOST_CALLS:
             break
@@ -138,27 +177,25 @@ def ask(
 
 
 def main(arguments: list[str]) -> None:
-    place = CACHE / "reading"
-    write_workspace(place)
-    if "--write" in arguments:
-        print(f"wrote {place}: ask {len(QUESTIONS)} questions as reading.md says")
-        return
     os.environ["LLM_USER_PATH"] = str(CACHE / "reading-user")
-    ways = {
-        "learn, whole subjects": ("kb.outline_over=0", read_whole),
-        "learn, with parts": ("kb.outline_over=24000", read_parts),
-        "search_knowledge, then learn": ("kb.outline_over=24000", read_search),
-    }
-    print("| tools | answered | calls | characters | characters an answer |\n|---|---|---|---|---|")
-    for title, (setting, read) in ways.items():
-        kb = KnowledgeBase.discover(place, fragments=[setting])
-        found = [ask(kb, read, question) for question in QUESTIONS]
-        answered = sum(each.is_answered for each in found)
-        characters = sum(each.characters for each in found)
-        print(
-            f"| {title} | {answered} of {len(found)} | {sum(each.calls for each in found)} |"
-            f" {characters:,} | {characters // max(1, answered):,} |"
-        )
+    print("| documentation | tools | answered | calls | characters | for ten questions |")
+    print("|---|---|---|---|---|---|")
+    for requirement, (directory, questions) in DOCUMENTATIONS.items():
+        place = CACHE / "reading" / requirement.partition("=")[0]
+        write_workspace(place, requirement, directory)
+        for title, (read, settings) in WAYS.items() if "--write" not in arguments else ():
+            kb = KnowledgeBase.discover(place, fragments=["kb.menu_budget=12000", *settings])
+            found = {each: ask(kb, read, each, answer) for each, answer in questions.items()}
+            if "-v" in arguments:
+                for question, reading in found.items():
+                    print(f"  {'+' if reading.is_answered else '-'} {reading[1:]} {question}")
+            characters = sum(each.characters for each in found.values())
+            print(
+                f"| {requirement} | {title} |"
+                f" {sum(each.is_answered for each in found.values())} of {len(found)} |"
+                f" {sum(each.calls for each in found.values())} | {characters:,} |"
+                f" {10 * characters // len(found):,} |"
+            )
 
 
 if __name__ == "__main__":

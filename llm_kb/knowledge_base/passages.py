@@ -110,7 +110,7 @@ def find_passages(
         if passage:
             passages.append(passage)
     notices += [f"searched without an index: {problem}" for problem in result.problems]
-    notices += [f"not searched: {name}/{left}" for name, left in result.left_out]
+    notices += [left.of(name) for name, left in result.left_out]
     return Passages(
         passages=tuple(passages),
         topics=tuple(sets),

@@ -72,7 +72,7 @@ def ask(
         problems.append(f"keywords only: {error}")
         result = search(sets, question, limit=pool)
     problems += [f"searched without an index: {problem}" for problem in result.problems]
-    problems += [f"not searched: {name}/{left}" for name, left in result.left_out]
+    problems += [left.of(name) for name, left in result.left_out]
     topics = {each.id: each for each in chosen}
     searched = dict.fromkeys(hit.topic for hit in result.hits)
     for topic_id in searched:

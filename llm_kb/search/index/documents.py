@@ -44,6 +44,10 @@ class LeftOut(NamedTuple):
         """Return both, for people and models."""
         return f"{self.path} ({self.reason})" if self.path else self.reason
 
+    def of(self, topic: str) -> str:
+        """Return the notice that it was not searched in a topic."""
+        return f"not searched: {topic}{'/' if self.path else ': '}{self}"
+
 
 class Documents(Protocol):
     """A set of documents with a name, and where the index of them is kept."""
