@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.words import find_stems
 
 _PARAGRAPH = re.compile(r"\n(?:[ \t]*\r?\n)+")
-_LEADS_ON = re.compile(r"\.\.[ ][^\n]*|.*:", re.DOTALL)
-"""A label, a directive, or what ends in a colon: what it leads to comes next."""
+_LEADS_ON = re.compile(r"(?:\.\.[ ][^\n]*(?:\n[ \t]+:[^\n]*)*(?:\n|\Z))+|[\s\S]*:")
+"""Labels, directives with their options, or what ends in a colon: what it leads to comes next."""
 
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
+
+
+NEAR = 150
+"""Characters back to a heading that a passage is shown with."""
 
 
 class _Block(NamedTuple):
@@ -36,31 +40,55 @@ def find_excerpt(
     `rarities` says how much each word's stem tells. The part consists of whole paragraphs, code
     blocks and directives, each with its heading, so a single one may be longer.
     """
+    labels = {mark.offset for mark in outline.marks if mark.label}
     start, end = span
-    if end - start <= most:
-        return span
-    blocks = [_weigh(text, outline, *edges, rarities) for edges in _cut(text, outline, start, end)]
+    above = _find_heading(outline, start)
+    if above < start and _leads_on(text, above, start, labels):
+        start = above
+    edges = list(_cut(text, outline, labels, start, end))
+    while len(edges) > 1 and _leads_on(text, *edges[-1], labels):
+        edges.pop()
+    if edges[-1][1] - start <= most:
+        return start, edges[-1][1]
+    blocks = [_weigh(text, outline, *each, rarities) for each in edges]
     first, last = max(_windows(blocks, most), key=lambda window: _rate(blocks, *window))
     return _extend(blocks, first, last, most)
 
 
-def _cut(text: str, outline: Outline, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_heading(outline: Outline, start: int) -> int:
+    """Return where the nearest headings above a place begin, those of several levels; else it."""
+    opening, depth = start, None
+    at = bisect_right(outline.marks, start, key=lambda mark: mark.offset)
+    for mark in reversed(outline.marks[:at]):
+        if start - mark.offset > NEAR:
+            break
+        if mark.label and (depth is None or mark.depth < depth):
+            opening, depth = mark.offset, mark.depth
+    return opening
+
+
+def _cut(
+    text: str, outline: Outline, labels: Container[int], start: int, end: int
+) -> Iterator[tuple[int, int]]:
     """Yield the blocks of a span: what is whole, indented or led up to is not parted."""
     edges = {match.end() for match in _PARAGRAPH.finditer(text, start, end)}
     edges |= {mark.offset for mark in outline.marks if start < mark.offset < end}
-    labels = {mark.offset for mark in outline.marks if mark.label}
     begin = start
     for edge in sorted(edges):
         at = bisect_right(outline.wholes, (edge, 0)) - 1
         is_inside = at >= 0 and outline.wholes[at][0] < edge < outline.wholes[at][1]
         is_below = text[edge : edge + 1] in " \t" and edge not in labels
-        paragraph = text[begin:edge].rstrip().rpartition("\n\n")[2]
-        is_title = begin in labels and _TITLE.fullmatch(paragraph)
-        leads_on = is_title or _LEADS_ON.fullmatch(paragraph)
-        if edge < end and not (is_inside or is_below or leads_on):
+        if edge < end and not (is_inside or is_below or _leads_on(text, begin, edge, labels)):
             yield begin, edge
             begin = edge
     yield begin, end
+
+
+def _leads_on(text: str, start: int, end: int, labels: Container[int]) -> bool:
+    """Return whether a block ends with a heading, a directive or an announcement."""
+    paragraph = text[start:end].rstrip().rpartition("\n\n")[2]
+    is_title = start in labels and _TITLE.fullmatch(paragraph)
+    return bool(is_title or _LEADS_ON.fullmatch(paragraph))
 
 
 def _weigh(

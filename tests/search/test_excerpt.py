@@ -58,6 +58,25 @@ def test_the_heading_counts_for_what_stands_below_it() -> None:
     assert excerpt(text, most=110).startswith("# Walrus")
 
 
+def test_a_heading_whose_text_is_beyond_the_span_is_left_to_it() -> None:
+    text = "Walrus.\n\nZoo\n---\n\n.. class:: Zoo\n   :module:\n\nIts text.\n"
+    outline = find_outline("a.rst", text)
+    span = (0, text.index("Its"))
+
+    assert find_excerpt(text, outline, span, WORDS, 500) == (0, text.index("Zoo"))
+    assert find_excerpt(text, outline, (9, span[1]), WORDS, 500) == (9, span[1])
+
+
+def test_a_passage_right_below_its_headings_is_shown_with_them() -> None:
+    text = f"{FILLER}Zoo\n---\n\n.. class:: Zoo\n\nIts text has a walrus.\n\n{'x' * 99}\n\nTusks.\n"
+    outline = find_outline("a.rst", text)
+    start, end = text.index("Its"), text.index("xxx")
+
+    assert find_excerpt(text, outline, (start, end), WORDS, 99) == (text.index("Zoo"), end)
+    tusks = (text.index("Tusks"), len(text))
+    assert find_excerpt(text, outline, tusks, WORDS, 99) == tusks
+
+
 @given(
     st.lists(
         st.sampled_from(["# a", "a", "walrus", "```", ".. x::", "    tusk", "zoo:", "---", ""]),

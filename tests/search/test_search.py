@@ -293,11 +293,11 @@ def test_the_dense_leg_finds_what_shares_no_word(zoo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "place"),
+    ("question", "number"),
     [("what swims fastest in the sea", 0), ("swims", 3), ("pinniped", 0)],
     ids=["a question", "a look-up that all hold", "a look-up of what no text holds"],
 )
-def test_what_the_dense_leg_decides(tmp_path: Path, question: str, place: int) -> None:
+def test_what_the_dense_leg_decides(tmp_path: Path, question: str, number: int) -> None:
     files = {f"{name}.md": f"The {name} swims in the sea.\n" for name in "abcd"}
     topic = make_topic(tmp_path, "topic-sea", files)
     by_words = [hit.path for hit in search([topic], "swims in the sea").hits]
@@ -310,7 +310,7 @@ def test_what_the_dense_leg_decides(tmp_path: Path, question: str, place: int) -
     found = search([topic], question, embedder=Embedder(model="m", embed=embed))  # type: ignore[arg-type]
 
     assert len(by_words) == 4
-    assert found.hits[place].path == by_words[-1]
+    assert found.hits[number].path == by_words[-1]
     assert sorted(hit.path for hit in found.hits) == sorted(by_words)
 
 
