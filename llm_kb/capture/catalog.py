@@ -85,8 +85,12 @@ class KnowledgeCatalog:
 
     def describe_places(self) -> str:
         """Return the places that entries are about, with their numbers."""
-        root = self._repository.root
-        return describe_places(self._sections, lambda name: os.path.lexists(root / name))
+
+        def find_name(top: str) -> str | None:
+            path = self._repository.root / top
+            return f"{top}/" if path.is_dir() else top if os.path.lexists(path) else None
+
+        return describe_places(self._sections, find_name)
 
     def list_subjects(self) -> Listing:
         """Return the subjects there are, and what kept the store from being read."""

@@ -120,18 +120,18 @@ def _code(text: str) -> str:
     return one_line(text).replace("`", "'")
 
 
-def describe_places(sections: Iterable[Section], exists: Callable[[str], bool]) -> str:
+def describe_places(sections: Iterable[Section], find_name: Callable[[str], str | None]) -> str:
     """Return the top places that items are about, each with their number, for a menu.
 
-    One that does not exist is not named: a menu is sent unasked, and any text can be a place.
+    `find_name` returns how a place is shown, None for one that does not exist. That is not
+    named: a menu is sent unasked, and any text can be a place.
     """
+    tops = Counter(item.place.partition("/")[0] for section in sections for item in section.items)
     counts: Counter[str] = Counter()
-    for section in sections:
-        for item in section.items:
-            top, slash, _ = item.place.partition("/")
-            is_named = len(top) <= MAX_NAME and top.isprintable() and exists(top)
-            name = top + slash if is_named else "elsewhere"
-            counts["everywhere" if top == EVERYWHERE else name] += 1
+    for top, number in tops.items():
+        is_safe = len(top) <= MAX_NAME and top.isprintable()
+        name = (find_name(top) if is_safe else None) or "elsewhere"
+        counts["everywhere" if top == EVERYWHERE else name] += number
     named = [f"{place} ({number})" for place, number in counts.most_common(MAX_PLACES)]
     left = len(counts) - len(named)
     return ", ".join(named) + (f" and {count(left, 'more place')}" if left else "")

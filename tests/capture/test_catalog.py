@@ -323,9 +323,8 @@ def test_a_menu_names_places_that_exist_and_nothing_else(repo: Repo) -> None:
     listed = introduction.partition("by place: ")[2].partition(". ")[0]
     assert sorted(listed.split(", ")) == [
         "README.md (1)",
-        "docs (1)",
+        "docs/ (1)",
         "elsewhere (3)",
         "everywhere (1)",
-        "src (1)",
-        "src/ (1)",
+        "src/ (2)",
     ]
