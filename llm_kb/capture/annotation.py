@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -67,14 +67,7 @@ class LiveResult:
 
     def to_json(self) -> dict[str, object]:
         """Return the result as it is printed; there is none without success."""
-        return {
-            "success": True,
-            "commit": self.commit,
-            "wisdom_written": self.wisdom_written,
-            "knowledge_written": self.knowledge_written,
-            "knowledge_duplicates": self.knowledge_duplicates,
-            "warnings": list(self.warnings),
-        }
+        return {"success": True, **asdict(self)}
 
 
 def parse_live_input(data: str | bytes) -> LiveInput:

@@ -200,9 +200,7 @@ def edit_entry(
     Raises UnknownEntryError, InvalidEntryError, or DuplicateEntryError when another entry
     says the same.
     """
-    found = next((entry for entry in store.entries if entry.id == id_), None)
-    if found is None:
-        raise UnknownEntryError(id_, _near_ids(store, id_))
+    found = _find_entry(store, id_)
     kept = {name: found.text(name) for name in found.kind.settable}
     checked = parse_emission({"entry_type": found.kind.name, **kept, **changes})
     entry = found.with_fields(**{**checked.fields, OTHER_VERSIONS: None})
@@ -210,8 +208,7 @@ def edit_entry(
     duplicate = find_duplicate(entry, others)
     if duplicate:
         raise DuplicateEntryError(id_, duplicate.id)
-    entries = tuple(entry if other is found else other for other in store.entries)
-    return replace(store, entries=entries), entry
+    return _put(store, found, entry), entry
 
 
 def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeStore, Entry]:
@@ -219,13 +216,10 @@ def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeS
 
     A convention becomes permanent. Raises UnknownEntryError.
     """
-    found = next((entry for entry in store.entries if entry.id == id_), None)
-    if found is None:
-        raise UnknownEntryError(id_, _near_ids(store, id_))
+    found = _find_entry(store, id_)
     stable = {"stability": "permanent"} if "stability" in found.kind.settable else {}
     entry = found.with_fields(**{**stable, REVIEWED_IN: commit, OTHER_VERSIONS: None})
-    entries = tuple(entry if other is found else other for other in store.entries)
-    return replace(store, entries=entries), entry
+    return _put(store, found, entry), entry
 
 
 def merge_entries(store: KnowledgeStore, id_: str, into: str) -> tuple[KnowledgeStore, Entry]:
@@ -234,9 +228,7 @@ def merge_entries(store: KnowledgeStore, id_: str, into: str) -> tuple[Knowledge
     Raises UnknownEntryError, or InvalidEntryError for entries of two kinds.
     """
     left, removed = remove_entry(store, id_)
-    found = next((entry for entry in left.entries if entry.id == into), None)
-    if found is None:
-        raise UnknownEntryError(into, _near_ids(left, into))
+    found = _find_entry(left, into)
     if found.kind is not removed[0].kind:
         raise InvalidEntryError([f"{id_} is a {removed[0].kind.name}, {into} a {found.kind.name}"])
     return left, found
@@ -259,6 +251,17 @@ def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple
             last[entry.kind.prefix] = number
     extra = {**left.extra, LAST_IDS: last} if last != store.last_ids else left.extra
     return replace(left, extra=extra), removed
+
+
+def _find_entry(store: KnowledgeStore, id_: str) -> Entry:
+    found = next((entry for entry in store.entries if entry.id == id_), None)
+    if found is None:
+        raise UnknownEntryError(id_, _near_ids(store, id_))
+    return found
+
+
+def _put(store: KnowledgeStore, old: Entry, new: Entry) -> KnowledgeStore:
+    return replace(store, entries=tuple(new if entry is old else entry for entry in store.entries))
 
 
 def _near_ids(store: KnowledgeStore, id_: str) -> list[str]:

@@ -225,42 +225,33 @@ def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:
 
 def edit_in_store(directory: Path, id_: str, changes: Mapping[str, object]) -> Entry:
     """Change fields of an entry and return it; see `edit_entry` for what is raised."""
-
-    def decide(snapshot: Snapshot) -> Change[Entry]:
-        store, entry = edit_entry(snapshot.store, id_, changes)
-        return Change(result=entry, store=store, message=f"Edit {id_}")
-
-    return change_store(directory, decide)
+    return _update(directory, f"Edit {id_}", lambda s: edit_entry(s.store, id_, changes))
 
 
 def keep_in_store(directory: Path, id_: str) -> Entry:
     """Record that a person keeps an entry, a convention as permanent, and return it."""
-
-    def decide(snapshot: Snapshot) -> Change[Entry]:
-        store, entry = keep_entry(snapshot.store, id_, snapshot.commit)
-        return Change(result=entry, store=store, message=f"Keep {id_}")
-
-    return change_store(directory, decide)
+    return _update(directory, f"Keep {id_}", lambda s: keep_entry(s.store, id_, s.commit))
 
 
 def merge_in_store(directory: Path, id_: str, into: str) -> Entry:
     """Remove an entry that another one covers and return that one."""
-
-    def decide(snapshot: Snapshot) -> Change[Entry]:
-        store, entry = merge_entries(snapshot.store, id_, into)
-        return Change(result=entry, store=store, message=f"Merge {id_} into {into}")
-
-    return change_store(directory, decide)
+    message = f"Merge {id_} into {into}"
+    return _update(directory, message, lambda s: merge_entries(s.store, id_, into))
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
     """Remove the entries of an id and return them; raise UnknownEntryError without one."""
+    return _update(directory, f"Remove {id_}", lambda s: remove_entry(s.store, id_))
 
-    def decide(snapshot: Snapshot) -> Change[tuple[Entry, ...]]:
-        store, removed = remove_entry(snapshot.store, id_)
-        return Change(result=removed, store=store, message=f"Remove {id_}")
 
-    return change_store(directory, decide)
+def _update(
+    directory: Path, message: str, decide: Callable[[Snapshot], tuple[KnowledgeStore, T]]
+) -> T:
+    def change(snapshot: Snapshot) -> Change[T]:
+        store, result = decide(snapshot)
+        return Change(result=result, store=store, message=message)
+
+    return change_store(directory, change)
 
 
 @contextmanager

@@ -213,7 +213,7 @@ def test_the_result_has_the_fields_of_the_live_path() -> None:
         "wisdom_written": 1,
         "knowledge_written": 2,
         "knowledge_duplicates": 3,
-        "warnings": ["w"],
+        "warnings": ("w",),
     }
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from llm_kb.capture.commits.briefing import (
     MAX_FILES,
     Briefing,
-    Choice,
     CommitInfo,
     Excerpt,
     FileChange,
@@ -44,16 +43,15 @@ def change(path: str, lines: int | None = 1) -> FileChange:
 def test_files_that_teach_nothing_are_left_out(
     path: str, lines: int | None, reason: str | None
 ) -> None:
-    file = change(path, lines)
-    expected = Choice(shown=() if reason else (file,), left_out=((path, reason),) if reason else ())
-    assert choose_files([file]) == expected
+    expected = ([], [(path, reason)]) if reason else ([path], [])
+    assert choose_files([change(path, lines)]) == expected
 
 
 def test_files_past_the_limit_are_left_out() -> None:
     files = [change(f"f{number}") for number in range(MAX_FILES + 2)]
-    choice = choose_files(files)
-    assert choice.shown == tuple(files[:MAX_FILES])
-    assert choice.left_out == tuple((f.path, "too many files") for f in files[MAX_FILES:])
+    paths = [file.path for file in files]
+    left_out = [(path, "too many files") for path in paths[MAX_FILES:]]
+    assert choose_files(files) == (paths[:MAX_FILES], left_out)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +62,8 @@ def test_files_past_the_limit_are_left_out() -> None:
     ],
 )
 def test_what_tools_write_is_known_by_its_place_or_name(path: str) -> None:
-    assert choose_files([change(path)]).left_out == ((path, "generated"),)
-    assert choose_files([change("a.py")], ["a.py"]).left_out == (("a.py", "generated"),)
+    assert choose_files([change(path)]) == ([], [(path, "generated")])
+    assert choose_files([change("a.py")], ["a.py"]) == ([], [("a.py", "generated")])
 
 
 def test_a_whole_commit() -> None:

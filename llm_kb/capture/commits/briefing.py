@@ -86,14 +86,6 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """The files whose diff is shown, and the others with the reason."""
-
-    shown: tuple[FileChange, ...]
-    left_out: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
     """What was read of a commit, and what was not."""
 
@@ -119,13 +111,16 @@ class Briefing:
     """Whether there is no diff to learn from."""
 
 
-def choose_files(files: Sequence[FileChange], generated: Iterable[str] = ()) -> Choice:
-    """Leave out what teaches nothing: binary files, generated ones, and files past a limit.
+def choose_files(
+    files: Sequence[FileChange], generated: Iterable[str] = ()
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the paths whose diff is shown, and the others, each with the reason.
 
+    What teaches nothing is left out: binary files, generated ones, and files past a limit.
     `generated` are paths that the repository itself calls so.
     """
     declared = frozenset(generated)
-    shown: list[FileChange] = []
+    shown: list[str] = []
     left_out: list[tuple[str, str]] = []
     for file in files:
         if file.lines is None:
@@ -135,8 +130,8 @@ def choose_files(files: Sequence[FileChange], generated: Iterable[str] = ()) -> 
         elif len(shown) == MAX_FILES:
             left_out.append((file.path, "too many files"))
         else:
-            shown.append(file)
-    return Choice(shown=tuple(shown), left_out=tuple(left_out))
+            shown.append(file.path)
+    return shown, left_out
 
 
 def _is_generated(path: str) -> bool:

@@ -43,8 +43,7 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
     """
     change = _read_change(directory, commit)
     paths = [file.path for file in change.files]
-    choice = choose_files(change.files, _find_generated(directory, paths))
-    shown = [file.path for file in choice.shown]
+    shown, left_out = choose_files(change.files, _find_generated(directory, paths))
     # A large file that is not shown may stand in the way of others.
     read = _read_change(directory, commit, *shown) if change.is_cut and shown else change
     diffs = zip([file.path for file in read.files], read.diffs, strict=False)
@@ -54,7 +53,7 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
             commit=commit,
             message=change.message,
             diffs=tuple(wanted.items()),
-            left_out=(*choice.left_out, *((p, "not read") for p in shown if p not in wanted)),
+            left_out=(*left_out, *((p, "not read") for p in shown if p not in wanted)),
             has_more_files=change.is_cut and not change.diffs,
             known=_find_known(store or KnowledgeStore(), paths),
         )

@@ -42,21 +42,7 @@ def _read(path: Path, key: str, anchors: list[Anchor]) -> dict[Anchor, Status] |
         record = json.loads(path.read_bytes())
         if record["key"] != key:
             return None
-        return {
-            anchor: _parse(row) for anchor, row in zip(anchors, record["statuses"], strict=True)
-        }
+        rows = zip(anchors, record["statuses"], strict=True)
+        return {anchor: Status(**dict(zip(_FIELDS, row, strict=True))) for anchor, row in rows}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None  # whatever is wrong with it, it is made again
-
-
-def _parse(row: list[object]) -> Status:
-    recorded_at, subject, is_on_branch, is_missing, place_exists, changes = row
-    numbers, flags = (recorded_at, changes), (is_on_branch, place_exists)
-    if not (
-        all(number is None or type(number) is int for number in numbers)
-        and all(flag is None or type(flag) is bool for flag in flags)
-        and isinstance(subject, str)
-        and isinstance(is_missing, bool)
-    ):
-        raise ValueError(row)
-    return Status(**dict(zip(_FIELDS, row, strict=True)))  # type: ignore[arg-type]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from llm_kb.capture.emission import clean
-from llm_kb.capture.entries import ANTI_PATTERN, Kind, KnowledgeStore
+from llm_kb.capture.entries import ANTI_PATTERN, STABILITIES, Kind, KnowledgeStore
 from llm_kb.capture.likeness import (
     EVERYWHERE,
     dedup_key,
@@ -21,6 +23,30 @@ from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
 from llm_kb.git import ObjectReader
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+_FIELD_OPTIONS = (
+    click.option(
+        "--scope", metavar="PATH", help="Convention: the directory or file it holds for, or *"
+    ),
+    click.option("--rule", metavar="TEXT", help="Convention: the rule"),
+    click.option("--stability", type=click.Choice(STABILITIES), help="Convention: how firm it is"),
+    click.option("--module", metavar="PATH", help="Boundary: the module's directory"),
+    click.option("--owns", metavar="TEXT", help="Boundary: what the module is responsible for"),
+    click.option("--boundary", metavar="TEXT", help="Boundary: what the module must not do"),
+    click.option("--pattern", metavar="TEXT", help="Anti-pattern: what to avoid"),
+    click.option("--instead", metavar="TEXT", help="Anti-pattern: what to do instead"),
+)
+
+
+def field_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Give a command an option for each field of an entry."""
+    for option in reversed(_FIELD_OPTIONS):
+        command = option(command)
+    return command
 
 
 def find_here() -> Path:

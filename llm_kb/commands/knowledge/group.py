@@ -7,7 +7,7 @@ import time
 import click
 
 from llm_kb.capture.emission import parse_emission, with_provenance
-from llm_kb.capture.entries import CONVENTION, STABILITIES
+from llm_kb.capture.entries import CONVENTION
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file
@@ -30,6 +30,7 @@ from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_json_document
 from llm_kb.commands.knowledge._shared import (
     complete_id,
+    field_options,
     find_here,
     find_place,
     parse_id,
@@ -91,20 +92,7 @@ def list_(file: str | None, json_: bool) -> None:
 @click.option(
     "id_", "--id", metavar="ID", callback=parse_id, help="Its id  [default: the next one]"
 )
-@click.option(
-    "--scope", metavar="PATH", help="Convention: the directory or file it holds for, or *"
-)
-@click.option("--rule", metavar="TEXT", help="Convention: the rule")
-@click.option(
-    "--stability",
-    type=click.Choice(STABILITIES),
-    help="Convention: how firm it is  [default: permanent]",
-)
-@click.option("--module", metavar="PATH", help="Boundary: the module's directory")
-@click.option("--owns", metavar="TEXT", help="Boundary: what the module is responsible for")
-@click.option("--boundary", metavar="TEXT", help="Boundary: what the module must not do")
-@click.option("--pattern", metavar="TEXT", help="Anti-pattern: what to avoid")
-@click.option("--instead", metavar="TEXT", help="Anti-pattern: what to do instead")
+@field_options
 @click.option(
     "--decided-in", metavar="COMMIT", help="Convention, boundary: the commit that decided it"
 )
@@ -122,9 +110,9 @@ def add(
     """
     Add an entry
 
-    Nothing is added when an entry already says the same of the same place; with
-    --stability, that entry is given another one. A PATH is relative to the current
-    directory.
+    A convention is permanent unless --stability says otherwise. Nothing is added when
+    an entry already says the same of the same place; with --stability, that entry is
+    given another one. A PATH is relative to the current directory.
 
     \b
         llm kb knowledge add --type convention --scope src/ \\

@@ -24,7 +24,7 @@ from llm_kb.capture.store import (
 )
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show, show_content
-from llm_kb.commands.knowledge._shared import complete_id, find_here, find_place
+from llm_kb.commands.knowledge._shared import complete_id, field_options, find_here, find_place
 from llm_kb.errors import KbError
 from llm_kb.git import GitError, read_git
 from llm_kb.host import terminal
@@ -181,14 +181,7 @@ def _edit_fields(here: Path, entry: Entry) -> Entry:
 
 @click.command()
 @click.argument("id_", metavar="ID", shell_complete=complete_id)
-@click.option("--scope", metavar="PATH", help="Convention: the directory or file it holds for")
-@click.option("--rule", metavar="TEXT", help="Convention: the rule")
-@click.option("--stability", type=click.Choice(STABILITIES), help="Convention: how firm it is")
-@click.option("--module", metavar="PATH", help="Boundary: the module's directory")
-@click.option("--owns", metavar="TEXT", help="Boundary: what the module is responsible for")
-@click.option("--boundary", metavar="TEXT", help="Boundary: what the module must not do")
-@click.option("--pattern", metavar="TEXT", help="Anti-pattern: what to avoid")
-@click.option("--instead", metavar="TEXT", help="Anti-pattern: what to do instead")
+@field_options
 @kb_errors
 def edit(id_: str, **fields: str | None) -> None:
     """
