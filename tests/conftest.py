@@ -66,24 +66,24 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def place(base: str) -> Iterator[Path]:
+def own_directory(base: str) -> Iterator[Path]:
     """A directory for one test, and gone after it: pytest's own take time for each that is left."""
     with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as directory:
         yield Path(directory)
 
 
 @pytest.fixture
-def tmp_path(place: Path) -> Path:
+def tmp_path(own_directory: Path) -> Path:
     """An empty directory to work in."""
-    path = place / "work"
+    path = own_directory / "work"
     path.mkdir()
     return path
 
 
 @pytest.fixture(autouse=True)
-def home(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(own_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty home with a git identity, and an empty directory to work in."""
-    directory = place / "home"
+    directory = own_directory / "home"
     make_home(directory)
     environment = isolated_environment(directory, os.environ)
     for name in os.environ.keys() - environment.keys():
