@@ -22,6 +22,7 @@ from llm_kb.references.plan.package import choose_documents
 from llm_kb.references.plan.topic_request import parse_request
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
 from llm_kb.references.sources.records import ArchiveSource, GitSource, PackageSource
+from tests.cost import at_most
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site
@@ -148,6 +149,27 @@ def test_hostile_metadata_is_a_problem_of_its_source(
     install(workspace, version, url)
     with pytest.raises(NothingFetchedError):
         plan_topic(replace(library, workspace=workspace), request(FROB))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param("requirements.txt", "a[\n" * 300_000, id="open brackets"),
+        pytest.param("requirements.txt", "a" * 1_000_000, id="a long name"),
+        pytest.param("requirements.txt", "a\n" * 300_000 + " " * 300_000, id="blanks"),
+        pytest.param("go.mod", "\n" * 1_000_000, id="blank lines"),
+        pytest.param("go.mod", " " * 1_000_000, id="a blank line"),
+        pytest.param("uv.lock", "a." * 500_000, id="a long key"),
+        pytest.param("uv.lock", "[[package]]\n" * 100_000, id="packages without a name"),
+        pytest.param("Cargo.lock", '[[package]]\nname = "' * 50_000, id="open names"),
+    ],
+)
+def test_no_file_of_a_workspace_is_read_for_long(workspace: Path, name: str, text: str) -> None:
+    """A search looks whether the packages of its topics are those of the workspace."""
+    write(workspace, {name: text})
+    with at_most(1):
+        for ecosystem, package in (("pypi", "a"), ("crate", "a"), ("go", "github.com/a/b")):
+            find_installed(ecosystem, package, workspace)
 
 
 def test_a_repository_is_asked_under_the_name_that_is_checked() -> None:

@@ -18,7 +18,7 @@ from llm_kb.references.sources.git import Repositories, Repository, Tree, find_c
 from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy, request
 from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
-from llm_kb.references.sources.rules import check_git_url
+from llm_kb.references.sources.rules import check_git_url, host_and_port
 from llm_kb.references.sources.web import Page
 from llm_kb.subjects.topics import References
 
@@ -113,7 +113,8 @@ class Remotes:
     def _download(self, source: ArchiveSource) -> Path:
         """Fetch an archive into a temporary place; raise FetchError unless its hash is as known."""
         most = min(self.settings.max_bytes, MAX_ARCHIVE_BYTES)
-        answer = request(source.url, replace(self.http, max_bytes=most))
+        policy = replace(self.http, max_bytes=most)
+        answer = request(source.url, policy, hosts={host_and_port(source.url)})
         if answer.status != 200:
             raise FetchError(source.url, f"the server answered {answer.status}")
         algorithm, _, digits = source.hash.partition(":")

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from llm_kb.files.opener import read_regular
-from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.references.sources.rules import ascii_url
 
 MAX_FILE = 20_000_000
@@ -22,6 +21,9 @@ MAX_URL = 2000
 """Characters of a repository's address."""
 
 _FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"})
+_LOCKED = re.compile(r'(?m)^\[\[package\]\]\r?\nname = "([^"\n]*)"\r?\nversion = "([^"\n]*)"')
+# Within a line: what goes on over lines would be looked for from each of them.
+_PINNED = re.compile(r"(?m)^([\w.-]+)(?:\[[^\]\n]*\])?[ \t]*==[ \t]*([\w.!+-]+)")
 _LABELS = ("source", "source code", "repository", "code", "github", "homepage", "home")
 """Names of the project's URLs that may be its repository, the likeliest first."""
 
@@ -63,13 +65,12 @@ def _find_python(name: str, workspace: Path) -> Package | None:
                     version=headers["Version"] or "", repository=choose_repository(labelled)
                 )
     for lock in ("uv.lock", "poetry.lock", "pdm.lock"):
-        for entry in _locked_packages(workspace / lock):
-            if _normalize(str(entry.get("name", ""))) == wanted:
-                return Package(version=str(entry.get("version", "")))
-    pinned = re.compile(r"(?i)^([\w.-]+)(?:\[[^\]]*\])?\s*==\s*([\w.!+-]+)", re.MULTILINE)
-    for found in pinned.finditer(read_text(workspace / "requirements.txt")):
-        if _normalize(found[1]) == wanted:
-            return Package(version=found[2])
+        for locked, version in _locked_packages(workspace / lock):
+            if _normalize(locked) == wanted:
+                return Package(version=version)
+    for pinned, version in _PINNED.findall(read_text(workspace / "requirements.txt")):
+        if _normalize(pinned) == wanted:
+            return Package(version=version)
     return None
 
 
@@ -85,16 +86,13 @@ def _find_node(name: str, workspace: Path) -> Package | None:
 
 
 def _find_crate(name: str, workspace: Path) -> Package | None:
-    versions = [
-        str(entry.get("version", ""))
-        for entry in _locked_packages(workspace / "Cargo.lock")
-        if entry.get("name") == name
-    ]
+    locked = _locked_packages(workspace / "Cargo.lock")
+    versions = [version for each, version in locked if each == name]
     return Package(version=versions[-1]) if versions else None
 
 
 def _find_module(name: str, workspace: Path) -> Package | None:
-    wanted = rf"(?m)^\s*(?:require\s+)?{re.escape(name)}\s+(v\S+)"
+    wanted = rf"(?m)^[ \t]*(?:require[ \t]+)?{re.escape(name)}[ \t]+(v\S+)"
     found = re.search(wanted, read_text(workspace / "go.mod"))
     return Package(version=found[1], repository=module_repository(name)) if found else None
 
@@ -159,14 +157,12 @@ def _normalize(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _locked_packages(path: Path) -> list[Mapping[str, Any]]:
-    """Return the `[[package]]` tables of a lock file in TOML."""
-    try:
-        packages = decode_toml(read_text(path)).get("package", [])
-    except TomlError:
-        return []
-    tables = packages if isinstance(packages, list) else []
-    return [table for table in tables if isinstance(table, dict)]
+def _locked_packages(path: Path) -> list[tuple[str, str]]:
+    """Return name and version of the packages in a lock file, as tools write it.
+
+    Not decoded: a file of a stranger could make that take minutes.
+    """
+    return _LOCKED.findall(read_text(path))
 
 
 def _read_json(path: Path) -> dict[str, Any]:
