@@ -1,0 +1,58 @@
+"""The steps of the GitHub action, run as a runner would in a clone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from llm_kb.capture.emission import parse_emission
+from llm_kb.capture.store import record_entry
+from tests.capture.repositories import make_repo
+from tests.console import PROJECT
+
+
+def run_steps(clone: Path, tmp_path: Path) -> list[tuple[int, str]]:
+    """Run the steps after the installation; return their exit codes and what they print."""
+    steps = yaml.safe_load((PROJECT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    script = tmp_path / "bin" / "llm-kb"
+    script.parent.mkdir(exist_ok=True)
+    call = "from llm_kb.plugin import main; main()"
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{call}" "$@"\n')
+    script.chmod(0o755)
+    path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
+    results = []
+    for step in steps[1:]:
+        done = subprocess.run(
+            ["bash", "-e", "-c", step["run"]],
+            cwd=clone, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
+        )  # fmt: skip
+        results.append((done.returncode, done.stdout))
+    return results
+
+
+def test_what_is_wrong_fails_and_what_may_be_out_of_date_is_listed(tmp_path: Path) -> None:
+    origin = make_repo(tmp_path / "origin")
+    (origin.path / "kb").mkdir()
+    (origin.path / "kb" / "style.md").write_text("Short lines.\n")
+    config = '[kb.topic.team]\nintroduction = "How we write."\nsubjects = "kb"\n'
+    (origin.path / "llm-kb.toml").write_text(config)
+    entry = {"entry_type": "convention", "scope": "*", "rule": "Write short lines."}
+    record_entry(origin.path, parse_emission(entry))
+    for words in (["add", "."], ["commit", "-qm", "knowledge"]):
+        subprocess.run(["git", *words], cwd=origin.path, check=True)
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(origin.path), str(clone)], check=True)
+    checked, reviewed = run_steps(clone, tmp_path)
+    assert checked == (0, "llm-kb: nothing wrong in 1 subject\n")
+    assert reviewed[0] == 0
+    assert "Write short lines." in reviewed[1]
+    (clone / "llm-kb.toml").write_text(f'{config}learned = ["stile"]\n')
+    code, text = run_steps(clone, tmp_path)[0]
+    assert code == 1
+    assert "stile" in text
