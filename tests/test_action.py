@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
+import yaml  # type: ignore[import-untyped]  # it comes without stubs
 
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import record_entry
