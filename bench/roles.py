@@ -3,38 +3,35 @@
     python bench/roles.py
 
 Questions whose answers are in documentation (headings) and in code (docstrings) are
-asked of one index of both; the sets are those of known_items.py. Printed is hit@5 of
-either kind, and of both with the same weight, for some values of `DOCS_PLACES`; the
-first tree is for choosing, the second for reporting. Keywords alone.
+asked of one index of both; the sets are those of known_items.py. No docstring names code, so
+the second kind shows the most that can be lost. Printed is hit@5 of either kind, with `COSTS`
+times some factors; the first tree is for choosing, the second for reporting. Keywords alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from unittest.mock import patch
+from dataclasses import replace
 
 from known_items import CACHE, Query, build_set, folder
 
-from llm_kb.references import ask as roles
-from llm_kb.references.ask import LIMIT, SPARE
-from llm_kb.search.hits import Hit
 from llm_kb.search.index.index import open_index
-from llm_kb.search.ranking import rank
+from llm_kb.search.ranking import Candidates, rank
 from llm_kb.search.search import find_candidates
 
 TREES = {
     "tune": ("headings-small-tune", "code-small-tune"),
     "report": ("headings-small", "code-small"),
 }
-PLACES = (0.0, 0.5, 1.5, 2.5, 3.5, 5.5)
+FACTORS = (0.0, 0.5, 1.0, 2.0)
 
 
-def hit_at_5(found: Sequence[tuple[Query, Sequence[Hit]]], places: float) -> float:
+def hit_at_5(found: Sequence[tuple[Query, Candidates]], factor: float) -> float:
     right = 0
-    for query, hits in found:
-        with patch.object(roles, "DOCS_PLACES", places):
-            ranked = roles.rank_by_role(hits, lambda hit: roles.infer_role(hit.path))
-        right += any(query.is_answered_by(h.path, h.first_line, h.last_line) for h in ranked[:5])
+    for query, candidates in found:
+        hits = [hit._replace(prior=factor * hit.prior) for hit in candidates.hits]
+        ranked = rank(replace(candidates, hits=hits), 5)
+        right += any(query.is_answered_by(h.path, h.first_line, h.last_line) for h in ranked)
     return 100 * right / len(found)
 
 
@@ -47,14 +44,12 @@ def main() -> None:
             print(f"\n{tree}: {index.update().chunks} chunks\n")
             for name in names:
                 questions = [q._replace(path=f"{name}/{q.path}") for q in queries[name]]
-                found[name] = [
-                    (q, rank(find_candidates(index, q.text, {}), LIMIT + SPARE)) for q in questions
-                ]
-        print(f"| places | {' | '.join(names)} | mean |\n|---|---|---|---|")
-        for places in PLACES:
-            values = [hit_at_5(hits, places) for hits in found.values()]
+                found[name] = [(q, find_candidates(index, q.text, {})) for q in questions]
+        print(f"| factor | {' | '.join(names)} | mean |\n|---|---|---|---|")
+        for factor in FACTORS:
+            values = [hit_at_5(each, factor) for each in found.values()]
             cells = [f"{value:.1f}" for value in [*values, sum(values) / len(values)]]
-            print(f"| {places} | {' | '.join(cells)} |")
+            print(f"| {factor} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -3,20 +3,17 @@
     python bench/topic_names.py
 
 Topics are the distributions installed beside Python, by name, summary and keywords. Each is
-asked for in several words, among all topics and then among all but itself. `find_named` is
-compared with what it could have been: the topic of the best score, if that is high enough.
+asked for in several words, among all topics and then among all but itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.metadata import distributions
 
 from llm_kb.references.topic.topic_file import TopicFile, make_topic_id
-from llm_kb.references.topic.topic_search import find_named, search_topics
-
-Choose = Callable[[Sequence[TopicFile], str], Sequence[TopicFile]]
+from llm_kb.references.topic.topic_names import find_named
 
 ASKED: dict[str, Callable[[str, TopicFile], str]] = {
     "its name": lambda name, _: name,
@@ -30,14 +27,11 @@ ASKED: dict[str, Callable[[str, TopicFile], str]] = {
 
 def main() -> None:
     topics = dict(map(_describe, (d.metadata for d in distributions() if d.metadata["Summary"])))
-    rules: dict[str, Choose] = {"find_named": find_named}
-    rules |= {f"score >= {least}": _by_score(least) for least in (0.0, 0.5, 0.9)}
     print(f"{len(topics)} topics\n")
-    print("| asked for by | rule | it | another | several | another, without it |")
+    print("| asked for by | it | another | several | it among several | another, without it |")
     print("|---|---|---|---|---|---|")
     for label, ask in ASKED.items():
-        for rule, choose in rules.items():
-            print(f"| {label} | {rule} | {_measure(topics, ask, choose)} |")
+        print(f"| {label} | {_measure(topics, ask)} |")
 
 
 def _describe(of: object) -> tuple[str, TopicFile]:
@@ -47,26 +41,18 @@ def _describe(of: object) -> tuple[str, TopicFile]:
     return name, TopicFile(id=make_topic_id(name), title=title, body=summary, tags=tags)
 
 
-def _by_score(least: float) -> Choose:
-    def choose(topics: Sequence[TopicFile], words: str) -> Sequence[TopicFile]:
-        return [hit.topic for hit in search_topics(topics, words)[:1] if hit.score >= least]
-
-    return choose
-
-
-def _measure(
-    topics: dict[str, TopicFile], ask: Callable[[str, TopicFile], str], choose: Choose
-) -> str:
-    own = other = several = without = 0
+def _measure(topics: dict[str, TopicFile], ask: Callable[[str, TopicFile], str]) -> str:
+    own = other = several = among = without = 0
     asked = {name: words for name, topic in topics.items() if (words := ask(name, topic))}
     for name, words in asked.items():
-        found = choose(list(topics.values()), words)
+        found = find_named(list(topics.values()), words)
         own += list(found) == [topics[name]]
         other += len(found) == 1 and found[0] is not topics[name]
         several += len(found) > 1
+        among += len(found) > 1 and topics[name] in found
         rest = [topic for key, topic in topics.items() if key != name]
-        without += len(choose(rest, words)) == 1
-    counts = (own, other, several, without)
+        without += len(find_named(rest, words)) == 1
+    counts = (own, other, several, among, without)
     return " | ".join(f"{count / len(asked):.0%}" for count in counts)
 
 

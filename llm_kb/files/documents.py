@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,10 +22,12 @@ from llm_kb.subjects.topics import Catalog, Subject
 class TopicDocuments:
     """The subjects of a topic's directory; hidden ones only where they are asked for.
 
+    `role_of` returns the role that the owner of a file gave it, if any.
+
     Implements `Documents` of the search.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing to know of the topic
         self,
         name: str,
         root: Path,
@@ -33,8 +35,12 @@ class TopicDocuments:
         database: Path | None,
         *,
         hidden: bool = False,
+        trust: int | None = None,
+        role_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self.name = name
+        self.trust = trust
+        self._role_of = role_of
         self.database = database
         self._root = root
         self._catalog = catalog
@@ -54,7 +60,8 @@ class TopicDocuments:
                 status = os.stat(prefix + subject.path)  # noqa: PTH116
             except OSError:
                 continue  # gone since it was listed
-            yield File(subject.path, status.st_size, status.st_mtime_ns)
+            role = self._role_of(subject.path)
+            yield File(subject.path, status.st_size, status.st_mtime_ns, role)
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject of a path; None where it is gone or disabled."""
@@ -76,6 +83,7 @@ class MemoryDocuments:
     """
 
     database = None
+    trust = None
 
     def __init__(self, name: str, catalog: Catalog) -> None:
         self.name = name

@@ -12,9 +12,16 @@ import click
 import llm
 
 from llm_kb.api import current_library
-from llm_kb.host.reference_calls import ALL, PlanWaitsError, create, list_topics, search_topics
+from llm_kb.host.reference_calls import (
+    ALL,
+    SEARCH,
+    PlanWaitsError,
+    create,
+    list_topics,
+    search_topics,
+)
 from llm_kb.host.terminal import confirm, is_terminal
-from llm_kb.host.tool_text import ToolText, check_arguments, make_signature
+from llm_kb.host.tool_text import ToolText, check_arguments, make_signature, read_filters
 from llm_kb.references.answers import topic_entry
 from llm_kb.references.ask import ask, find_topic
 from llm_kb.references.library import Library
@@ -102,8 +109,8 @@ class References(llm.Toolbox):
         _say(f"the model changed {changed} of {topic.id}; see llm kb references show {topic.id}")
         return topic_entry(topic, library.clock())
 
-    def _search(self, question: str, topic: str | None = None) -> dict[str, Any]:
-        return ask(current_library(), question, topic)
+    def _search(self, question: str, topic: str | None = None, **given: Any) -> dict[str, Any]:
+        return ask(current_library(), question, topic, **read_filters(SEARCH, given))
 
     def _ask(self, library: Library, plan: Plan) -> bool:
         """Ask the operator to approve a plan; without a terminal, keep it for later."""

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 from llm_kb.api import DEFAULT_LIMIT, KnowledgeBase
 from llm_kb.host.terminal import draw_progress
 from llm_kb.host.tool_text import (
+    FILTERS,
     ToolText,
     check_arguments,
     integer,
     make_signature,
     object_schema,
+    read_filters,
     string,
 )
 from llm_kb.rendering.passages import render_passages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import llm
 
@@ -40,6 +42,7 @@ SEARCH_KNOWLEDGE = ToolText(
             "description": "The topic ID or title to search. Omit to search all.",
         },
         limit=integer(f"The most passages to return, {DEFAULT_LIMIT} unless given."),
+        **FILTERS,
     ),
 )
 
@@ -52,9 +55,7 @@ def make_search_tool(kb: KnowledgeBase) -> llm.Tool:
 
     def search_knowledge(**arguments: Any) -> str:
         given = check_arguments(SEARCH_KNOWLEDGE, arguments)
-        return answer_search(
-            kb, given["question"], given.get("topic"), given.get("limit"), progress
-        )
+        return answer_search(kb, SEARCH_KNOWLEDGE, given, progress)
 
     # Shown by `llm tools`; a call with other arguments still gets an answer.
     search_knowledge.__signature__ = make_signature(SEARCH_KNOWLEDGE.schema)  # type: ignore[attr-defined]
@@ -69,16 +70,17 @@ def make_search_tool(kb: KnowledgeBase) -> llm.Tool:
 
 def answer_search(
     kb: KnowledgeBase,
-    question: str,
-    topic: str | None = None,
-    limit: int | None = None,
+    tool: ToolText,
+    given: Mapping[str, Any],
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
-    """Return the passages that answer a question, as a model reads them. Raises KbError."""
+    """Return the passages that a call of a tool asks for, as a model reads them. Raises KbError."""
+    topic = given.get("topic")
     found = kb.find_passages(
-        question,
+        given[tool.schema["required"][0]],
         [topic] if topic else [],
-        min(limit or DEFAULT_LIMIT, MOST_PASSAGES),
+        min(given.get("limit") or DEFAULT_LIMIT, MOST_PASSAGES),
+        **read_filters(tool, given),
         progress=progress,
         max_age=RECHECK_SECONDS,
     )

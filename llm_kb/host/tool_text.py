@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe, read_count, read_flag
+from llm_kb.search.roles import ROLES, Role, Scope
 
 
 class ToolText(NamedTuple):
@@ -100,6 +101,32 @@ def strings(description: str) -> dict[str, Any]:
 def integer(description: str) -> dict[str, Any]:
     """Return the schema of a whole number that is not negative."""
     return {"type": "integer", "minimum": 0, "description": description}
+
+
+FILTERS = {
+    "role": {
+        "type": ["string", "null"],
+        "enum": [*ROLES, None],
+        "description": "Only this kind of file. Omit for all: documentation comes first anyway.",
+    },
+    "paths": strings("Only files in these directories (docs/) or that match (**/*.py)."),
+    "tags": strings("Only topics with one of these tags."),
+}
+"""The arguments that narrow a search."""
+
+
+def read_filters(tool: ToolText, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `scope` and `tags` of a search from the arguments of a call. Raises ArgumentsError."""
+    role = given.get("role")
+    if role and role not in ROLES:
+        raise ArgumentsError(
+            tool.name, [f"role: found {describe(role)}; allowed: {', '.join(sorted(ROLES))}"]
+        )
+    paths, tags = (
+        [_read_string(each) for each in given.get(name) or ()] for name in ("paths", "tags")
+    )
+    scope = Scope(roles=[Role(role)] if role else (), paths=paths)
+    return {"scope": scope if role or paths else None, "tags": tags}
 
 
 def _annotate(schema: Mapping[str, Any]) -> Any:

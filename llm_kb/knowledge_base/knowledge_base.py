@@ -59,6 +59,7 @@ from llm_kb.subjects.selection import (
     find_near_each,
     is_listed,
     join_selections,
+    keep_tagged,
     require_few,
     select,
     select_each,
@@ -238,14 +239,17 @@ class KnowledgeBase:
     ) -> Passages:
         """Return the passages that answer a question, of these topics or of all in the menu.
 
-        Raises UnknownTopicError, EmptyQuestionError and IndexUnusableError.
+        Raises UnknownTopicError, NoTagError, PatternError, EmptyQuestionError and
+        IndexUnusableError.
         """
         # Late: few requests search, and the database takes its time.
         from llm_kb.knowledge_base.passages import SearchOptions, find_passages  # noqa: PLC0415
 
         found = {opened.topic.id: opened for opened in map(self.find_topic, topics)}
         chosen = list(found.values()) or [each for each in self.active if each.topic.in_menu]
-        return find_passages(chosen, question, limit, options or SearchOptions())
+        options = options or SearchOptions()
+        tagged = keep_tagged([opened.topic.tags for opened in chosen], options.tags)
+        return find_passages([chosen[number] for number in tagged], question, limit, options)
 
     def has_preloaded(self) -> bool:
         """Tell whether anything is pre-loaded, by this section or before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from llm_kb.search.index.documents_table import read_text
 from llm_kb.search.index.index import Progress
 from llm_kb.search.index.vectors import Embedder, EmbeddingError
 from llm_kb.search.question import parse_question
+from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
 from llm_kb.subjects.selection import is_listed
 
@@ -80,6 +81,10 @@ class SearchOptions:
     """Seconds for which a comparison of index and files is not repeated in this process."""
     whole: bool = False
     """Whether passages are shown as they are, for a reader who cannot load more."""
+    scope: Scope | None = None
+    """The documents that are searched; None for all."""
+    tags: Sequence[str] = ()
+    """The topics that are searched are those with one of these, if there are any."""
 
 
 def find_passages(
@@ -114,11 +119,20 @@ def find_passages(
     return Passages(
         passages=tuple(passages),
         topics=tuple(sets),
+        about=tuple(_describe_fetched(topics, passages)),
         legs=result.legs,
         unknown=result.unknown,
         replaced=result.replaced,
         notices=tuple(notices),
     )
+
+
+def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) -> Iterator[str]:
+    """Yield what fetched topics are, with their caveats, of which there are passages."""
+    shown = {passage.topic for passage in passages if passage.origin}
+    for topic in (opened.topic for opened in topics if opened.topic.id in shown):
+        if topic.description:
+            yield f"{topic.id} ({topic.label}): {topic.description}"
 
 
 def _search(
@@ -130,7 +144,13 @@ def _search(
 ) -> SearchResult:
     """Search by both legs; where meaning cannot be had, by words alone, and say so."""
     run = partial(
-        search, sets, question, limit=limit, progress=options.progress, max_age=options.max_age
+        search,
+        sets,
+        question,
+        limit=limit,
+        progress=options.progress,
+        max_age=options.max_age,
+        scope=options.scope,
     )
     try:
         return run(embedder=options.find_embedder())

@@ -9,26 +9,35 @@ from typing import Any
 from llm_kb.references.sources.records import source_table
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.staleness import is_stale, render_origin, shown_status, stale_since
-from llm_kb.references.topic.topic_file import TopicFile, format_time
-from llm_kb.references.topic.topic_search import TopicHit
+from llm_kb.references.topic.topic_file import TopicFile, TopicHit, format_time
+from llm_kb.references.topic.topic_text import without_heading
+from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.hits import Hit
 from llm_kb.search.search import SearchResult
 
 
 def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) -> dict[str, Any]:
     """Return a topic as `reference_topic_list` has it; one that is `outdated` is stale."""
-    return {
-        "topic_id": topic.id,
-        "title": topic.title,
-        "status": shown_status(topic, now, outdated).value,
-        "is_stale": outdated is not None or is_stale(topic, now),
-        "fetched_at": _time(topic.fetched_at),
-        "max_age_days": topic.max_age_days,
-        "created_by_ghost": topic.created_by.get("ghost"),
-        "source_count": len(topic.sources),
-        "file_count": topic.file_count,
-        "tags": list(topic.tags),
-    } | ({"outdated": outdated} if outdated else {})
+    return (
+        {
+            "topic_id": topic.id,
+            "title": topic.title,
+            "status": shown_status(topic, now, outdated).value,
+            "is_stale": outdated is not None or is_stale(topic, now),
+            "fetched_at": _time(topic.fetched_at),
+            "max_age_days": topic.max_age_days,
+            "created_by_ghost": topic.created_by.get("ghost"),
+            "source_count": len(topic.sources),
+            "file_count": topic.file_count,
+            "tags": list(topic.tags),
+        }
+        | _trust(topic)
+        | ({"outdated": outdated} if outdated else {})
+    )
+
+
+def _trust(topic: TopicFile) -> dict[str, Any]:
+    return {} if topic.trust_score is None else {"trust_score": topic.trust_score}
 
 
 def topic_details(
@@ -39,7 +48,6 @@ def topic_details(
         "created_at": _time(topic.created_at),
         "created_by": dict(topic.created_by),
         "stale_since": _time(stale_since(topic, now)),
-        "trust_score": topic.trust_score,
         "sources": [source_table(source) for source in topic.sources],
         "files": list(files),
         "body": topic.body,
@@ -58,7 +66,7 @@ def topic_hit_entry(hit: TopicHit, now: datetime) -> dict[str, Any]:
         "tags": list(hit.topic.tags),
         "score": hit.score,
         "snippet": hit.snippet,
-    }
+    } | _trust(hit.topic)
 
 
 def search_answer(
@@ -67,13 +75,25 @@ def search_answer(
     provenance: Mapping[str, Provenance],
     now: datetime,
 ) -> dict[str, Any]:
-    """Return what `reference_search` found: the legs that ran, and the hits, best first."""
+    """Return what `reference_search` found, best first, after a word on each of the topics."""
     return {
+        "topics": [_describe(topic) for topic in topics.values()],
         "legs": list(result.legs),
         "results": [
             hit_entry(hit, topics[hit.topic], provenance[hit.topic], now) for hit in result.hits
         ],
     }
+
+
+LONGEST_DESCRIPTION = 500
+"""Characters of a topic's description that stand before what was found in it."""
+
+
+def _describe(topic: TopicFile) -> dict[str, Any]:
+    """Return what is to be known of a topic that was searched."""
+    body = " ".join(without_heading(topic.title, topic.body).split())
+    entry = {"topic_id": topic.id, "title": topic.title} | _trust(topic)
+    return entry | ({"description": shorten(body, LONGEST_DESCRIPTION)} if body else {})
 
 
 def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime) -> dict[str, Any]:
@@ -84,6 +104,7 @@ def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime)
         "lines": f"{hit.first_line}-{hit.last_line}",
         "origin": render_origin(topic, provenance.files.get(hit.path), now),
         "title": hit.title,
+        "role": hit.role.value,
         "score": hit.score,
         "text": hit.text,
     }

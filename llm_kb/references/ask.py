@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.references.answers import search_answer
 from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
-from llm_kb.references.sources.records import CrawlSource, Role, WebSource
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
-from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
-from llm_kb.references.topic.topic_search import TopicHit, find_named, search_topics
-from llm_kb.search.hits import Hit
+from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
+from llm_kb.references.topic.topic_names import find_named
+from llm_kb.search.index.documents import File, ReadDocument
 from llm_kb.search.index.vectors import EmbeddingError
+from llm_kb.search.question import parse_question
+from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
-
-SPARE = 12
-"""How many more hits are looked at, from which documentation may rise."""
+from llm_kb.subjects.selection import keep_tagged
 
 NEAR = 0.3
 """Cosine from which a topic may be about a query: with a small model bench/topics.py saw 95 of
 100 topics that were meant at this one and above, and 87 at 0.4."""
 
-MOST_NEAR, MOST_EMBEDDED = 3, 200
-"""How many topics meaning finds, and how many are looked at for it."""
+MOST_NEAR = 3
+"""How many topics meaning alone finds."""
+
+MOST_FOUND = 10
+"""How many topics a search for topics returns."""
 
 MOST_NAMED = 5
-"""How many topics an error suggests when the one asked for is not there."""
+"""How many topics words may name to be searched together, and how many an error suggests."""
 
 LIMIT = 8
 """Hits of one search: about 8,000 characters."""
@@ -49,46 +52,81 @@ class ObsoleteTopicError(KbError):
         )
 
 
-def ask(
-    library: Library, question: str, topic: str | None = None, limit: int = LIMIT
+def ask(  # noqa: PLR0913 - each narrows the search
+    library: Library,
+    question: str,
+    topic: str | None = None,
+    limit: int = LIMIT,
+    *,
+    scope: Scope | None = None,
+    tags: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Search one topic, or all that are not obsolete; return what `search_answer` makes of it.
+    """Search the topics that `topic` names, or all that are not obsolete, for `limit` passages.
 
-    The answer tells which topic was searched where `topic` names one, and warns of what was
-    not searched.
+    `tags` keeps the topics with one of them. The answer, as `search_answer` makes it, begins with
+    the topics: those that were named, else those that something was found in. It warns of what
+    was not searched.
     """
+    problems: list[str] = []
     if topic:
-        chosen, problems = [find_topic(library, topic)], []
+        chosen = find_meant(library, topic)
     else:
         found, unreadable = library.topics()
         chosen = [each for each in found if each.status is not Status.OBSOLETE]
         problems = [f"not searched: {problem}" for problem in unreadable]
+    tagged = keep_tagged([each.tags for each in chosen], tags)
+    chosen = [chosen[number] for number in tagged]
     sets = [library.store.documents(each.id) for each in chosen]
-    pool = limit + SPARE
+    run = partial(search, sets, question, limit=limit, scope=scope)
     try:
-        embedder = library.find_embedder()
-        result = search(sets, question, limit=pool, embedder=embedder)
+        result = run(embedder=library.find_embedder())
     except EmbeddingError as error:
         problems.append(f"keywords only: {error}")
-        result = search(sets, question, limit=pool)
+        result = run()
     problems += [f"searched without an index: {problem}" for problem in result.problems]
     problems += [left.of(name) for name, left in result.left_out]
     topics = {each.id: each for each in chosen}
-    searched = dict.fromkeys(hit.topic for hit in result.hits)
+    searched = list(dict.fromkeys(hit.topic for hit in result.hits))
     for topic_id in searched:
         if outdated := library.find_outdated(topics[topic_id]):
             problems.append(
                 f"{topic_id}: {outdated}; to follow: llm kb references refresh {topic_id}"
             )
     records = {topic_id: _provenance(library, topic_id) for topic_id in searched}
-    hits = rank_by_role(
-        result.hits, lambda hit: find_role(hit.path, topics[hit.topic], records[hit.topic])
-    )
-    answer = search_answer(
-        replace(result, hits=tuple(hits[:limit])), topics, records, library.clock()
-    )
-    named = {"topic_id": chosen[0].id} if topic else {}
-    return named | answer | ({"warnings": problems} if problems else {})
+    shown = topics if topic else {topic_id: topics[topic_id] for topic_id in searched}
+    answer = search_answer(result, shown, records, library.clock())
+    return answer | ({"warnings": problems} if problems else {})
+
+
+class Descriptions:
+    """What topics are described as, as the documents of a search. Implements `Documents`."""
+
+    name = "topics"
+    trust = None
+
+    def __init__(self, library: Library, topics: Sequence[TopicFile]) -> None:
+        self.database = library.root / ".index" / ".topics.sqlite3"
+        self._texts = {
+            _hide(topic.id): f"# {topic.title}\n\n{', '.join(topic.tags)}\n\n{topic.body}".encode()
+            for topic in topics
+        }
+
+    def list(self) -> Iterator[File]:
+        """Yield the topics, each with a stamp that changes with what is said of it."""
+        for path, text in self._texts.items():
+            yield File(
+                path, len(text), int.from_bytes(blake2b(text, digest_size=7).digest(), "big")
+            )
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadDocument]:
+        """Give what reads the topics that were listed."""
+        yield self._texts.__getitem__
+
+
+def _hide(topic_id: str) -> str:
+    """Return a path for a topic with no word in it that a query may hold."""
+    return f"{blake2b(topic_id.encode(), digest_size=10).hexdigest()}.md"
 
 
 def find_topics(library: Library, query: str) -> list[TopicHit]:
@@ -98,29 +136,40 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     found too: the nearest few, so that the caller can judge by their titles.
     """
     topics, _ = library.topics()
-    hits = search_topics(topics, query)
-    found = {hit.topic.id for hit in hits}
-    others = [topic for topic in topics if topic.id not in found][:MOST_EMBEDDED]
+    if not topics:
+        return []
+    by_path = {_hide(topic.id): topic for topic in topics}
+    run = partial(search, [Descriptions(library, topics)], query, limit=len(topics))
     try:
-        embedder = library.find_embedder()
-        if embedder is None or not others:
-            return hits
-        vectors = list(embedder.embed([query, *map(describe_topic, others)]))
+        result = run(embedder=library.find_embedder())
     except EmbeddingError:
-        return hits  # `reference_search` tells of it, with the same model
-    near = [
-        TopicHit(topic=topic, score=round(cosine, 2), snippet=make_snippet(topic.body))
-        for topic, vector in zip(others, vectors[1:], strict=True)
-        if (cosine := measure_cosine(vectors[0], vector)) >= NEAR
-    ]
-    return [*hits, *sorted(near, key=lambda hit: -hit.score)[:MOST_NEAR]]
+        result = run()  # `reference_search` reports it, with the same model
+    terms = parse_question(query)
+    found: dict[str, TopicHit] = {}
+    near = 0
+    for hit in result.hits:
+        if not hit.bm25:
+            near += 1
+        if hit.bm25 or (near <= MOST_NEAR and (hit.cosine or 0) >= NEAR):
+            topic = by_path[hit.path]
+            snippet = make_snippet(topic.body, terms)
+            found.setdefault(hit.path, TopicHit(topic=topic, score=hit.score, snippet=snippet))
+    return list(found.values())[:MOST_FOUND]
 
 
 def find_topic(library: Library, wanted: str, *, obsolete: bool = False) -> TopicFile:
-    """Return the topic of an id, of a title in any case, or that words clearly name.
+    """Return the one topic that `find_meant` finds; raise what it raises, also for several."""
+    found = find_meant(library, wanted, obsolete=obsolete)
+    if len(found) > 1:
+        raise UnknownReferenceError(wanted, library.store.ids(), near=[each.id for each in found])
+    return found[0]
+
+
+def find_meant(library: Library, wanted: str, *, obsolete: bool = False) -> list[TopicFile]:
+    """Return the topic of an id, of a title in any case, or the few that words clearly name.
 
     Raises UnknownReferenceError, which names the nearest topics, for words that name none or
-    several, TopicFileError where its own file cannot be read, and ObsoleteTopicError unless
+    many, TopicFileError where its own file cannot be read, and ObsoleteTopicError unless
     `obsolete` topics are wanted as well.
     """
     if wanted in library.store.ids():
@@ -128,10 +177,10 @@ def find_topic(library: Library, wanted: str, *, obsolete: bool = False) -> Topi
     else:
         topics, problems = library.topics()
         active = [topic for topic in topics if topic.status is not Status.OBSOLETE]
-        found = _find_meant(active, wanted) or _find_meant(topics, wanted)
+        found = _find_named(active, wanted) or _find_named(topics, wanted)
         if problems and not found:
             _read_broken(library, topics, wanted)
-        if len(found) != 1:
+        if not 1 <= len(found) <= MOST_NAMED:
             near = found or [hit.topic for hit in find_topics(library, wanted)]
             raise UnknownReferenceError(
                 wanted,
@@ -140,7 +189,7 @@ def find_topic(library: Library, wanted: str, *, obsolete: bool = False) -> Topi
             )
     if found[0].status is Status.OBSOLETE and not obsolete:
         raise ObsoleteTopicError(found[0].id)
-    return found[0]
+    return found
 
 
 def find_id(library: Library, wanted: str) -> str:
@@ -150,7 +199,7 @@ def find_id(library: Library, wanted: str) -> str:
     return find_topic(library, wanted, obsolete=True).id
 
 
-def _find_meant(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
+def _find_named(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
     titled = [topic for topic in topics if topic.title.casefold() == wanted.casefold()]
     return titled or find_named(topics, wanted)
 
@@ -163,57 +212,8 @@ def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -
         library.read(named[0].id)
 
 
-def describe_topic(topic: TopicFile) -> str:
-    """Return what is embedded of a topic: its title, its tags, how its description begins."""
-    return f"{topic.title}\n{', '.join(topic.tags)}\n{make_snippet(topic.body)}"
-
-
-def measure_cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of two vectors; 0 where one has no direction."""
-    lengths = math.sqrt(sum(x * x for x in one) * sum(x * x for x in other))
-    return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
-
-
 def _provenance(library: Library, topic_id: str) -> Provenance:
     try:
         return read_provenance(library.store.directory(topic_id))
     except KbError:  # `verify` reports it; the hits stand
         return Provenance()
-
-
-DOCS_PLACES = 1.5
-"""How many places a hit in documentation gains: it passes code that is one place better.
-
-Chosen by bench/roles.py: more takes from questions about code far more than it gives
-to others, as what BM25 and its reranking put above documentation mostly answers.
-"""
-
-_DOCS = frozenset(
-    {"adoc", "asciidoc", "htm", "html", "markdown", "md", "mdx", "org", "qmd", "rst", "tex", "txt"}
-)
-
-
-def infer_role(path: str) -> Role:
-    """Tell documentation from code by the name of a file."""
-    name = path.rpartition("/")[2].lower()
-    stem, dot, extension = name.rpartition(".")
-    is_named = (stem or name) in {"readme", "changelog", "contributing", "license"}
-    return Role.DOCS if (dot and extension in _DOCS) or is_named else Role.CODE
-
-
-def find_role(path: str, topic: TopicFile, provenance: Provenance) -> Role:
-    """Return the role of a fetched file: its source's, where that has one."""
-    record = provenance.files.get(path)
-    source = topic.sources[record.source] if record and record.source < len(topic.sources) else None
-    if source and source.role:
-        return source.role
-    return Role.DOCS if isinstance(source, WebSource | CrawlSource) else infer_role(path)
-
-
-def rank_by_role(hits: Sequence[Hit], role_of: Callable[[Hit], Role]) -> list[Hit]:
-    """Return hits, best first, documentation passing code that is as good."""
-    places = [
-        (place - DOCS_PLACES if role_of(hit) is Role.DOCS else place, place)
-        for place, hit in enumerate(hits)
-    ]
-    return [hits[place] for _, place in sorted(places)]

@@ -57,6 +57,7 @@ def reference_topic(described: TopicFile, directory: Path) -> Topic:
         title=described.title,
         introduction=make_snippet(described.body) or None,
         description=without_heading(described.title, described.body) or None,
+        tags=described.tags,
         # Anchored: only ours, at the topic's root, and not what was fetched.
         ignore=(f"/{TOPIC_FILE}", f"/{FILE_NAME}"),
     )

@@ -65,6 +65,8 @@ class Passages:
     passages: tuple[Passage, ...]
     topics: tuple[str, ...]
     """The ids of the topics that were searched."""
+    about: tuple[str, ...] = ()
+    """A line on each fetched topic that they are of."""
     legs: tuple[str, ...] = ("keyword",)
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no text has."""
@@ -76,14 +78,14 @@ class Passages:
 
 def render_passages(found: Passages) -> str:
     """Return the answer of a search, as a model reads it."""
-    parts: list[str] = []
+    parts = [f"{bounded_line(line)}\n" for line in found.about]
     room = MAX_CHARACTERS
     more: list[str] = []
     origin: str | None = None
     for passage in found.passages:
         if passage.is_preloaded:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
-        elif parts and len(passage.text) > room:
+        elif room < MAX_CHARACTERS and len(passage.text) > room:
             more.append(bounded_line(passage.heading))
         else:
             is_new = passage.origin != origin

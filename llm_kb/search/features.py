@@ -40,6 +40,8 @@ class Features(NamedTuple):
     """Whether it opens a section."""
     focus: float
     """How much of its heading is of the question."""
+    page: float
+    """How much of the outermost heading above it is of the question."""
     lead: float
     """The share it begins with."""
     beside: float
@@ -135,6 +137,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
             found[n] = Features(
                 opens=float(bool(hits[n].heading)),
                 focus=question.share_of_heading(hits[n].heading),
+                page=question.share_of_heading(hits[n].title.partition(" > ")[0]),
                 lead=question.share(stem for stem, at in offsets[n].items() if at[0] < LEAD),
                 beside=question.share_of_pairs(
                     pair for pair in question.pairs if stand_beside(*pair, offsets[n])

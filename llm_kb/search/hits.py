@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from llm_kb.search.roles import Role
+
 
 class Place(NamedTuple):
     """Where a chunk stands; lines count from 1, both inclusive."""
@@ -34,6 +36,9 @@ class Hit(NamedTuple):
     holds, or its similarity where that is more. Its place among the hits says more."""
     copies: tuple[Place, ...] = ()
     """Where the very same text stands besides."""
+    role: Role = Role.DOCS
+    prior: float = 0.0
+    """What it counts for beside what it says: its role, and how far its topic is trusted."""
 
     @property
     def place(self) -> Place:

@@ -31,6 +31,7 @@ LEAST = 0.1
 WEIGHTS = Features(
     opens=1.0,
     focus=0.2,
+    page=0.4,
     lead=0.65,
     beside=0.45,
     near=0.3,
@@ -131,7 +132,9 @@ def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
     is_hybrid = any(hit.cosine is not None for hit in hits)
     weight = SCORE_BESIDE_DENSE if is_hybrid else 1.0
     return [
-        weight * math.log(max(hit.bm25 / best, LEAST)) + sum(map(mul, WEIGHTS, features))
+        weight * math.log(max(hit.bm25 / best, LEAST))
+        + sum(map(mul, WEIGHTS, features))
+        + hit.prior
         for hit, features in zip(hits, find_features(hits, question), strict=True)
     ]
 

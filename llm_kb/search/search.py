@@ -22,12 +22,16 @@ from llm_kb.search.question import (
     split_words,
 )
 from llm_kb.search.ranking import CANDIDATES, Candidates, join_candidates, rank
+from llm_kb.search.roles import Asked, Role, Scope
 
 JUST_CHECKED = 60.0
 """Seconds for which one search takes an index for up to date once it has looked."""
 
 MAX_CORRECTED = 3
 """How many words of a question are looked for in another spelling."""
+
+RANKED = 500
+"""How many chunks are looked at by their score and role alone, for those to be read."""
 
 EMBED_AT_ONCE = 256
 """How many chunks without a vector a search embeds itself; more are for an update."""
@@ -72,6 +76,7 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     embedder: Embedder | None = None,
     progress: Progress | None = None,
     max_age: float = 0.0,
+    scope: Scope | None = None,
 ) -> SearchResult:
     """Search sets of documents together, each word that none has by the nearest one it has.
 
@@ -81,7 +86,7 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     out. Raises DocumentsGoneError, EmbeddingError, and IndexUnusableError where SQLite
     itself cannot be used.
     """
-    run = partial(_search, sets, limit=limit, embedder=embedder, progress=progress)
+    run = partial(_search, sets, limit=limit, embedder=embedder, progress=progress, scope=scope)
     result = run(question, max_age=max_age)
     replaced = _find_nearest(sets, result.unknown)
     if not replaced:
@@ -129,6 +134,7 @@ def _search(  # noqa: PLR0913 - as above
     embedder: Embedder | None = None,
     progress: Progress | None = None,
     max_age: float = 0.0,
+    scope: Scope | None = None,
 ) -> SearchResult:
     """Search sets of documents together for the words of a question as they are."""
     vector = next(iter(embedder.embed([question]))) if embedder and question.strip() else None
@@ -138,6 +144,8 @@ def _search(  # noqa: PLR0913 - as above
     def search_one(index: Index, report: IndexReport) -> _Found:
         cosines: dict[int, float] = {}
         missing = report.chunks
+        if scope:
+            index.narrow(scope)
         if embedder and vector is not None:
             missing = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
             cosines = rank_by_vector(index, embedder.model, vector, CANDIDATES)
@@ -178,6 +186,16 @@ def _search(  # noqa: PLR0913 - as above
     )
 
 
+def _take_best(
+    scores: Mapping[int, float], cosines: Mapping[int, float], roles: Mapping[int, Role]
+) -> dict[int, float]:
+    """Return the best chunks, and the best of documentation: code must not crowd it out."""
+    best = [id_ for id_ in scores if id_ not in cosines]
+    explaining = [id_ for id_ in best if roles.get(id_) is Role.DOCS]
+    kept = {*cosines, *best[:CANDIDATES], *explaining[: CANDIDATES // 2]}
+    return {id_: score for id_, score in scores.items() if id_ in kept}
+
+
 def _legs(total: int, missing: int) -> tuple[str, ...]:
     """Name the legs that ran; `missing` chunks were not seen by the dense one."""
     if missing >= total:
@@ -195,10 +213,16 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
     frequencies = {word: count.frequency for word, count in counts.items()}
     total = index.count_chunks()
     sequence = split_words(question)
+    asked = Asked(question)
     match = build_match([*terms, *list_runs(sequence)], frequencies, total)
-    scores = index.match(match, CANDIDATES, list(cosines)) if match else {}
+    scores = index.match(match, RANKED, list(cosines)) if match else {}
+    scores = _take_best(scores, cosines, index.find_roles(scores))
+    hits = index.read_hits(scores, cosines)
     return Candidates(
-        hits=index.read_hits(scores, cosines),
+        hits=[
+            hit._replace(prior=asked.find_prior(hit.role, hit.path, index.documents.trust))
+            for hit in hits
+        ],
         words=words,
         stems=[counts[word].stem for word in words],
         frequencies=[frequencies[word] for word in words],

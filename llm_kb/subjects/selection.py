@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 from itertools import islice
 
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, NoTagError
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility
 
@@ -234,3 +234,19 @@ def _rank(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
 def is_listed(subject: Subject) -> bool:
     """Tell whether a subject shows in listings."""
     return subject.visibility is Visibility.LISTED
+
+
+def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[int]:
+    """Return the numbers of the topics that have a wanted tag, all where none is wanted.
+
+    Raises NoTagError where there are none.
+    """
+    folded = {tag.casefold() for tag in wanted}
+    kept = [
+        number
+        for number, tags in enumerate(tags_of_each)
+        if not folded or not folded.isdisjoint(map(str.casefold, tags))
+    ]
+    if wanted and not kept:
+        raise NoTagError(wanted, sorted({tag for tags in tags_of_each for tag in tags}))
+    return kept

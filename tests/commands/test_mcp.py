@@ -148,7 +148,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
             "search",
             {"query": 3},
             "search: query: found the number 3; allowed: a string;"
-            " its arguments are query (required), topic, limit",
+            " its arguments are query (required), topic, limit, role, paths, tags",
             id="wrong type",
         ),
         pytest.param(

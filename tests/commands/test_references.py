@@ -103,7 +103,9 @@ def test_list_show_search_verify_and_update_tell_of_it(run_llm: RunLlm, remote: 
     ] == ["topic-frob"]
     assert "Frobnicates widgets." in run_llm(["kb", "references", "show", "topic-frob"]).stdout
     found = run_llm(["kb", "references", "search", "on_mount", "-t", "frob", "-n", "1"])
-    assert found.stdout.startswith("topic-frob/docs/a.md:1-3  Hooks\n")
+    assert found.stdout.startswith(
+        "topic-frob (Frob): Frobnicates widgets.\ntopic-frob/docs/a.md:1-3  Hooks\n"
+    )
     assert "1 result (keyword" in found.stderr
     assert run_llm(["kb", "references", "verify"]).stdout == "topic-frob: as fetched\n"
     updated = run_llm(["kb", "references", "update", "topic-frob", "--status", "obsolete"])

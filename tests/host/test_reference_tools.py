@@ -92,7 +92,7 @@ def test_the_toolbox_yields_the_five_tools_with_their_schemas() -> None:
         "reference_topic_search": ["query"],
         "reference_topic_list": ["include_obsolete"],
         "reference_topic_update": ["body", "max_age_days", "status", "tags", "topic_id"],
-        "reference_search": ["question", "topic"],
+        "reference_search": ["paths", "question", "role", "tags", "topic"],
     }
     assert [tool.description for tool in tools] == [text.description for text in ALL]
 
@@ -151,6 +151,14 @@ def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote
     assert call(toolbox, "reference_topic_search", query="quantum chromodynamics") == []
 
     answer = call(toolbox, "reference_search", topic="frob", question="how to frobnicate")
+    assert list(answer) == ["topics", "legs", "results"]
+    assert answer["topics"] == [
+        {
+            "topic_id": "topic-frob-widgets",
+            "title": "Frob - Widgets",
+            "description": "Frob frobnicates widgets.",
+        }
+    ]
     assert "keyword" in answer["legs"]
     (result,) = answer["results"]
     assert result == {
@@ -159,6 +167,7 @@ def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote
         "lines": "1-5",
         "origin": f"{remote.url} @ {remote.commit}, fetched {fetched_at}",
         "title": result["title"],
+        "role": "docs",
         "score": result["score"],
         "text": "# Guide\n\n## Hooks\n\nCall `on_mount` to frobnicate.\n",
     }
@@ -335,7 +344,7 @@ def test_a_model_cannot_name_what_it_may_not_have(source: dict[str, str], messag
             "reference_search",
             {"query": "hooks", "question": None},
             "query: unknown argument; question: missing; "
-            "its arguments are topic, question (required)",
+            "its arguments are topic, question (required), role, paths, tags",
             id="search",
         ),
         pytest.param(
@@ -343,7 +352,7 @@ def test_a_model_cannot_name_what_it_may_not_have(source: dict[str, str], messag
             {"tool": 1, "implementation": 2, "self": 3, "question": 4},
             "tool: unknown argument; implementation: unknown argument; self: unknown argument; "
             "question: found the number 4; allowed: a string; its arguments are topic, "
-            "question (required)",
+            "question (required), role, paths, tags",
             id="names of ours",
         ),
     ],

@@ -46,7 +46,10 @@ def test_llm_tools_shows_the_arguments_of_a_model(run_llm: RunLlm, tmp_path: Pat
         "learn(topic: str, subjects: str | list[str] | None = None) -> str (plugin: kb)",
         "References(ghost: str = 'llm', model: str | None = None) (plugin: kb)",
     ]
-    assert "  reference_search(question: str, topic: str | None = None)\n" in shown
+    assert (
+        "  reference_search(question: str, topic: str | None = None, role: str | None = None,"
+        " paths: list[str] | None = None, tags: list[str] | None = None)\n"
+    ) in shown
 
 
 def test_arguments_with_a_value_are_returned() -> None:

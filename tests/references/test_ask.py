@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
-from llm_kb.errors import KbError
-from llm_kb.references.ask import ObsoleteTopicError, ask, find_topic
+from llm_kb.errors import KbError, NoTagError
+from llm_kb.references.ask import ObsoleteTopicError, ask, find_topic, find_topics
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.library import Library
+from llm_kb.references.sources.records import LocalSource, WebSource
+from llm_kb.references.topic.provenance import FileRecord, Provenance
+from llm_kb.references.topic.topic_directory import write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id
 from llm_kb.references.topic.topic_text import render_topic_file
 from llm_kb.search.index.vectors import Embedder
+from llm_kb.search.roles import Role, Scope
 from tests.search.embedding import HashingModel
 
 
@@ -56,15 +60,16 @@ def test_an_answer_names_the_one_topic_that_was_searched(
     stocked: Library, wanted: str, topic_id: str
 ) -> None:
     answer = ask(stocked, "frobnicate", wanted)
-    assert list(answer) == ["topic_id", "legs", "results"]
-    assert answer["topic_id"] == topic_id
+    assert list(answer) == ["topics", "legs", "results"]
+    assert [topic["topic_id"] for topic in answer["topics"]] == [topic_id]
     assert [hit["topic_id"] for hit in answer["results"]] == [topic_id]
 
 
 def test_without_a_topic_all_are_searched_but_obsolete_ones(stocked: Library) -> None:
     answer = ask(stocked, "frobnicate")
-    assert list(answer) == ["legs", "results"]
+    assert list(answer) == ["topics", "legs", "results"]
     (hit,) = answer["results"]
+    assert [topic["topic_id"] for topic in answer["topics"]] == [hit["topic_id"]]
     assert {f"{hit['topic_id']}/{hit['file']}", *hit["also_in"]} == {
         "topic-dioxus-rust-ui-framework/a.md",
         "topic-django-docs/a.md",
@@ -78,7 +83,6 @@ def test_without_a_topic_all_are_searched_but_obsolete_ones(stocked: Library) ->
         pytest.param(
             "React web", ("topic-dioxus-rust-ui-framework", "topic-django-docs"), id="near"
         ),
-        pytest.param("web", ("topic-dioxus-rust-ui-framework", "topic-django-docs"), id="several"),
         pytest.param("quantum chromodynamics", (), id="none"),
         pytest.param("topic-", (), id="start of an id"),
     ],
@@ -95,6 +99,71 @@ def test_words_that_clearly_name_no_topic_are_answered_with_the_nearest(
         else "there are: topic-dioxus-rust-ui-framework, topic-django-docs"
     )
     assert str(raised.value) == f"unknown reference topic {wanted!r}; {there}"
+
+
+def test_two_topics_that_words_fit_are_both_searched_and_described(library: Library) -> None:
+    """`flask framework` is all of one title, and the name of the other."""
+    add(library, "Flask docs site", "# A\n\nfrobnicate here\n", body="Of 2.x: see the caveats.")
+    add(library, "Flask web framework", trust_score=8)
+    answer = ask(library, "frobnicate", "flask framework")
+    assert answer["topics"] == [
+        {
+            "topic_id": "topic-flask-docs-site",
+            "title": "Flask docs site",
+            "description": "Of 2.x: see the caveats.",
+        },
+        {
+            "topic_id": "topic-flask-web-framework",
+            "title": "Flask web framework",
+            "trust_score": 8,
+        },
+    ]
+    assert len(answer["results"]) == 2
+    with pytest.raises(UnknownReferenceError):  # what changes a topic needs one
+        find_topic(library, "flask framework")
+
+
+def test_of_topics_that_answer_alike_the_trusted_one_comes_first(library: Library) -> None:
+    for title, trust in (("A", 2), ("B", 9), ("C", None)):
+        add(library, title, f"# A\n\nfrobnicate {title}\n", trust_score=trust)
+    topics = [hit["topic_id"] for hit in ask(library, "frobnicate")["results"]]
+    assert topics == ["topic-b", "topic-c", "topic-a"]
+
+
+def test_a_search_is_narrowed_by_role_path_and_tag(stocked: Library) -> None:
+    topic = stocked.root / "topic-django-docs"
+    for path in ("docs/use.md", "src/frob.py", "tests/test_frob.py"):
+        (topic / path).parent.mkdir(exist_ok=True)
+        (topic / path).write_text(f"# frobnicate in {path}\n")
+
+    def files(**narrowed: Any) -> list[str]:
+        return sorted(hit["file"] for hit in ask(stocked, "frobnicate", **narrowed)["results"])
+
+    assert files(scope=Scope(roles=[Role.TESTS])) == ["tests/test_frob.py"]
+    assert files(scope=Scope(paths=["docs/", "src/*"])) == ["docs/use.md", "src/frob.py"]
+    assert files(scope=Scope(roles=[Role.CODE], paths=["docs"])) == []
+    assert files(tags=["RUST"]) == ["a.md"]
+    with pytest.raises(NoTagError, match="no topic here has the tag 'go'; tags: python, rust, web"):
+        files(tags=["go"])
+
+
+def test_a_file_has_the_role_of_its_source(library: Library) -> None:
+    """What was fetched as a page is documentation, unless it lists changes."""
+    page, code = WebSource(url="https://e.org/x"), LocalSource(url="/x", role=Role.CODE)
+    topic = library.root / add(library, "T", sources=(page, code, LocalSource(url="/y")))
+    texts = {"a.md": 0, "tests-in-use.md": 0, "changes.md": 0, "guide.md": 1, "own.py": 2}
+    records = {path: FileRecord(source=source, url="u") for path, source in texts.items()}
+    for path in (*texts, "added.md"):
+        (topic / path).write_text(f"frobnicate in {path}\n")
+    write_provenance(topic, Provenance(files=records))
+    assert {hit["file"]: hit["role"] for hit in ask(library, "frobnicate")["results"]} == {
+        "a.md": "docs",
+        "tests-in-use.md": "docs",
+        "changes.md": "changes",
+        "guide.md": "code",
+        "own.py": "code",
+        "added.md": "docs",
+    }
 
 
 def test_meaning_alone_names_no_topic_but_the_nearest(stocked: Library) -> None:
@@ -162,3 +231,33 @@ def test_asking_for_a_topic_that_cannot_be_read_says_why(stocked: Library, wante
 def test_what_can_be_no_topic_is_an_error(stocked: Library, wanted: str) -> None:
     with pytest.raises(KbError, match="unknown reference topic"):
         find_topic(stocked, wanted)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("rust interfaces", ["topic-dioxus-rust-ui-framework"]),
+        ("RSX", ["topic-dioxus-rust-ui-framework"]),
+        ("form array", ["topic-django-docs"]),
+        ("superseeded", ["topic-old-django-guide"]),
+        ("web", ["topic-dioxus-rust-ui-framework", "topic-django-docs"]),
+        ("zebra", []),
+        ("", []),
+    ],
+    ids=["title", "body", "other forms", "misspelled, and obsolete", "tag", "none", "nothing"],
+)
+def test_topics_are_found_by_what_they_are_about(
+    stocked: Library, query: str, found: list[str]
+) -> None:
+    hits = find_topics(stocked, query)
+    assert sorted(hit.topic.id for hit in hits) == found
+    assert all(0 < hit.score <= 1 for hit in hits)
+
+
+def test_topics_are_found_as_they_are_described_now(stocked: Library) -> None:
+    assert not find_topics(stocked, "metaprogramming")
+    stocked.update("topic-django-docs", {}, "Forms and metaprogramming.")
+    (hit,) = find_topics(stocked, "metaprogramming")
+    assert (hit.topic.id, hit.snippet) == ("topic-django-docs", "Forms and metaprogramming.")
+    stocked.delete("topic-django-docs")
+    assert not find_topics(stocked, "metaprogramming")

@@ -12,11 +12,11 @@ from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
-    Role,
     Source,
     WebSource,
 )
 from llm_kb.references.topic.provenance import FileRecord, Provenance
+from llm_kb.search.roles import Role
 
 V1 = GitSource(url="https://e.org/x", ref="v1", commit="a" * 40)
 V2 = GitSource(url="https://e.org/x", ref="v2", paths=("docs/",))

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from llm_kb.references.ask import find_role, infer_role, rank_by_role
 from llm_kb.references.catalog import render_recent_topics
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.plan.plan import (
@@ -26,7 +25,6 @@ from llm_kb.references.sources.records import (
     GitSource,
     LocalSource,
     PlannedPage,
-    Role,
     WebSource,
 )
 from llm_kb.references.topic.provenance import (
@@ -43,8 +41,7 @@ from llm_kb.references.topic.topic_file import (
     TopicFile,
     make_snippet,
 )
-from llm_kb.references.topic.topic_search import search_topics
-from llm_kb.search.hits import Hit
+from llm_kb.search.roles import Role
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)
@@ -261,70 +258,10 @@ def test_recent_topics_are_listed_in_the_format_of_the_seed() -> None:
     assert render_recent_topics([]) is None
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("dioxus", ["topic-dioxus-ui"]),
-        ("Rust UI framework dioxus", ["topic-dioxus-ui", "topic-egui"]),
-        ("component", ["topic-dioxus-ui"]),
-        ("immediate mode", ["topic-egui"]),
-        ("the of and", []),
-        ("zebra", []),
-        ("", []),
-    ],
-)
-def test_topics_are_found_by_what_they_are_about(query: str, found: list[str]) -> None:
-    egui = TopicFile(
-        id="topic-egui", title="egui", body="Immediate mode interfaces.", tags=("rust",)
-    )
-    hits = search_topics([egui, TOPIC], query)
-    assert [hit.topic.id for hit in hits] == found
-    assert all(0 < hit.score <= 1 for hit in hits)
-
-
 def test_a_snippet_is_a_paragraph_and_no_heading() -> None:
     assert make_snippet(TOPIC.body) == "Dioxus is a portable framework for building interfaces."
     assert make_snippet("# Only a heading\n") == ""
     assert make_snippet("word " * 100) == ("word " * 100)[:157].rstrip() + "..."
-
-
-@pytest.mark.parametrize(
-    ("path", "role"),
-    [
-        ("docs/a.md", Role.DOCS),
-        ("README", Role.DOCS),
-        ("a.RST", Role.DOCS),
-        ("src/a.py", Role.CODE),
-        ("Makefile", Role.CODE),
-        ("md", Role.CODE),
-    ],
-)
-def test_roles_are_told_from_names(path: str, role: Role) -> None:
-    assert infer_role(path) is role
-
-
-def test_a_sources_own_role_counts_more_and_docs_rise() -> None:
-    files = {
-        "a.py": RECORD,
-        "page": replace(RECORD, source=1),
-        "local.py": replace(RECORD, source=2),
-        "odd.py": replace(RECORD, source=9),
-    }
-    provenance = Provenance(files=files)
-    roles = {path: find_role(path, TOPIC, provenance) for path in (*files, "unknown.md")}
-    assert roles == {
-        "a.py": Role.CODE,
-        "page": Role.DOCS,
-        "local.py": Role.DOCS,
-        "odd.py": Role.CODE,
-        "unknown.md": Role.DOCS,
-    }
-    hits = [
-        Hit(topic="t", path=path, first_line=1, last_line=1, title="", heading="", text="")
-        for path in ("a.py", "odd.py", "page", "local.py")
-    ]
-    ranked = rank_by_role(hits, lambda hit: roles[hit.path])
-    assert [hit.path for hit in ranked] == ["a.py", "page", "odd.py", "local.py"]
 
 
 def test_the_digest_of_a_request_is_that_of_what_is_asked_for() -> None:

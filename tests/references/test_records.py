@@ -11,13 +11,15 @@ from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
-    Role,
     Source,
     WebSource,
     describe_source,
     read_source,
     source_table,
 )
+from llm_kb.search.roles import Role
+
+ROLE_NAMES = "changes, code, docs, examples, tests"
 
 GOOD: list[tuple[dict[str, Any], Source]] = [
     (
@@ -122,8 +124,8 @@ def git(**fields: Any) -> dict[str, Any]:
           for character in HIDDEN),
         (git(paths="docs/"), "sources[0].paths: found 'docs/'; allowed: a list of strings, as in"),
         (git(paths=[1]), "sources[0].paths[0]: found the number 1; allowed: a string"),
-        (git(role="both"), "sources[0].role: found 'both'; allowed: code, docs"),
-        (git(role=["docs"]), "sources[0].role: found the list ['docs']; allowed: code, docs"),
+        (git(role="both"), f"sources[0].role: found 'both'; allowed: {ROLE_NAMES}"),
+        (git(role=["docs"]), f"sources[0].role: found the list ['docs']; allowed: {ROLE_NAMES}"),
     ],
     ids=lambda value: str(value)[:60],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.topic.topic_file import TopicFile, make_topic_id
-from llm_kb.references.topic.topic_search import find_named
+from llm_kb.references.topic.topic_names import find_named
 
 
 def topic(title: str, *tags: str, body: str = "") -> TopicFile:
@@ -52,6 +52,11 @@ TOPICS = [
         pytest.param("widgets 0.7", [], id="another version"),
         pytest.param("c++", ["C++ (cppreference)"], id="symbols"),
         pytest.param("C#", [], id="other symbols"),
+        pytest.param(
+            "django framework",
+            ["Django docs", "Django REST framework"],
+            id="a name, and another that has all words",
+        ),
         pytest.param("diox", [], id="the start of a name"),
         pytest.param("?!", [], id="no words"),
     ],

@@ -63,7 +63,7 @@ WHOLE = {"adjoining": 1.0, "file_share": 1.0}
     [
         ([make("a", "x")], {}),
         ([make("a", "x", "About")], {"opens": 1}),
-        ([make("a", "x", "Parsing and more")], {"opens": 1, "focus": 1 / 3, **HALF}),
+        ([make("a", "x", "Parsing and more")], {"opens": 1, "focus": 1 / 3, "page": 1 / 3, **HALF}),
         ([make("a", "He parsed it")], {"lead": 0.5, **HALF}),
         ([make("a", "." * 400 + " parse")], HALF),
         ([make("a", "." * 400 + " arguments to parse")], {"near": 1, **WHOLE}),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from llm_kb.commands._errors import kb_errors
+from llm_kb.commands._options import filter_options, make_filters
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.commands.references._shared import (
     complete_reference,
@@ -54,6 +55,7 @@ def list_(include_obsolete: bool, json_: bool) -> None:
         click.echo(
             f"{entry['topic_id']}: {visible_line(entry['title'])}\n"
             f"  {entry['status']}, {count(entry['file_count'], 'file')}, fetched {fetched}"
+            + (f", trust {entry['trust_score']}/10" if "trust_score" in entry else "")
         )
         if "outdated" in entry:
             click.echo(f"  {visible_line(entry['outdated'])}")
@@ -110,23 +112,38 @@ def show(topic: str, json_: bool) -> None:
     type=click.IntRange(1),
     help="Most results",
 )
+@filter_options
 @json_option
 @kb_errors
-def search(query: tuple[str, ...], topic: str | None, limit: int, json_: bool) -> None:
+def search(
+    query: tuple[str, ...],
+    topic: str | None,
+    limit: int,
+    roles: tuple[str, ...],
+    paths: tuple[str, ...],
+    tags: tuple[str, ...],
+    json_: bool,
+) -> None:
     """
     Search the files of reference topics
 
     \b
         llm kb references search "component lifecycle hooks" -t dioxus
     """
-    answer = ask(current_library(), " ".join(query), topic, limit)
+    filters = make_filters(roles, paths, tags)
+    answer = ask(current_library(), " ".join(query), topic, limit, **filters)
     if json_:
         show_json(answer)
         return
+    for about in answer["topics"]:
+        if "description" in about:
+            trust = f", trust {about['trust_score']}/10" if "trust_score" in about else ""
+            named = f"{about['topic_id']} ({about['title']}{trust})"
+            click.echo(visible_line(f"{named}: {about['description']}"))
     for hit in answer["results"]:
         click.echo(_render_hit(hit))
     found = count(len(answer["results"]), "result")
-    where = f" of {answer['topic_id']}" if topic else ""
+    where = " of " + ", ".join(each["topic_id"] for each in answer["topics"]) if topic else ""
     say(f"{found} ({' and '.join(answer['legs'])} search{where})")
     for warning in answer.get("warnings", ()):
         say(f"warning: {warning}")

@@ -19,7 +19,14 @@ from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import answer_annotation, answer_emission
 from llm_kb.host.mcp.calls import Steps, answer_within
 from llm_kb.host.search_tool import SEARCH_KNOWLEDGE, answer_search
-from llm_kb.host.tool_text import ToolText, check_arguments, object_schema, string
+from llm_kb.host.tool_text import (
+    FILTERS,
+    ToolText,
+    check_arguments,
+    object_schema,
+    read_filters,
+    string,
+)
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.create import carry_out
@@ -38,6 +45,7 @@ SEARCH = ToolText(
         query=string("What the passages should answer, in the words they would use."),
         topic=_PROPERTIES["topic"],
         limit=_PROPERTIES["limit"],
+        **FILTERS,
     ),
 )
 
@@ -127,13 +135,13 @@ def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> st
 
 def _search(kb: KnowledgeBase, arguments: Mapping[str, Any], steps: Steps) -> str:
     given = check_arguments(SEARCH, arguments)
-    query, topic, limit = given["query"], given.get("topic"), given.get("limit")
-    return answer_search(kb, query, topic, limit, lambda *done: steps.report("indexing", *done))
+    return answer_search(kb, SEARCH, given, lambda *done: steps.report("indexing", *done))
 
 
 def _reference_search(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
     given = check_arguments(reference_calls.SEARCH, arguments)
-    return dump(ask(open_references(kb), given["question"], given.get("topic")))
+    filters = read_filters(reference_calls.SEARCH, given)
+    return dump(ask(open_references(kb), given["question"], given.get("topic"), **filters))
 
 
 def _reference_topic_search(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:

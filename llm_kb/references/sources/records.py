@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
@@ -26,22 +25,13 @@ from llm_kb.references.sources.rules import (
     check_web_url,
     is_unsafe,
 )
+from llm_kb.search.roles import ROLES, Role
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 
 MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
-
-
-class Role(Enum):
-    """What a source is good for: explanations rank above code."""
-
-    DOCS = "docs"
-    CODE = "code"
-
-
-ROLES = tuple(role.value for role in Role)
 
 
 def read_string(value: object) -> str:

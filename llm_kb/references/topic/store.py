@@ -71,7 +71,20 @@ class Store:
         root = self.directory(topic_id)
         own = tuple(f"/{name}" for name in sorted(RESERVED))
         catalog = DirectoryCatalog(Topic(id=topic_id, root=root, ignore=own))
-        return TopicDocuments(topic_id, root, catalog, self.index_path(topic_id), hidden=True)
+        index = self.index_path(topic_id)
+        try:
+            topic = self.open(topic_id)
+        except KbError:  # whoever lists topics reports it; its files are searched as they are
+            return TopicDocuments(topic_id, root, catalog, index, hidden=True)
+        return TopicDocuments(
+            topic_id,
+            root,
+            catalog,
+            index,
+            hidden=True,
+            trust=topic.file.trust_score,
+            role_of=topic.find_roles(),
+        )
 
     def ids(self) -> list[str]:
         """Return the ids of the topics that are there, sorted.

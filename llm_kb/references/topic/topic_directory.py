@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.files.opener import read_regular
 from llm_kb.files.tree import iter_files
 from llm_kb.references.errors import TopicFileError
+from llm_kb.references.sources.records import CrawlSource, Source, WebSource
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
     Provenance,
@@ -21,6 +24,7 @@ from llm_kb.references.topic.provenance import (
 )
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.references.topic.topic_text import change_topic_file, parse_topic_file
+from llm_kb.search.roles import Role, find_role
 
 TOPIC_FILE = "topic.md"
 RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
@@ -53,6 +57,27 @@ class StoredTopic:
         """Return the record of the topic's files."""
         return read_provenance(self.directory)
 
+    def find_roles(self) -> Callable[[str], str]:
+        """Return the function that tells what its source says that a file is good for.
+
+        Pages are documentation unless they list changes; empty where nothing is said.
+        """
+        given = [_given_role(source) for source in self.file.sources]
+        if len(set(given)) <= 1:
+            only = given[0] if given else ""
+            return lambda path: _choose_role(only, path)
+        try:
+            files = self.read_provenance().files
+        except KbError:  # `verify` reports it
+            return lambda _: ""
+
+        def find_role(path: str) -> str:
+            record = files.get(path)
+            number = record.source if record else len(given)
+            return _choose_role(given[number], path) if number < len(given) else ""
+
+        return find_role
+
     def change(self, changes: dict[str, Any], body: str | None = None) -> StoredTopic:
         """Return the topic with changed keys and description; nothing is written."""
         where = str(self.directory / TOPIC_FILE)
@@ -61,6 +86,23 @@ class StoredTopic:
     def write(self, directory: Path | None = None) -> None:
         """Write `topic.md`, here or into another directory, whole or not at all."""
         write_topic_text(directory or self.directory, self.text)
+
+
+_PAGE = "page"
+"""Stands for the role of what is fetched as a page."""
+
+
+def _given_role(source: Source) -> str:
+    if source.role:
+        return str(source.role.value)
+    return _PAGE if isinstance(source, WebSource | CrawlSource) else ""
+
+
+def _choose_role(given: str, path: str) -> str:
+    if given != _PAGE:
+        return given
+    role = Role.CHANGES if find_role(path) is Role.CHANGES else Role.DOCS
+    return str(role.value)
 
 
 def write_topic_text(directory: Path, text: str) -> None:

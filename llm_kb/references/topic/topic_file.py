@@ -74,6 +74,15 @@ class TopicFile(Description):
     file_count: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicHit:
+    """A topic that answers; its score, from 0 to 1, is that of a passage."""
+
+    topic: TopicFile
+    score: float
+    snippet: str
+
+
 def list_fields(topic: Description) -> dict[str, Any]:
     """Return the fields of a description, as the arguments of another record that has them."""
     return {each.name: getattr(topic, each.name) for each in fields(Description)}

@@ -36,7 +36,9 @@ CREATE TABLE documents (
     mtime_ns INTEGER NOT NULL,
     racy INTEGER NOT NULL,
     hash BLOB NOT NULL,
-    problem TEXT NOT NULL
+    problem TEXT NOT NULL,
+    given_role TEXT NOT NULL,
+    role TEXT NOT NULL
 );
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY,
@@ -67,6 +69,7 @@ CREATE VIRTUAL TABLE temp.frequencies USING fts5vocab (main, chunks_fts, row);
 CREATE VIRTUAL TABLE temp.words USING fts5 (word, content = '', tokenize = 'porter unicode61');
 CREATE VIRTUAL TABLE temp.stems USING fts5vocab (temp, words, instance);
 CREATE TEMP TABLE new (id INTEGER PRIMARY KEY, heading_parts TEXT, parts TEXT);
+CREATE TEMP TABLE allowed (document INTEGER PRIMARY KEY);
 """
 
 

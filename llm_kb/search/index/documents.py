@@ -28,6 +28,8 @@ class File(NamedTuple):
     path: str
     size: int
     mtime_ns: int
+    role: str = ""
+    """What it is good for, where its owner says so; else its path and content tell."""
 
     def stamp(self) -> tuple[int, int]:
         """Return size and time as a database can hold them: times may lie beyond the year 2262."""
@@ -59,6 +61,10 @@ class Documents(Protocol):
     @property
     def database(self) -> Path | None:
         """Where the index is; None where it is made anew, in memory, for every search."""
+
+    @property
+    def trust(self) -> int | None:
+        """How far its owner trusts it, from 0 to 10; None for no word on that."""
 
     def list(self) -> Iterable[File]:
         """Return the documents there are, in no order. Raises OSError where there can be none."""
@@ -108,6 +114,7 @@ class InMemory:
 
     def __init__(self, documents: Documents) -> None:
         self.name = documents.name
+        self.trust = documents.trust
         self.reading = documents.reading
         self._documents = documents
         self.left_out: tuple[LeftOut, ...] = ()

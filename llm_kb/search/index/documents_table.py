@@ -18,6 +18,7 @@ from llm_kb.search.index.documents import (
     LeftOut,
     ReadDocument,
 )
+from llm_kb.search.roles import find_role
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -33,6 +34,13 @@ class Known(NamedTuple):
     hash: bytes
     problem: str = ""
     """Why nothing of it is indexed."""
+    given_role: str = ""
+    """What its owner says that it is good for."""
+
+    def is_of(self, file: File) -> bool:
+        """Tell whether a file is surely what was indexed."""
+        known = (self.size, self.mtime_ns, self.racy, self.given_role)
+        return known == (*file.stamp(), 0, file.role)
 
 
 class Prepared(NamedTuple):
@@ -42,6 +50,8 @@ class Prepared(NamedTuple):
     known: Known
     chunks: Sequence[tuple[bytes, Chunk]] | None
     """With their hashes. None where the content is what was indexed already."""
+    role: str | None = None
+    """What path and content say that it is good for; None where that was indexed already."""
 
 
 _Row = tuple[int | None, bytes, str, str, str, int, int]
@@ -60,7 +70,8 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
             data = read(file.path)
         except UnreadableError as error:
             problem, racy = error.reason, True
-    known = Known(size, mtime_ns, racy, hashlib.blake2b(data, digest_size=16).digest(), problem)
+    digest = hashlib.blake2b(data, digest_size=16).digest()
+    known = Known(size, mtime_ns, racy, digest, problem, file.role)
     if known.hash == indexed:
         return Prepared(file, known, None)
     text = read_text(file.path, data)
@@ -68,7 +79,8 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
     from llm_kb.search.chunking.chunk import chunk_safely  # noqa: PLC0415
 
     chunks = chunk_safely(file.path, text) if text else []
-    return Prepared(file, known, [(chunk.hash, chunk) for chunk in chunks])
+    role = find_role(file.path, text or "").value
+    return Prepared(file, known, [(chunk.hash, chunk) for chunk in chunks], role)
 
 
 def read_text(path: str, data: bytes) -> str | None:
@@ -95,7 +107,7 @@ class DocumentTable:
     def read_known(self) -> dict[str, Known]:
         """Return the recorded state of each document's file, keyed by path."""
         rows = self._connection.execute(
-            "SELECT path, size, mtime_ns, racy, hash, problem FROM documents"
+            "SELECT path, size, mtime_ns, racy, hash, problem, given_role FROM documents"
         )
         return {path: Known(*stat) for path, *stat in rows}
 
@@ -135,7 +147,7 @@ class DocumentTable:
                 if document.chunks is None and (row is None or row[1] != document.known.hash):
                     # Another process has indexed another content since it was compared.
                     document = prepare(document.file, read)
-                id_ = self._write_known(path, document.known, row)
+                id_ = self._write_known(document, row)
                 if document.chunks is not None and (row is None or row[1] != document.known.hash):
                     outcomes.append(row is None)
                     chunks = document.chunks if row is None else self._replace(document, id_)
@@ -143,18 +155,20 @@ class DocumentTable:
             self._insert(new)
         return outcomes
 
-    def _write_known(self, path: str, known: Known, row: tuple[int, bytes] | None) -> int | None:
+    def _write_known(self, document: Prepared, row: tuple[int, bytes] | None) -> int | None:
         """Write what is known of a file, and return the id of its document."""
+        known, role = document.known, document.role
         if row is None:
             return self._connection.execute(
-                "INSERT INTO documents (path, size, mtime_ns, racy, hash, problem)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (path, *known),
+                "INSERT INTO documents"
+                " (path, size, mtime_ns, racy, hash, problem, given_role, role)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (document.file.path, *known, role),
             ).lastrowid
         self._connection.execute(
-            "UPDATE documents SET size = ?, mtime_ns = ?, racy = ?, hash = ?, problem = ?"
-            " WHERE id = ?",
-            (*known, row[0]),
+            "UPDATE documents SET size = ?, mtime_ns = ?, racy = ?, hash = ?, problem = ?,"
+            " given_role = ?, role = coalesce(?, role) WHERE id = ?",
+            (*known, role, row[0]),
         )
         return row[0]
 

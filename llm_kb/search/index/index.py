@@ -30,6 +30,7 @@ from llm_kb.search.index.documents import (
 )
 from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
 from llm_kb.search.index.vector_table import VectorTable
+from llm_kb.search.roles import Role, Scope
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -40,6 +41,8 @@ parts of its identifiers. Tuned together with the features of `ranking`."""
 
 BATCH_CHUNKS = 20_000
 """A transaction ends after this many chunks: what an interruption can cost."""
+
+_ALLOWED = "SELECT id FROM chunks WHERE document IN temp.allowed"
 
 Result = TypeVar("Result")
 
@@ -148,9 +151,10 @@ class Index:
     """An open index; made by `open_index`."""
 
     def __init__(self, documents: Documents, connection: Connection) -> None:
-        self._documents = documents
+        self.documents = documents
         self._database = documents.database
         self._connection = connection
+        self._is_narrow = False
 
     def close(self) -> None:
         """Close the database; the index cannot be used after that."""
@@ -167,7 +171,7 @@ class Index:
         modified so shortly before it was read that these cannot tell, its
         content is compared. `files` are the documents where they were listed already.
         """
-        files = _list(self._documents) if files is None else files
+        files = _list(self.documents) if files is None else files
         try:
             return self._update(files, progress)
         except DamageError:
@@ -182,13 +186,15 @@ class Index:
             table = DocumentTable(self._connection)
             known = table.read_known()
             gone = known.keys() - {file.path for file in files}
-            changed = [file for file in files if known.get(file.path, ())[:3] != (*file.stamp(), 0)]
+            changed = [
+                file for file in files if not (of := known.get(file.path)) or not of.is_of(file)
+            ]
             if gone:
                 table.remove(sorted(gone))
             outcomes: list[bool] = []
             done = 0
             if changed:
-                with self._documents.reading() as read:
+                with self.documents.reading() as read:
                     for batch in _prepare(changed, known, read):
                         outcomes += table.store(batch, read)
                         done += len(batch)
@@ -235,6 +241,18 @@ class Index:
                 counts[words[row]] = WordCount(count, _find_common_start(words[row], term))
         return counts
 
+    def narrow(self, scope: Scope) -> None:
+        """Search only the documents of a scope from now on."""
+        with translated(self._database):
+            rows = self._connection.execute("SELECT id, path, role, given_role FROM documents")
+            allowed = [
+                (id_,)
+                for id_, path, role, given in rows.fetchall()
+                if scope.covers(path, Role(given or role))
+            ]
+            self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
+        self._is_narrow = True
+
     def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
         """Return the best chunks that match an FTS5 expression, and their scores.
 
@@ -242,15 +260,35 @@ class Index:
         """
         weights = ", ".join(map(str, WEIGHTS))
         first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
+        # With a plus sign: else SQLite might ask full-text search once for each of them.
+        narrow = f" AND +rowid IN ({_ALLOWED})" if self._is_narrow else ""
         with translated(self._database):
             # Ordered by the function and not by the `rank` column: so SQLite keeps
             # the best few, and does not sort everything that matches.
             rows = self._connection.execute(
                 f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
-                f" FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY {first} score, rowid LIMIT ?",
+                f" FROM chunks_fts WHERE chunks_fts MATCH ?{narrow}"
+                f" ORDER BY {first} score, rowid LIMIT ?",
                 (expression, *wanted, limit + len(wanted)),
             ).fetchall()
         return {id_: -score for id_, score in rows}
+
+    def find_roles(self, ids: Iterable[int]) -> dict[int, Role]:
+        """Return the roles of the documents of chunks; those deleted meanwhile are missing."""
+        wanted = ", ".join(map(str, ids))
+        with translated(self._database):
+            rows = self._connection.execute(
+                "SELECT chunks.id, given_role, role FROM chunks"  # noqa: S608 - numbers of ours
+                f" JOIN documents ON documents.id = document WHERE chunks.id IN ({wanted})"
+            ).fetchall()
+        return {id_: Role(given or role) for id_, given, role in rows}
+
+    def find_allowed(self) -> frozenset[int] | None:
+        """Return the chunks that are searched; None where all are."""
+        if not self._is_narrow:
+            return None
+        with translated(self._database):
+            return frozenset(id_ for (id_,) in self._connection.execute(_ALLOWED))
 
     def read_hits(
         self, scores: Mapping[int, float], cosines: Mapping[int, float] | None = None
@@ -261,13 +299,16 @@ class Index:
         with translated(self._database):
             for id_ in dict.fromkeys([*scores, *cosines]):
                 row = self._connection.execute(
-                    "SELECT path, first_line, last_line, title, heading, text, chunks.hash"
+                    "SELECT path, first_line, last_line, title, heading, text, chunks.hash,"
+                    " given_role, role"
                     " FROM chunks JOIN documents ON documents.id = document WHERE chunks.id = ?",
                     (id_,),
                 ).fetchone()
                 if row:
-                    hit = Hit(self._documents.name, *row)
-                    found.append(hit._replace(bm25=scores.get(id_, 0.0), cosine=cosines.get(id_)))
+                    *held, given, role = row
+                    hit = Hit(self.documents.name, *held)
+                    hit = hit._replace(bm25=scores.get(id_, 0.0), cosine=cosines.get(id_))
+                    found.append(hit._replace(role=Role(given or role)))
         return found
 
 

@@ -104,11 +104,13 @@ def rank_by_vector(
         return {}
     _check_dimensions(model, [query], known)
     rows = index.vectors.read_all(model)
+    allowed = index.find_allowed()
     ranked = _rank_with_numpy(rows, query) if _use_numpy(index) else _rank(rows, query)
     found: dict[int, float] = {}
     for hash_, cosine in ranked:
         for id_ in index.vectors.find_chunks(hash_):
-            found[id_] = cosine
+            if allowed is None or id_ in allowed:
+                found[id_] = cosine
         if len(found) >= limit:
             break
     return dict(islice(found.items(), limit))

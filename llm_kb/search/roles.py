@@ -1,0 +1,174 @@
+"""What a document is good for, by its path and content, and what a question asks for. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
+from llm_kb.subjects.topics import slugify
+
+
+class Role(Enum):
+    """What a document is: explanations come before what is only found beside them."""
+
+    DOCS = "docs"
+    CODE = "code"
+    TESTS = "tests"
+    EXAMPLES = "examples"
+    CHANGES = "changes"
+
+
+ROLES = tuple(role.value for role in Role)
+
+# Of a document
+
+_MARKUP = re.compile(
+    r"a(?:scii)?doc|docx|epub|x?html?|ipynb|mark?down|md[cx]?|mkd|org|pdf|pptx|[qr]md|re?st|te?xt?|tex"
+)
+_README = re.compile(r"readme|contributing|licen[cs]e|copying|authors|security")
+# Whole names of directories or files, in lower case and without extension.
+_DOCS = re.compile(r"docs?|documentation|guides?|manual|book|tutorials?|how-?to|wiki|website|site")
+_TESTS = re.compile(
+    r"tests?|testing|__tests__|specs?|testsuite|test[-_](?:data|cases|files|fixtures)|testdata"
+    r"|fixtures|e2e|benches|benchmarks"
+)
+_TEST_FILE = re.compile(r"test_.*|.*[_.-](?:tests?|spec)|tests?|conftest")
+_EXAMPLES = re.compile(r"examples?|samples?|demos?|docs_src|cookbook")
+_CHANGES = re.compile(
+    r"(?:changes|change[-_]?logs?|history|news|newsfragments|release[-_]?notes?|releases?"
+    r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
+)
+
+_READ = 20_000
+"""Characters at the beginning of a text that are looked at."""
+
+_HEADING = re.compile(r"^#{1,4}[ \t]+\S|^[=~^-]{4,}[ \t]*$", re.MULTILINE)
+_VERSION = re.compile(
+    r"^(?:#{1,4}[ \t]+)?\[?(?:version[ \t]+|release[ \t]+|v)?\d+\.\d+[\w.+-]*\]?"
+    r"(?:[ \t]*[-:(].{0,60}|[ \t]+\d{4}-.{0,40})?$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LEAST_VERSIONS = 4
+
+
+def find_role(path: str, text: str = "") -> Role:
+    """Return the role of a document: by its path, and where its headings are versions by these."""
+    *parents, name = path.lower().split("/")
+    stem, dot, extension = name.rpartition(".")
+    if not (dot and stem):
+        stem, extension = name, ""
+    is_markup = bool(_MARKUP.fullmatch(extension) or _README.fullmatch(stem))
+    for parent in parents:
+        if _DOCS.fullmatch(parent):
+            break
+        if _TESTS.fullmatch(parent):
+            return Role.TESTS
+        if _EXAMPLES.fullmatch(parent):
+            return Role.EXAMPLES
+    if not is_markup and extension:
+        if _TEST_FILE.fullmatch(stem):
+            return Role.TESTS
+        is_for_docs = any(_DOCS.fullmatch(each) or _EXAMPLES.fullmatch(each) for each in parents)
+        return Role.EXAMPLES if is_for_docs else Role.CODE
+    if any(map(_CHANGES.fullmatch, (*parents, stem))) or _lists_versions(text[:_READ]):
+        return Role.CHANGES
+    return Role.DOCS if is_markup else Role.CODE
+
+
+def _lists_versions(text: str) -> bool:
+    """Tell whether most headings of a text are versions."""
+    versions = len(_VERSION.findall(text))
+    return versions >= _LEAST_VERSIONS and 2 * versions >= len(_HEADING.findall(text))
+
+
+# Of a question
+
+_NAMES_CODE = re.compile(
+    r"\w_\w|[a-z0-9][A-Z]|::|->|\(\)"
+    r"|\b(?i:implement(?:s|ed|ations?)|source code|code ?base|in (?:the |its )?code"
+    r"|(?:which|what|the) (?:function|method|class|struct|trait|macro)e?s?)\b"
+    r"|^\s*(?:def|fn|func|class|struct|enum|impl|trait|interface)\s+\w+"
+)
+_ASKED = {
+    Role.TESTS: re.compile(
+        r"\b(?:tests|tested|unit ?tests?|test (?:that|which|for|cases?|suite)|fixtures?)\b",
+        re.IGNORECASE,
+    ),
+    Role.EXAMPLES: re.compile(r"\b(?:examples?|samples?|demos?|snippets?)\b", re.IGNORECASE),
+    Role.CHANGES: re.compile(
+        r"\b(?:change ?logs?|release notes?|what'?s new|new in|changed|changes (?:in|since|between)"
+        r"|deprecated|(?:added|removed|introduced|fixed) in|breaking changes?"
+        r"|(?:which|what|since) version|upgrad(?:e|ing)|migrat(?:e|ing|ion))\b|\bv?\d+\.\d+",
+        re.IGNORECASE,
+    ),
+}
+_ASKS_HOW = re.compile(
+    r"^\W*(?:how (?:do|does|can|to|should|would|is|are)|what|why|when|can|should|is|are|do|does)\b"
+    r"|\?\s*$",
+    re.IGNORECASE,
+)
+
+COSTS = {Role.CODE: 0.5, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 2.0}
+"""What a role takes from the logarithm of a score where the question does not ask for it."""
+
+CODE_OF_HOW = 2.5
+"""What code costs where the question is put as people ask for an explanation."""
+
+ASIDE = 0.5
+"""What a README or the like costs beside the pages of a directory for documentation."""
+
+TRUST = 0.2
+"""What a document of a topic adds that is trusted most (10 of 10), or takes if least (0)."""
+
+
+class Asked:
+    """What a question asks for beside documentation."""
+
+    def __init__(self, question: str) -> None:
+        self.roles = {role for role, pattern in _ASKED.items() if pattern.search(question)}
+        if _NAMES_CODE.search(question):
+            self.roles.add(Role.CODE)
+        self._costs = dict(COSTS)
+        if _ASKS_HOW.search(question):
+            self._costs[Role.CODE] = CODE_OF_HOW
+
+    def find_prior(self, role: Role, path: str, trust: int | None = None) -> float:
+        """Return what role and trust in its topic add to the logarithm of a document's score."""
+        trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
+        if role in self.roles:
+            return trusted
+        if role is Role.DOCS:
+            parents = path.lower().split("/")[:-1]
+            return trusted - (0.0 if any(map(_DOCS.fullmatch, parents)) else ASIDE)
+        return trusted - self._costs[role]
+
+
+# Of a search
+
+
+# Without slots: `cached_property` keeps the compiled patterns in the instance.
+@dataclass(frozen=True)
+class Scope:
+    """The documents that a search looks at: those of some roles, at some paths.
+
+    `paths` are patterns for paths or slugs, or directories (`docs/`). Either may be empty,
+    for all. Raises PatternError at the first use.
+    """
+
+    roles: Collection[Role] = ()
+    paths: Sequence[str] = ()
+
+    @cached_property
+    def _matches(self) -> Matcher:
+        bare = [path.rstrip("/") or path for path in self.paths]
+        return compile_any([parse_pattern(each) for b in bare for each in (b, f"{b}/**")])
+
+    def covers(self, path: str, role: Role) -> bool:
+        """Tell whether a document is looked at."""
+        if self.roles and role not in self.roles:
+            return False
+        return not self.paths or bool(self._matches(path) or self._matches(slugify(path)))

@@ -1,0 +1,160 @@
+"""What documents are good for, what questions ask for, and that answers keep to both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_kb.errors import PatternError
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments
+from llm_kb.search.roles import Asked, Role, Scope, find_role
+from llm_kb.search.search import search
+from llm_kb.subjects.topics import Topic
+from tests.cost import at_most
+from tests.search.folders import folder
+
+CHANGES = (
+    "# Notes\n\n## 2.1.0 (2026-01-02)\n\n- a\n\n## 2.0\n\n## [1.9.1] - 2025-03-04\n\n## v1.9\n"
+)
+UNDERLINED = "Version 2.1\n-----------\n\nOut.\n\n2.0\n----\n\n1.9\n----\n\n1.8\n----\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "role"),
+    [
+        ("docs/a.md", "", Role.DOCS),
+        ("README", "", Role.DOCS),
+        ("guide.RST", "", Role.DOCS),
+        ("book.pdf", "", Role.DOCS),
+        ("docs/src/cli/test.md", "", Role.DOCS),
+        ("docs/testing/index.md", "", Role.DOCS),
+        ("src/a.py", "", Role.CODE),
+        ("Makefile", "", Role.CODE),
+        ("md", "", Role.CODE),
+        ("src/history.py", "", Role.CODE),
+        ("tests/README.md", "", Role.TESTS),
+        ("pkg/store_test.go", "", Role.TESTS),
+        ("src/a.spec.ts", "", Role.TESTS),
+        ("test_a.py", "", Role.TESTS),
+        ("examples/chat/main.rs", "", Role.EXAMPLES),
+        ("docs/src/usage.py", "", Role.EXAMPLES),
+        ("docs/examples/a.md", "", Role.DOCS),
+        ("CHANGELOG.md", "", Role.CHANGES),
+        ("CHANGES", "", Role.CHANGES),
+        ("docs/releases/1.2.txt", "", Role.CHANGES),
+        ("docs/whatsnew-3.1.rst", "", Role.CHANGES),
+        ("docs/notes.md", CHANGES, Role.CHANGES),
+        ("docs/notes.rst", UNDERLINED, Role.CHANGES),
+        ("docs/install.md", "# Install\n\n## 3.10\n\n## On Linux\n\n## On Windows\n", Role.DOCS),
+    ],
+)
+def test_the_role_of_a_document_is_told_by_its_path_and_headings(
+    path: str, text: str, role: Role
+) -> None:
+    assert find_role(path, text) is role
+
+
+def test_a_hostile_text_does_not_hold_up_its_role() -> None:
+    text = "1.1" + "-" * 8_000 + "\n" + "1" * 8_000 + "\n" + "# " * 100_000
+    with at_most(0.1):
+        assert find_role("a.md", text) is Role.DOCS
+
+
+@pytest.mark.parametrize(
+    ("question", "roles"),
+    [
+        ("how do I write a preprocessor", set()),
+        ("how do I test a plugin", set()),
+        ("where is load_book implemented", {Role.CODE}),
+        ("QueryView", {Role.CODE}),
+        ("which method checks permissions", {Role.CODE}),
+        ("fn rank", {Role.CODE}),
+        ("tests of the parser", {Role.TESTS}),
+        ("an example of a websocket chat", {Role.EXAMPLES}),
+        ("what changed in 0.5", {Role.CHANGES}),
+        ("release notes", {Role.CHANGES}),
+    ],
+)
+def test_a_question_asks_for_what_it_names(question: str, roles: set[Role]) -> None:
+    assert Asked(question).roles == roles
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> TopicDocuments:
+    """A repository in which everything is about retries, in the same words."""
+    for path in (
+        "src/retry.py",
+        "tests/test_retry.py",
+        "examples/retry.py",
+        "CHANGELOG.md",
+        "docs/retry.md",
+    ):
+        file = tmp_path / "repo" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# Retries\n\nTo retry a request, set its retries.\n\nIn {path}.\n")
+    return folder(tmp_path / "repo")
+
+
+@pytest.mark.parametrize(
+    ("question", "before"),
+    [
+        ("how do I retry a request", {"docs/retry.md"}),
+        ("retries of a request", {"docs/retry.md"}),
+        ("tests of the retries", {"docs/retry.md", "tests/test_retry.py"}),
+        ("example of a request with retries", {"docs/retry.md", "examples/retry.py"}),
+        ("what changed in retries of a request", {"docs/retry.md", "CHANGELOG.md"}),
+    ],
+)
+def test_documentation_comes_first_and_what_is_asked_for_beside_it(
+    repository: TopicDocuments, question: str, before: set[str]
+) -> None:
+    paths = [hit.path for hit in search([repository], question).hits]
+    assert len(paths) == 5
+    assert set(paths[: len(before)]) == before
+
+
+def test_documentation_is_found_among_ever_so_much_code(tmp_path: Path) -> None:
+    source = tmp_path / "repo" / "src"
+    source.mkdir(parents=True)
+    for number in range(120):
+        (source / f"frob{number}.py").write_text(f"def frob_{number}():\n    '''Frob a frob.'''\n")
+    readme = "# Use\n\n" + "Some words. " * 30 + "Then frob.\n"
+    (tmp_path / "repo" / "README.md").write_text(readme)
+    hits = search([folder(tmp_path / "repo")], "how do I frob", limit=200).hits
+    assert "README.md" in {hit.path for hit in hits}
+    assert len(hits) < 120
+
+
+def test_a_scope_keeps_roles_and_paths(repository: TopicDocuments) -> None:
+    def paths(scope: Scope) -> set[str]:
+        return {hit.path for hit in search([repository], "retries", scope=scope).hits}
+
+    assert paths(Scope(roles=[Role.DOCS, Role.CHANGES])) == {"docs/retry.md", "CHANGELOG.md"}
+    assert paths(Scope(paths=["docs/", "**/*.py"], roles=[Role.CODE])) == {"src/retry.py"}
+    assert paths(Scope(paths=["docs/retry"])) == {"docs/retry.md"}
+    assert paths(Scope(paths=["doc"])) == set()
+    with pytest.raises(PatternError, match="starts with '/'"):
+        paths(Scope(paths=["/docs"]))
+
+
+def test_a_role_that_an_owner_gives_counts_at_once(
+    repository: TopicDocuments, tmp_path: Path
+) -> None:
+    def roles(given: str) -> dict[str, Role]:
+        directory = tmp_path / "repo"
+        documents = TopicDocuments(
+            "repo",
+            directory,
+            DirectoryCatalog(Topic(id="repo", root=directory)),
+            repository.database,
+            hidden=True,
+            role_of=lambda path: given if path == "src/retry.py" else "",
+        )
+        return {hit.path: hit.role for hit in search([documents], "retries").hits}
+
+    assert roles("")["src/retry.py"] is Role.CODE
+    assert roles("docs")["src/retry.py"] is Role.DOCS
+    assert roles("docs")["tests/test_retry.py"] is Role.TESTS
+    assert roles("")["src/retry.py"] is Role.CODE
