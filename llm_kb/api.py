@@ -18,7 +18,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, limit_problems, quote
 from llm_kb.files.values import describe
 from llm_kb.knowledge_base import knowledge_base
-from llm_kb.knowledge_base.knowledge_base import read_patterns
+from llm_kb.knowledge_base.learning import read_patterns
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.subjects.topics import Config
 

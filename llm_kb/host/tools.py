@@ -97,7 +97,7 @@ def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
 
 def _learn(request: Request, kb: KnowledgeBase) -> llm.Tool:
     """Return the `learn` tool; in the last round of the request a listing is not all it gives."""
-    from llm_kb.knowledge_base.knowledge_base import read_patterns  # noqa: PLC0415 - as above
+    from llm_kb.knowledge_base.learning import read_patterns  # noqa: PLC0415 - as above
 
     tool = kb.learn_tool()
     if not request.rounds:

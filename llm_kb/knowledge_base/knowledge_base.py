@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -15,75 +13,52 @@ from llm_kb.errors import (
     NoMatchError,
     NoPartError,
     UnknownTopicError,
-    UnreadableError,
-    show_place,
 )
-from llm_kb.files.documents import find_size, find_unsearched
+from llm_kb.files.documents import find_size
 from llm_kb.files.values import suggest
+from llm_kb.knowledge_base.learning import describe_topic, list_subjects, load, load_groups
 from llm_kb.knowledge_base.reading import (
     MOST_READ,
-    NamedFiles,
-    describe_skill,
     find_missing_parts,
     read_asked,
-    summarize_each,
 )
-from llm_kb.knowledge_base.topics import SHIPPED, OpenTopic, TopicsById, name_asked
-from llm_kb.rendering.learn_text import (
-    BYTES_A_CHARACTER,
-    MOST_LISTED,
-    Answer,
-    join_groups,
-    render_listing,
+from llm_kb.knowledge_base.topics import (
+    SHIPPED,
+    EmptyTopicError,
+    OpenTopic,
+    TopicsById,
+    name_asked,
 )
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, render_menu
 from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
 from llm_kb.rendering.part_text import (
-    LONGEST_OUTLINE,
-    OPENING,
-    decode_exactly,
-    describe_size,
     take_pieces,
 )
-from llm_kb.rendering.parts import AnchorError, find_parts
-from llm_kb.rendering.plain_text import one_line
+from llm_kb.rendering.parts import AnchorError
 from llm_kb.rendering.presentation import (
     Presented,
-    read_as_markdown,
 )
 from llm_kb.rendering.section import PreloadedTopic, render_section
-from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
-    find_near_each,
     is_listed,
     join_selections,
     keep_tagged,
     require_few,
-    select,
     select_each,
 )
 from llm_kb.subjects.topics import (
     REFERENCE_PREFIX,
     Catalog,
     Config,
-    Layout,
-    Read,
     Subject,
     Topic,
-    is_binary,
 )
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.passages import SearchOptions
     from llm_kb.rendering.passages import Passages
-
-OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
-"""Where there is less room than this, no outline is made."""
-
-MOST_OUTLINED = 4_000_000
-"""Bytes of large subjects that one listing reads to count their parts."""
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -309,14 +284,19 @@ class KnowledgeBase:
         if self.config.menu != "subjects":
             topics = [MenuTopic(topic=opened.topic) for opened in left]
             return fit_menu(topics, budget, has_hidden=has_hidden)
-        listed = {opened.topic.id: sorted(opened.iter_left(), key=_slug) for opened in left}
-        bare = [_menu_topic(opened, listed[opened.topic.id]) for opened in left]
+        listed = [sorted(opened.iter_left(), key=lambda subject: subject.slug) for opened in left]
+        bare = [
+            MenuTopic(
+                topic=opened.topic, subjects=tuple(MenuSubject(name=s.name) for s in subjects)
+            )
+            for opened, subjects in zip(left, listed, strict=True)
+        ]
         readable = find_readable(bare, budget)
         full = [
-            self._with_summaries(opened, listed[opened.topic.id])
+            describe_topic(opened, subjects, self.config.outline_over)
             if opened.topic.id in readable
             else entry
-            for opened, entry in zip(left, bare, strict=True)
+            for opened, subjects, entry in zip(left, listed, bare, strict=True)
         ]
         return fit_menu(full, budget, has_hidden=has_hidden)
 
@@ -336,14 +316,17 @@ class KnowledgeBase:
         subjects of several topics. Raises UnknownTopicError, PatternError,
         TooManyPatternsError, or NoMatchError when no pattern matches anything.
         """
+        config = self.config
         groups = self.group_patterns(
             topic, [subjects] if isinstance(subjects, str) else subjects or ()
         )
         if len(groups) > 1:
-            return self._load_groups(groups)
+            return load_groups([(self.topics[id_], each) for id_, each in groups.items()], config)
         ((id_, patterns),) = groups.items()
         opened = self.topics[id_]
-        return self._load(opened, patterns) if patterns else self._list(opened)
+        if patterns:
+            return load(opened, patterns, config)
+        return list_subjects(opened, config, search=self.offers_search())
 
     def _knows(self, name: str) -> bool:
         wanted = name.strip().casefold()
@@ -374,27 +357,6 @@ class KnowledgeBase:
             else:
                 groups.setdefault(opened.topic.id, []).append(pattern)
         return groups
-
-    def _load_groups(self, groups: Mapping[str, Sequence[str]]) -> str:
-        """Return subjects of several topics, within the limit of one answer."""
-        most = self.config.max_result_chars
-        parts: list[str] = []
-        missing: list[NoMatchError] = []
-        left_out: list[str] = []
-        for id_, patterns in groups.items():
-            if most and sum(map(len, parts)) >= most:
-                left_out += [f"{id_}/{pattern}" for pattern in patterns]
-                continue
-            opened = self.topics[id_]
-            try:
-                text = self._load(opened, patterns, wrap=True)
-            except NoMatchError as error:
-                missing.append(error)
-            else:
-                parts.append(f"# Topic: {one_line(opened.topic.label)}\n\n{text}")
-        if not parts:
-            raise NoMatchesError(missing)
-        return join_groups(parts, missing, left_out, most)
 
     def describe_learn(self) -> str:
         """Return the description of the `learn` tool: the same for the same configuration."""
@@ -483,162 +445,3 @@ class KnowledgeBase:
 
     def _names_something(self, topic: str, pattern: str) -> bool:
         return topic in self._catalogs and not self.select(topic, pattern).missing
-
-    def _list(self, opened: OpenTopic) -> str:
-        listing = opened.catalog.list_subjects()
-        preloaded = opened.preloaded
-        left = [
-            s
-            for s in listing.subjects
-            if is_listed(s) and s.identity not in preloaded and is_readable(s.path)
-        ]
-        entries = (
-            self._describe_each(opened, left)
-            if len(left) <= MOST_LISTED
-            else [MenuSubject(name=subject.name) for subject in left]
-        )
-        unsearched = (
-            find_unsearched(opened.topic.root, filter(is_listed, listing.subjects))
-            if self.offers_search()
-            else ()
-        )
-        return render_listing(
-            opened.topic, entries, opened.preloaded_names, list(map(str, unsearched))
-        )
-
-    def _describe_each(self, opened: OpenTopic, subjects: Sequence[Subject]) -> list[MenuSubject]:
-        """Return subjects with their sizes where they are large, and skills with descriptions."""
-        is_skills = opened.topic.layout is Layout.SKILLS
-        room = MOST_OUTLINED
-        entries = []
-        with opened.catalog.reading() as read:
-            for subject in subjects:
-                size = find_size(opened.topic.root, subject)
-                note = self._describe_large(read, subject, size, room) if size else ""
-                room -= size if note else 0
-                summary = describe_skill(read, subject) if is_skills else ""
-                entries.append(MenuSubject(name=subject.name, summary=summary, size=note))
-        return entries
-
-    def _describe_large(self, read: Read, subject: Subject, size: int, room: int) -> str:
-        """Return the size of a subject that is over the limit, and how many parts it has.
-
-        Only such subjects are read; where there is no more `room` for that, not even they.
-        """
-        if not 0 < self.config.outline_over < size:
-            return ""
-        if size > room:
-            return describe_size(size, 0)
-        try:
-            content = read_as_markdown(subject, read(subject, MOST_READ))
-        except UnreadableError:
-            return ""
-        text = decode_exactly(content.data)
-        if is_binary(content.data) or len(text) <= self.config.outline_over:
-            return ""
-        return describe_size(content.size, len(find_parts(text, subject.path)))
-
-    def _load(self, opened: OpenTopic, patterns: Sequence[str], *, wrap: bool = False) -> str:
-        has_names = opened.topic.layout is Layout.SKILLS
-        has_names |= opened.topic.id.startswith(REFERENCE_PREFIX)
-        bundle = NamedFiles(opened) if has_names else None
-        if bundle:
-            patterns = bundle.complete(patterns)
-        selection = select(opened.catalog, patterns)
-        near = find_near_each(selection.missing, opened.catalog)
-        missing: list[NoMatchError] = [
-            NoMatchError(opened.topic.id, pattern, names)
-            for pattern, names in zip(selection.missing, near, strict=True)
-        ]
-        preloaded = opened.preloaded
-        answer = Answer(
-            wrap=wrap or not selection.is_single, max_chars=self.config.max_result_chars
-        )
-        already: list[str] = []
-        unknown: list[tuple[Subject, AnchorError]] = []
-        with opened.catalog.reading() as read:
-            for subject in selection.subjects:
-                if subject.identity in preloaded:
-                    already += name_asked(subject, selection)
-                    continue
-                limit = answer.read_limit
-                has_room = limit is None or limit >= OUTLINE_BYTES
-                pieces, errors = read_asked(
-                    read,
-                    subject,
-                    selection.asked_of(subject),
-                    topic=opened.topic.id,
-                    limit=limit,
-                    outline_over=self.config.outline_over if has_room else 0,
-                )
-                for piece in pieces:
-                    answer.add(bundle.append_to(piece, subject) if bundle else piece)
-                unknown += [(subject, error) for error in errors]
-        missing += find_missing_parts(opened.topic.id, selection, unknown)
-        if answer.is_empty and not already:
-            raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
-        return answer.render(already=already, missing=missing)
-
-    def _with_summaries(self, opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
-        is_skills = opened.topic.layout is Layout.SKILLS
-        summed_up = tuple(
-            replace(entry, summary=entry.summary or summary)
-            for entry, summary in zip(
-                self._describe_each(opened, subjects),
-                [""] * len(subjects) if is_skills else summarize_each(opened, subjects),
-                strict=True,
-            )
-        )
-        return MenuTopic(topic=opened.topic, subjects=summed_up)
-
-
-def read_patterns(subjects: object) -> list[str] | None:
-    """Return the patterns a model wrote, perhaps as a JSON list; None for what is not one."""
-    if isinstance(subjects, str) and subjects.startswith(('["', "[]")):
-        with suppress(ValueError, RecursionError):
-            subjects = json.loads(subjects)
-    patterns = [subjects] if isinstance(subjects, str) else subjects or []
-    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
-        return None
-    return [pattern for pattern in patterns if pattern.strip()]
-
-
-def _menu_topic(opened: OpenTopic, subjects: Sequence[Subject]) -> MenuTopic:
-    return MenuTopic(
-        topic=opened.topic, subjects=tuple(MenuSubject(name=subject.name) for subject in subjects)
-    )
-
-
-def _slug(subject: Subject) -> str:
-    return subject.slug
-
-
-class NoMatchesError(NoMatchError):
-    """Several patterns, none of which matches anything."""
-
-    def __init__(self, missing: Sequence[NoMatchError]) -> None:
-        super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)
-        self.missing = tuple(missing)
-        self.args = ("; ".join(str(error) for error in missing),)
-
-
-class EmptyTopicError(NoMatchError):
-    """A pattern for a topic that has no subjects at all."""
-
-    def __init__(self, topic: Topic, catalog: Catalog, pattern: str = "**") -> None:
-        super().__init__(topic.id, pattern)
-        self.root = topic.root
-        listing = catalog.list_subjects()
-        unreadable = [skipped.reason for skipped in listing.skipped if not skipped.path]
-        place = show_place(topic.root)
-        if unreadable:
-            reason = f"{place}: {unreadable[0]}; correct that, or `subjects` in the configuration"
-        elif listing.subjects:
-            reason = f"those of {place} are hidden; `llm kb list {topic.id} --all` shows them"
-        elif listing.skipped:
-            # Such as links that leave the topic, or a store that is damaged.
-            first = listing.skipped[0]
-            reason = f"{show_place(first.path)}: {first.reason}"
-        else:
-            reason = f"{place} is empty; `llm kb new {topic.id}/NAME` writes one"
-        self.args = (f"topic {topic.id!r} lists no subjects: {reason}",)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
+from llm_kb.errors import NoMatchError, show_place
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.part_text import WHOLE
@@ -159,3 +160,25 @@ def name_asked(subject: Subject, selection: Selection) -> list[str]:
     """Return the names of what is asked of a subject: its own, or those of parts."""
     asked = selection.asked_of(subject)
     return [subject.name if anchor is None else f"{subject.name}#{anchor}" for anchor in asked]
+
+
+class EmptyTopicError(NoMatchError):
+    """A pattern for a topic that has no subjects at all."""
+
+    def __init__(self, topic: Topic, catalog: Catalog, pattern: str = "**") -> None:
+        super().__init__(topic.id, pattern)
+        self.root = topic.root
+        listing = catalog.list_subjects()
+        unreadable = [skipped.reason for skipped in listing.skipped if not skipped.path]
+        place = show_place(topic.root)
+        if unreadable:
+            reason = f"{place}: {unreadable[0]}; correct that, or `subjects` in the configuration"
+        elif listing.subjects:
+            reason = f"those of {place} are hidden; `llm kb list {topic.id} --all` shows them"
+        elif listing.skipped:
+            # Such as links that leave the topic, or a store that is damaged.
+            first = listing.skipped[0]
+            reason = f"{show_place(first.path)}: {first.reason}"
+        else:
+            reason = f"{place} is empty; `llm kb new {topic.id}/NAME` writes one"
+        self.args = (f"topic {topic.id!r} lists no subjects: {reason}",)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from llm_kb.errors import KbError, PatternError, UnknownTopicError
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase, read_patterns
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.learning import read_patterns
 from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.subjects.selection import is_listed, select, select_each

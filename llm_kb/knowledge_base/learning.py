@@ -1,0 +1,217 @@
+"""What one call of `learn` answers: the listing of a topic, or the text of its subjects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from llm_kb.errors import (
+    NoMatchError,
+    UnreadableError,
+)
+from llm_kb.files.documents import find_size, find_unsearched
+from llm_kb.knowledge_base.reading import (
+    MOST_READ,
+    NamedFiles,
+    describe_skill,
+    find_missing_parts,
+    read_asked,
+    summarize_each,
+)
+from llm_kb.knowledge_base.topics import OpenTopic, name_asked
+from llm_kb.rendering.learn_text import (
+    BYTES_A_CHARACTER,
+    MOST_LISTED,
+    Answer,
+    join_groups,
+    render_listing,
+)
+from llm_kb.rendering.menu import MenuSubject, MenuTopic
+from llm_kb.rendering.part_text import (
+    LONGEST_OUTLINE,
+    OPENING,
+    decode_exactly,
+    describe_size,
+)
+from llm_kb.rendering.parts import AnchorError, find_parts
+from llm_kb.rendering.plain_text import one_line
+from llm_kb.rendering.presentation import (
+    read_as_markdown,
+)
+from llm_kb.subjects.names import is_readable
+from llm_kb.subjects.selection import (
+    find_near_each,
+    is_listed,
+    select,
+)
+from llm_kb.subjects.topics import (
+    REFERENCE_PREFIX,
+    Config,
+    Layout,
+    Read,
+    Subject,
+    is_binary,
+)
+
+OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
+"""Where there is less room than this, no outline is made."""
+
+MOST_OUTLINED = 4_000_000
+"""Bytes of large subjects that one listing reads to count their parts."""
+
+
+def read_patterns(subjects: object) -> list[str] | None:
+    """Return the patterns a model wrote, perhaps as a JSON list; None for what is not one."""
+    if isinstance(subjects, str) and subjects.startswith(('["', "[]")):
+        with suppress(ValueError, RecursionError):
+            subjects = json.loads(subjects)
+    patterns = [subjects] if isinstance(subjects, str) else subjects or []
+    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        return None
+    return [pattern for pattern in patterns if pattern.strip()]
+
+
+def list_subjects(opened: OpenTopic, config: Config, *, search: bool) -> str:
+    """Return what a topic has left to learn; `search` says whether the search is offered."""
+    listing = opened.catalog.list_subjects()
+    preloaded = opened.preloaded
+    left = [
+        s
+        for s in listing.subjects
+        if is_listed(s) and s.identity not in preloaded and is_readable(s.path)
+    ]
+    entries = (
+        describe_each(opened, left, config.outline_over)
+        if len(left) <= MOST_LISTED
+        else [MenuSubject(name=subject.name) for subject in left]
+    )
+    unsearched = (
+        find_unsearched(opened.topic.root, filter(is_listed, listing.subjects)) if search else ()
+    )
+    return render_listing(opened.topic, entries, opened.preloaded_names, list(map(str, unsearched)))
+
+
+def describe_each(
+    opened: OpenTopic, subjects: Sequence[Subject], outline_over: int
+) -> list[MenuSubject]:
+    """Return subjects with their sizes where they are large, and skills with descriptions."""
+    is_skills = opened.topic.layout is Layout.SKILLS
+    room = MOST_OUTLINED
+    entries = []
+    with opened.catalog.reading() as read:
+        for subject in subjects:
+            size = find_size(opened.topic.root, subject)
+            note = _describe_large(read, subject, size, room, outline_over) if size else ""
+            room -= size if note else 0
+            summary = describe_skill(read, subject) if is_skills else ""
+            entries.append(MenuSubject(name=subject.name, summary=summary, size=note))
+    return entries
+
+
+def _describe_large(read: Read, subject: Subject, size: int, room: int, outline_over: int) -> str:
+    """Return the size of a subject that is over the limit, and how many parts it has.
+
+    Only such subjects are read; where there is no more `room` for that, not even they.
+    """
+    if not 0 < outline_over < size:
+        return ""
+    if size > room:
+        return describe_size(size, 0)
+    try:
+        content = read_as_markdown(subject, read(subject, MOST_READ))
+    except UnreadableError:
+        return ""
+    text = decode_exactly(content.data)
+    if is_binary(content.data) or len(text) <= outline_over:
+        return ""
+    return describe_size(content.size, len(find_parts(text, subject.path)))
+
+
+def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over: int) -> MenuTopic:
+    """Return a topic for the menu, with its subjects' sizes and summaries."""
+    is_skills = opened.topic.layout is Layout.SKILLS
+    summed_up = tuple(
+        replace(entry, summary=entry.summary or summary)
+        for entry, summary in zip(
+            describe_each(opened, subjects, outline_over),
+            [""] * len(subjects) if is_skills else summarize_each(opened, subjects),
+            strict=True,
+        )
+    )
+    return MenuTopic(topic=opened.topic, subjects=summed_up)
+
+
+def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bool = False) -> str:
+    """Return the text of subjects, and what of them was not found, left out or learned before.
+
+    `wrap` puts even a single one between tags. Raises NoMatchError where nothing is found.
+    """
+    has_names = opened.topic.layout is Layout.SKILLS
+    has_names |= opened.topic.id.startswith(REFERENCE_PREFIX)
+    bundle = NamedFiles(opened) if has_names else None
+    if bundle:
+        patterns = bundle.complete(patterns)
+    selection = select(opened.catalog, patterns)
+    near = find_near_each(selection.missing, opened.catalog)
+    missing: list[NoMatchError] = [
+        NoMatchError(opened.topic.id, pattern, names)
+        for pattern, names in zip(selection.missing, near, strict=True)
+    ]
+    preloaded = opened.preloaded
+    answer = Answer(wrap=wrap or not selection.is_single, max_chars=config.max_result_chars)
+    already: list[str] = []
+    unknown: list[tuple[Subject, AnchorError]] = []
+    with opened.catalog.reading() as read:
+        for subject in selection.subjects:
+            if subject.identity in preloaded:
+                already += name_asked(subject, selection)
+                continue
+            limit = answer.read_limit
+            has_room = limit is None or limit >= OUTLINE_BYTES
+            pieces, errors = read_asked(
+                read,
+                subject,
+                selection.asked_of(subject),
+                topic=opened.topic.id,
+                limit=limit,
+                outline_over=config.outline_over if has_room else 0,
+            )
+            for piece in pieces:
+                answer.add(bundle.append_to(piece, subject) if bundle else piece)
+            unknown += [(subject, error) for error in errors]
+    missing += find_missing_parts(opened.topic.id, selection, unknown)
+    if answer.is_empty and not already:
+        raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
+    return answer.render(already=already, missing=missing)
+
+
+def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Config) -> str:
+    """Return subjects of several topics, within the limit of one answer."""
+    most = config.max_result_chars
+    parts: list[str] = []
+    missing: list[NoMatchError] = []
+    left_out: list[str] = []
+    for opened, patterns in groups:
+        if most and sum(map(len, parts)) >= most:
+            left_out += [f"{opened.topic.id}/{pattern}" for pattern in patterns]
+            continue
+        try:
+            text = load(opened, patterns, config, wrap=True)
+        except NoMatchError as error:
+            missing.append(error)
+        else:
+            parts.append(f"# Topic: {one_line(opened.topic.label)}\n\n{text}")
+    if not parts:
+        raise NoMatchesError(missing)
+    return join_groups(parts, missing, left_out, most)
+
+
+class NoMatchesError(NoMatchError):
+    """Several patterns, none of which matches anything."""
+
+    def __init__(self, missing: Sequence[NoMatchError]) -> None:
+        super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)
+        self.missing = tuple(missing)
+        self.args = ("; ".join(str(error) for error in missing),)
