@@ -33,7 +33,8 @@ def find_main(html: str) -> Tag:
     for line_break in soup("br"):
         line_break.replace_with("\n")
     for block in soup(["p", "li", "div", "td", "th", "dt", "dd", "summary", "button", "section"]):
-        block.append("\n")  # else its last word is one with the first of the next
+        if not block.find_parent("pre"):
+            block.append("\n")  # else its last word is one with the first of the next
     for useless in soup(["script", "style", "nav", "noscript", "template", "head", "footer"]):
         useless.decompose()
     return soup.find("main") or soup.find(role="main") or soup.find("article") or soup

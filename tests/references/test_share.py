@@ -13,15 +13,21 @@ import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.references.ask import ask
-from llm_kb.references.errors import ShareError, TopicExistsError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.errors import FetchError, ShareError, TopicExistsError
+from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
-from llm_kb.references.fetch.share import export_topic, import_topic
+from llm_kb.references.fetch.share import (
+    describe_kept,
+    export_topic,
+    fetch_archive,
+    import_topic,
+)
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import GitSource, LocalSource
-from llm_kb.references.topic.provenance import Differences
+from llm_kb.references.topic.provenance import Differences, hash_content
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, never, request, yes
+from tests.references.sites import Answer, Site
 
 Files = dict[str, bytes]
 
@@ -140,3 +146,83 @@ def test_no_file_is_overwritten(library: Library, exported: Path) -> None:
     with pytest.raises(KbError, match="File exists"):
         export_topic(library, "topic-frob", exported)
     assert exported.read_bytes() == before
+
+
+def serve(site: Site, archive: Path) -> str:
+    return site.answer("/f/frob.tar.gz", Answer(archive.read_bytes(), kind="application/gzip"))
+
+
+def test_a_topic_is_imported_from_the_web_once_each_host_is_approved(
+    library: Library, exported: Path, other: Library, site: Site
+) -> None:
+    settings = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    other = replace(other, settings=settings)
+    elsewhere = serve(site, exported).replace("127.0.0.1", "localhost")
+    url = site.redirect("/frob.tar.gz", elsewhere)
+    asked: list[str] = []
+
+    def approve(host: str) -> bool:
+        asked.append(host)
+        return len(asked) < 4
+
+    digits = hash_content(exported.read_bytes()).removeprefix("sha256:")
+    with pytest.raises(FetchError, match="it is not the file whose sha256 is known"):
+        fetch_archive(other, url, "0" * 64, approve)
+    assert fetch_archive(other, url, digits, yes).file_count == 3
+    assert [host.partition(":")[0] for host in asked] == ["127.0.0.1", "localhost"]
+    assert other.verify("topic-frob") == Differences()
+    with pytest.raises(ShareError, match="you said no"):
+        fetch_archive(other, url, None, lambda host: "localhost" not in host)
+    assert site.requests[-1] == "GET /frob.tar.gz"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.org/x.tar.gz", "file:///x.tar.gz", "https://u:p@x/"]
+)
+def test_an_archive_is_fetched_by_https_alone(other: Library, url: str) -> None:
+    with pytest.raises(KbError):
+        fetch_archive(other, url, None, never)
+
+
+def keep(remote: Remote, library: Library, place: str = "topic-frob/") -> None:
+    """Put a topic into a repository, as a team does."""
+    directory = library.store.directory("topic-frob")
+    names = ("topic.md", ".provenance.json", "README.md", "docs/guide.md")
+    remote.write({f"{place}{name}": (directory / name).read_text() for name in names})
+
+
+@pytest.mark.parametrize("below", ["topic-frob/", ""])
+def test_a_topic_that_a_repository_keeps_is_a_source(
+    library: Library, remote: Remote, other: Library, tmp_path: Path, below: str
+) -> None:
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    team = Remote(tmp_path / "team", {"x/README.md": "# Ours\n"} if below else {})
+    keep(team, library, below)
+    source = GitSource(url=team.url, paths=(below,) if below else ())
+    table = {"type": "git", "url": team.url, "paths": list(source.paths)}
+    assert describe_kept(other, table) == {
+        "title": "Frob", "body": "Frobnicates.", "tags": ["x"], "max_age_days": 30,
+    }  # fmt: skip
+    plan = plan_topic(other, request(source))
+    assert (plan.files, plan.sources[0].notes) == (
+        2, ("a topic that the repository keeps; its files have its commit as their origin",),
+    )  # fmt: skip
+    create_topic(other, request(source), yes)
+    assert sorted(files_of(other)) == ["README.md", "docs/guide.md"]
+    assert refresh_topic(other, "topic-frob", never).changed is False
+    team.write({f"{below}docs/guide.md": "# New\n"})
+    assert refresh_topic(other, "topic-frob", never).modified == 1
+    record = other.store.open("topic-frob").read_provenance().files["docs/guide.md"]
+    assert (record.url, record.commit) == (team.url, team.git("rev-parse", "HEAD"))
+
+
+def test_what_a_repository_says_of_its_topic_is_only_text(
+    library: Library, remote: Remote, other: Library
+) -> None:
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    keep(remote, library)
+    table = {"type": "git", "url": remote.url, "paths": ["topic-frob/"]}
+    remote.write({"topic-frob/topic.md": "+++\nid = 1\n+++\n"})
+    with pytest.raises(KbError, match=r"topic\.md: type is"):
+        describe_kept(other, table)
+    assert describe_kept(other, {**table, "paths": ["docs/"]}) == {}

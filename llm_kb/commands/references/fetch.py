@@ -26,6 +26,7 @@ from llm_kb.references.errors import GrowthError, UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic
 from llm_kb.references.fetch.outcomes import Created, created_answer, refreshed_answer
 from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.share import describe_kept
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending, pending_entry
 from llm_kb.references.plan.plan import Plan
@@ -36,12 +37,15 @@ from llm_kb.references.topic.staleness import is_stale
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line
 
+MAX_AGE = 30
+"""After how many days a topic is stale, unless something says otherwise."""
+
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 
 
 @click.command()
-@click.option("--title", metavar="TITLE", help="What the topic is about; of a package its name")
+@click.option("--title", metavar="TITLE", help="What it is about  [default: a package's name]")
 @click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
 @click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
 @click.option("--ref", metavar="REF", help="Its branch, tag or commit id")
@@ -68,7 +72,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
 @click.option(
     "--max-age-days",
-    default=30,
+    default=MAX_AGE,
     show_default=True,
     type=click.IntRange(0, MAX_AGE_DAYS),
     help="After how many days it is stale; 0: never",
@@ -93,14 +97,18 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         llm kb references create --title Notes --local ~/notes
     """
     library = current_library()
+    sources = _collect_sources(options)
+    kept = {} if title or len(sources) > 1 else describe_kept(library, sources[0])
     fields = {
-        "title": title or _package_name(options),
+        "title": title or kept.pop("title", None) or _package_name(options),
         "body": read_input() if body == "-" else body,
-        "sources": _collect_sources(options),
+        "sources": sources,
         "tags": list(options["tags"]),
         "max_age_days": options["max_age_days"],
         "trust_score": options["trust_score"],
     }
+    # What is not given is as the repository's topic has it.
+    fields |= {key: value for key, value in kept.items() if fields[key] in ("", [], MAX_AGE)}
     request = parse_request(
         fields,
         created_by={"ghost": "operator"},

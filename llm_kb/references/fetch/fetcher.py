@@ -105,14 +105,20 @@ class Fetcher:
     def _fetch_git(self, index: int, found: FoundSource, source: GitSource, folder: str) -> None:
         planned = found.planned
         repository = self.remotes.open(source)
-        files = repository.tree(source).files
+        tree = repository.tree(source)
+        files = tree.files
         is_measured = not found.is_unchanged
         if is_measured and len(files) != planned.files:
             raise PlanChangedError(
                 source.url, f"{planned.files:,} files planned, {len(files):,} found"
             )
-        prefix = _prefix(source, folder, [file.path for file in files])
-        wanted = [file for file in files if not self._keep_blob(index, source, file, prefix)]
+        paths = {file.path: file.path.removeprefix(tree.root) for file in files}
+        prefix = _prefix(source, folder, list(paths.values()))
+        wanted = [
+            file
+            for file in files
+            if not self._keep_blob(index, source, file, prefix + paths[file.path])
+        ]
         fetched = repository.fetch_blobs(wanted)
         size = sum(file.size or 0 for file in fetched)
         if is_measured and planned.size is not None and size > planned.size:
@@ -125,15 +131,15 @@ class Fetcher:
                 commit=repository.commit,
                 blob=file.blob,
             )
-            self.staged.write(prefix + file.path, data, record)
+            self.staged.write(prefix + paths[file.path], data, record)
             self.progress(source.url, done, len(fetched))
 
-    def _keep_blob(self, index: int, source: GitSource, file: GitFile, prefix: str) -> bool:
-        old = self._recorded(index, prefix + file.path)
+    def _keep_blob(self, index: int, source: GitSource, file: GitFile, path: str) -> bool:
+        old = self._recorded(index, path)
         if old is None or old.blob != file.blob:
             return False
         record = replace(old, commit=source.commit, revision=source.ref, fetched_at=self.staged.now)
-        return self.staged.keep(prefix + file.path, record)
+        return self.staged.keep(path, record)
 
     def _fetch_local(self, index: int, source: LocalSource | ArchiveSource, folder: str) -> None:
         place = self.remotes.locate(source)

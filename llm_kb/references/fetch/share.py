@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from llm_kb.files.atomic import WriteError
+from llm_kb.files.fields import Fields
 from llm_kb.files.opener import read_regular
-from llm_kb.references.errors import ShareError, TooLargeError, TopicExistsError
+from llm_kb.references.errors import (
+    PlanChangedError,
+    ShareError,
+    TooLargeError,
+    TopicExistsError,
+)
 from llm_kb.references.fetch.outcomes import SILENT, Created, Progress
 from llm_kb.references.fetch.publish import index_topic, publish
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
+from llm_kb.references.plan.make import open_remotes
 from llm_kb.references.sources.archive import list_archive, read_archive
 from llm_kb.references.sources.file_names import is_safe_path
-from llm_kb.references.sources.records import LocalSource
+from llm_kb.references.sources.records import GitSource, LocalSource, read_source
+from llm_kb.references.sources.rules import check_web_url, host_and_port
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
     Provenance,
@@ -24,6 +35,7 @@ from llm_kb.references.topic.provenance import (
     parse_provenance,
 )
 from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, StoredTopic
+from llm_kb.references.topic.topic_text import parse_topic_file, without_heading
 
 MAX_TOPIC_FILE = 1_000_000
 """Bytes of an archive's `topic.md`: reading it takes some milliseconds for each thousand."""
@@ -96,6 +108,61 @@ def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> C
         chunk_count=chunks,
         warnings=tuple(problems),
     )
+
+
+def fetch_archive(
+    library: Library,
+    url: str,
+    sha256: str | None,
+    approve: Callable[[str], bool],
+    progress: Progress = SILENT,
+) -> Created:
+    """Import a topic from the web; `approve` is asked about each host it leads to.
+
+    Raises ShareError for an address that is not https (or http to a host of `allow_hosts`).
+    """
+    check_web_url(url, "import")
+    known, hosts = f"sha256:{sha256}" if sha256 else None, set[str]()
+    place = url
+    with open_remotes(library) as remotes:
+        while True:
+            host = urlsplit(place).hostname
+            if not place.startswith("https://") and host not in library.settings.allow_hosts:
+                raise ShareError(place, "it is not https")
+            if not approve(host_and_port(place)):
+                raise ShareError(url, "you said no, so nothing was fetched")
+            hosts.add(host_and_port(place))
+            try:
+                return import_topic(library, remotes.download(url, known, hosts), progress)
+            except PlanChangedError as error:
+                if error.leads_to is None or host_and_port(error.leads_to) in hosts:
+                    raise
+                place = error.leads_to
+
+
+def describe_kept(library: Library, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return title, body, tags and age of the topic that a repository keeps; empty without one.
+
+    They are read as what anybody may write, and checked like any other request.
+    """
+    fields = Fields(table)
+    source = read_source(fields, protocols=library.settings.allow_protocols)
+    if not isinstance(source, GitSource):
+        return {}
+    with open_remotes(library) as remotes:
+        pinned = replace(source, commit=remotes.find_commit(source))
+        repository = remotes.open(pinned)
+        own = [file for file in repository.tree(pinned).own if file.path.endswith(TOPIC_FILE)]
+        fetched = [f for f in repository.fetch_blobs(own) if (f.size or 0) <= MAX_TOPIC_FILE]
+        for file, data in repository.read(fetched):
+            topic = parse_topic_file(data.decode("utf-8", "replace"), f"{source.url}: {file.path}")
+            return {
+                "title": topic.title,
+                "body": without_heading(topic.title, topic.body),
+                "tags": list(topic.tags),
+                "max_age_days": topic.max_age_days,
+            }
+    return {}
 
 
 def _unpack(path: Path, recorded: Provenance, staged: Staged) -> None:

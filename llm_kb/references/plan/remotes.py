@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -100,30 +100,33 @@ class Remotes:
         files = (
             weighed.get(file.path) or replace(file, size=sizes[file.blob]) for file in tree.files
         )
-        return Tree(files=tuple(files), notes=tree.notes)
+        return replace(tree, files=tuple(files))
 
     def locate(self, source: LocalSource | ArchiveSource) -> LocalSource:
         """Return the place on this machine of a source's files; an archive is fetched once."""
         if isinstance(source, LocalSource):
             return source
         if source.hash not in self.archives:
-            self.archives[source.hash] = self._download(source)
+            self.archives[source.hash] = self.download(source.url, source.hash)
         return LocalSource(url=self.archives[source.hash].as_posix(), paths=source.paths)
 
-    def _download(self, source: ArchiveSource) -> Path:
-        """Fetch an archive into a temporary place; raise FetchError unless its hash is as known."""
+    def download(self, url: str, known: str | None, hosts: Collection[str] | None = None) -> Path:
+        """Fetch an archive into a temporary place; raise FetchError unless its hash is as known.
+
+        Raises PlanChangedError where it leads to a host not among `hosts`, by default its own.
+        """
         most = min(self.settings.max_bytes, MAX_ARCHIVE_BYTES)
         policy = replace(self.http, max_bytes=most)
-        answer = request(source.url, policy, hosts={host_and_port(source.url)})
+        answer = request(url, policy, hosts=hosts or {host_and_port(url)})
         if answer.status != 200:
-            raise FetchError(source.url, f"the server answered {answer.status}")
-        algorithm, _, digits = source.hash.partition(":")
-        if hashlib.new(algorithm, answer.body).hexdigest() != digits:
-            raise FetchError(source.url, f"it is not the file whose {algorithm} is known")
-        name = PurePosixPath(urlsplit(source.url).path).name
+            raise FetchError(url, f"the server answered {answer.status}")
+        algorithm, _, digits = (known or "").partition(":")
+        if known and hashlib.new(algorithm, answer.body).hexdigest() != digits:
+            raise FetchError(url, f"it is not the file whose {algorithm} is known")
+        name = PurePosixPath(urlsplit(url).path).name
         suffix = next((s for s in (*ZIPS, *TARS) if name.endswith(s)), None)
         if suffix is None:
-            raise FetchError(source.url, f"{name!r} is not an archive that can be read")
+            raise FetchError(url, f"{name!r} is not an archive that can be read")
         path = self.repositories.make_directory() / f"archive{suffix}"
         path.write_bytes(answer.body)
         return path

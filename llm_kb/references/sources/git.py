@@ -194,10 +194,16 @@ class GitFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """The files that a source wants, and what was left out of them."""
+    """The files that a source wants, and what was left out of them.
+
+    `root` is the directory, with its `/`, of a topic that a repository keeps, and `own` the two
+    files of that topic itself, which are not fetched.
+    """
 
     files: tuple[GitFile, ...]
     notes: tuple[str, ...] = ()
+    root: str = ""
+    own: tuple[GitFile, ...] = ()
 
 
 def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, GitFile]]) -> Tree:
@@ -221,4 +227,26 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, G
         for path in source.paths
         if not any(GitSource(url="", paths=(path,)).wants(file.path) for file in files)
     ]
-    return Tree(files=tuple(files), notes=tuple(notes))
+    root = _find_kept(source, files)
+    own = tuple(file for file in files if root is not None and file.path in _own_paths(root))
+    if own:
+        notes.append("a topic that the repository keeps; its files have its commit as their origin")
+    return Tree(
+        files=tuple(file for file in files if file not in own),
+        notes=tuple(notes),
+        root=root or "",
+        own=own,
+    )
+
+
+def _find_kept(source: GitSource | LocalSource, files: Sequence[GitFile]) -> str | None:
+    """Return the directory of a topic that a repository keeps; None where it keeps none."""
+    if not isinstance(source, GitSource) or len(source.paths) > 1:
+        return None
+    root = f"{source.paths[0].rstrip('/')}/" if source.paths else ""
+    return root if _own_paths(root) <= {file.path for file in files} else None
+
+
+def _own_paths(root: str) -> set[str]:
+    # As `topic_directory.RESERVED` has them, which this room does not know.
+    return {f"{root}topic.md", f"{root}.provenance.json"}
