@@ -12,6 +12,7 @@ weights being those of the keywords.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,9 +22,9 @@ from measure import documents
 from rivals import load_embedder, make_dense
 from sources import EMBEDDED
 
-from llm_kb.search.features import find_best, find_features
+from llm_kb.search.features import Features, find_best, find_features
 from llm_kb.search.index.index import Index, open_index
-from llm_kb.search.ranking import CANDIDATES, LEAST, PER_FILE, spread
+from llm_kb.search.ranking import CANDIDATES, LEAST, PER_FILE, WEIGHTS, spread
 from llm_kb.search.search import find_candidates
 
 STEPS = 200
@@ -122,3 +123,41 @@ def find_ranks(cases: Sequence[Case | None], weights: np.ndarray) -> np.ndarray:
 
 def measure(kinds: dict[str, list[Case | None]], weights: np.ndarray, k: int = 5) -> np.ndarray:
     return np.array([100 * (find_ranks(found, weights) <= k).mean() for found in kinds.values()])
+
+
+def ablate(kinds: dict[str, list[Case | None]], weights: np.ndarray, free: np.ndarray) -> None:
+    """Print what hit@5 of each kind gains and loses where one feature is left out."""
+    whole = measure(kinds, weights)
+    print(f"\n| without | {' | '.join(kinds)} | mean |\n|---|{'---|' * (len(kinds) + 1)}")
+    show("(all)", whole, "{:.1f}")
+    for number, name in enumerate(Features._fields, 1):
+        if free[number]:
+            fewer, start = free.copy(), weights.copy()
+            fewer[number], start[number] = False, 0
+            show(name, measure(kinds, fit(kinds, fewer, start)) - whole, "{:+.1f}")
+
+
+def show(title: str, values: np.ndarray, shape: str) -> None:
+    cells = " | ".join(shape.format(value) for value in [*values, values.mean()])
+    print(f"| {title} | {cells} |", flush=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    kinds = read_cases("tune", dense="--dense" in arguments)
+    present = np.array([1.0, *WEIGHTS])
+    dense = np.array([False, *(name == "dense" for name in Features._fields)])
+    free = dense if "--dense" in arguments else ~dense
+    free[0] = False
+    fitted = fit(kinds, free, np.where(free, 0.3, present))
+    for name, value, now in zip(Features._fields, fitted[1:], WEIGHTS, strict=True):
+        print(f"{name:12} {value:.2f}   now {now:.2f}")
+    print(f"\n| weights | {' | '.join(kinds)} | mean |\n|---|{'---|' * (len(kinds) + 1)}")
+    show("BM25 alone", measure(kinds, np.eye(len(present))[0]), "{:.1f}")
+    show("fitted", measure(kinds, fitted), "{:.1f}")
+    show("present", measure(kinds, present), "{:.1f}")
+    if "--ablate" in arguments:
+        ablate(kinds, fitted, free)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from llm_kb.search.chunking.documents import Outline
-from llm_kb.search.words import find_stems
+from llm_kb.search.features import find_stems
 
 _PARAGRAPH = re.compile(r"\n(?:[ \t]*\r?\n)+")
 _LEADS_ON = re.compile(r"(?:\.\.[ ][^\n]*(?:\n[ \t]+:[^\n]*)*(?:\n|\Z))+|[\s\S]*:")

@@ -28,26 +28,8 @@ PER_FILE = 4
 LEAST = 0.1
 """The least a BM25 score counts, as a share of the best: what only the dense leg found has none."""
 
-WEIGHTS = Features(
-    opens=1.0,
-    focus=0.2,
-    page=0.4,
-    lead=0.65,
-    beside=0.45,
-    near=0.3,
-    run=3.0,
-    path=0.75,
-    adjoining=0.8,
-    file=0.9,
-    file_share=0.8,
-    dense=0.35,
-    file_dense=0.15,
-)
-"""How much a feature adds to the logarithm of a score.
-
-Started from a fit of bench/fit_reranking.py and then adjusted by hand (bench/RESULTS.md says
-on what); the dense leg's were chosen by bench/fusing.py.
-"""
+WEIGHTS = Features(opens=0.45, named=0.75, run=1.5, adjoining=1.5, file=0.8, dense=0.5)
+"""How much a feature adds to the logarithm of a score: fitted by bench/retrieval/fit.py."""
 
 SCORE_BESIDE_DENSE = 0.5
 """How much the logarithm of BM25's score counts where there is a dense leg, instead of 1."""

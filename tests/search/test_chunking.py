@@ -521,6 +521,7 @@ def test_text_of_an_unknown_kind_has_no_headings() -> None:
         ("a.py", "(" * 200_000, 1),
         ("a.c", "a " * 75_000 + "(", 1),
         ("a.js", "const " * 100_000, 1),
+        ("a.ts", "  f(\n" + "          x,\n" * 30, 500),
     ],
 )
 def test_hostile_text_takes_time_in_its_length(path: str, unit: str, times: int) -> None:

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.features import Features, Question, find_features, measure_answer
+from llm_kb.search.features import (
+    Features,
+    Question,
+    find_features,
+    find_longest_run,
+    find_stems,
+    measure_answer,
+)
 from llm_kb.search.hits import Hit
 from llm_kb.search.ranking import SCORE_BESIDE_DENSE, WEIGHTS, weigh
 
@@ -54,36 +61,29 @@ def describe(*hits: Hit) -> Features:
 NOTHING = Features(*[0.0] * len(Features._fields))
 
 
-HALF = {"adjoining": 0.5, "file_share": 0.5}
-WHOLE = {"adjoining": 1.0, "file_share": 1.0}
-
-
 @pytest.mark.parametrize(
     ("hits", "expected"),
     [
         ([make("a", "x")], {}),
         ([make("a", "x", "About")], {"opens": 1}),
-        ([make("a", "x", "Parsing and more")], {"opens": 1, "focus": 1 / 3, "page": 1 / 3, **HALF}),
-        ([make("a", "He parsed it")], {"lead": 0.5, **HALF}),
-        ([make("a", "." * 400 + " parse")], HALF),
-        ([make("a", "." * 400 + " arguments to parse")], {"near": 1, **WHOLE}),
-        ([make("a", "." * 400 + " parse arguments")], {"near": 1, "beside": 1, **WHOLE}),
-        ([make("a", "how to, PARSE the: x")], {"lead": 0.5, "run": 0.8, **HALF}),
-        ([make("parser.py", "x")], {"path": 0.5, **HALF}),
-        ([make("a", "x"), make("a", "parse", title="T", score=0.5, line=12)], {
-            "file": 1, **HALF}),
-        ([make("a", "x", line=40), make("a", "parse", title="T", score=0.5)], {
-            "file": 1, "file_share": 0.5}),
+        ([make("a", "x", "Parsing and more")], {"opens": 1, "named": 0.4, "adjoining": 0.5}),
+        ([make("a", "x", "parseArgument")], {"opens": 1, "named": 1, "adjoining": 1}),
+        ([make("a", "He parsed it")], {"adjoining": 0.5}),
+        ([make("a", "arguments; parse")], {"adjoining": 1}),
+        ([make("a", "how to, PARSE the: x")], {"run": 0.8, "adjoining": 0.5}),
+        ([make("a", "howTo(Parse)")], {"run": 0.6, "adjoining": 0.5}),
+        ([make("parser.py", "x")], {"adjoining": 0.5}),
+        ([make("a", "x"), make("a", "parse", score=0.5, line=12)], {"file": 1, "adjoining": 0.5}),
+        ([make("a", "x", line=40), make("a", "parse", score=0.5)], {"file": 1}),
         ([make("a", "x"), make("b", "parse", score=2.0)], {"file": 0.5}),
-        ([make("a", "x", cosine=0.5)], {"dense": 1, "file_dense": 1}),
-        ([make("a", "x"), make("a", "y", cosine=0.5, line=40), make("b", cosine=0.6)], {
-            "file": 1, "file_dense": 21 / 22}),
+        ([make("a", "x", cosine=0.5)], {"dense": 1}),
+        ([make("a", "x", cosine=0.5), make("b", cosine=0.6)], {"file": 1, "dense": 21 / 22}),
     ],
     ids=[
-        *("nothing", "opens", "focus", "lead", "late", "near", "beside", "run", "path"),
-        *("adjoining", "further on", "another file", "nearest", "its file's nearest"),
+        *("nothing", "opens", "named", "named as one word", "a word", "words", "run"),
+        *("run as one word", "path", "adjoining", "further on", "another file", "nearest", "next"),
     ],
-)  # fmt: skip
+)
 def test_features(hits: list[Hit], expected: dict[str, float]) -> None:
     alone = {"file": 1.0} if len(hits) == 1 else {}
 
@@ -93,7 +93,7 @@ def test_features(hits: list[Hit], expected: dict[str, float]) -> None:
 def test_rare_words_are_a_greater_share() -> None:
     question = Question(["pars", "argument"], [1, 900], 1000)
 
-    assert find_features([make("a", "parse")], question)[0].lead > 0.9
+    assert find_features([make("a", "parse")], question)[0].adjoining > 0.9
 
 
 @pytest.mark.parametrize(
@@ -113,15 +113,23 @@ def test_how_well_a_hit_answers(hit: Hit, expected: float) -> None:
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        (make("a", "it parses arguments"), make("b", "parse the given arguments")),
         (make("a", "x", "Parsing"), make("b", "y", "Parsing and much more of other things")),
         (make("parse.md", "x"), make("b", "y")),
+        (make("a", "to parse the: x"), make("b", "the parse")),
         (make("a", "good", score=10.0), make("b", "fair arguments to parse")),
         (make("a", "x", cosine=0.5), make("b", "y", cosine=0.4)),
         (make("a", "x", score=0.0, cosine=0.5), make("b", "y", score=0.0, cosine=0.4)),
         (make("a", "good", score=10.0), make("b", "y", cosine=0.5)),
     ],
-    ids=["beside", "focus", "path", "a much better score stands", "nearer", "no words", "clearer"],
+    ids=[
+        "named",
+        "path",
+        "run",
+        "a much better score stands",
+        "nearer",
+        "no words",
+        "clearer",
+    ],
 )
 def test_the_better_comes_first(better: Hit, worse: Hit) -> None:
     assert best_of(worse, better) == better.text
@@ -166,3 +174,50 @@ def test_features_are_between_0_and_1(hits: list[Hit], stems: list[str]) -> None
     question = Question(stems, [3] * len(stems), 10, stems)
     for features in find_features(hits, question):
         assert all(0 <= feature <= 1 + 1e-9 for feature in features)
+
+
+# Where words stand
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("or Parsing", True),
+        ("reparse sparse", False),
+        ("reparse, parsed", True),
+        ("getParser", True),
+        ("HTTPParser", True),
+        ("a_parse", True),
+        ("SPARSE", False),
+        ("İ parse", True),
+        ("", False),
+    ],
+)
+def test_find_stems(text: str, *, is_found: bool) -> None:
+    assert find_stems(text, ["pars", "gone"]) == (["pars"] if is_found else [])
+
+
+def test_in_a_script_without_spaces_a_word_begins_anywhere() -> None:
+    assert find_stems("如何部署", ["部署"]) == ["部署"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("Cannot find the file: 'x'", "cannot find the file", 4),
+        ("find the other file", "cannot find the file", 2),
+        ("the file; the_file is gone", "is the file is gone", 4),
+        ("findTheFile", "then find the file", 3),
+        ("find it", "find", 0),
+        ("refuse them", "find the", 0),
+        ("", "a b", 0),
+        ("a b", "", 0),
+    ],
+)
+def test_the_longest_run_of_words(text: str, words: str, expected: int) -> None:
+    assert find_longest_run(text, words.split()) == expected
+
+
+@given(st.text(), st.lists(st.text(min_size=1)))
+def test_stems_that_are_found_are_in_the_text(text: str, stems: list[str]) -> None:
+    assert all(stem in text.lower() for stem in find_stems(text, stems))

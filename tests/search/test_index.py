@@ -182,12 +182,13 @@ def test_an_updated_index_equals_a_new_one(topic: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "word"),
     [
-        ("binary.bin", b"\x7fELF\0walrus", None),
+        ("binary.dat", b"\x7fELF\0walrus", None),
         ("nul.txt", b"giraffe " + b"x " * 5000 + b"\0", "giraffe"),
         ("latin1.txt", "giraffe é".encode("latin-1"), "giraffe"),
         ("utf16.txt", "giraffe".encode("utf-16"), None),
         ("empty.txt", b"", None),
-        ("line.js", b"giraffe;" * 100_000, "giraffe"),
+        ("line.txt", b"giraffe;" * 100_000, "giraffe"),
+        ("minified.js", b"giraffe();" * 10_000, None),
         ("surrogate.txt", b"\xed\xa0\x80 giraffe", "giraffe"),
     ],
 )

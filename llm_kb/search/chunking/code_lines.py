@@ -54,7 +54,7 @@ _SCRIPT = re.compile(
     r"(?:(?:async|static|get|set|public|private|protected|readonly|override)[ \t]+)*"
     r"(?!(?:if|for|while|switch|catch|return|function)\b)(?P<d>[#$A-Za-z_][\w$]*)"
     r"(?:<[^\n(]*>)?[ \t]*\((?![^\n]*=>[ \t]*\{?[ \t]*\r?$)(?:[^;\n]*\{[ \t]*\r?$"
-    r"|[ \t]*\r?\n(?:(?P=inner)[ \t]+[^\n]*\n){1,20}(?P=inner)\)(?![^\n]*=>)[^;\n]*\{[ \t]*\r?$)"
+    r"|[ \t]*\r?\n(?:(?P=inner)[ \t][^\n]*\n){1,20}(?P=inner)\)(?![^\n]*=>)[^;\n]*\{[ \t]*\r?$)"
     r"|(?P<end>[^\s#@)\]{}/*'\"<]))",
     re.MULTILINE,
 )

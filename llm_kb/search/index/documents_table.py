@@ -54,6 +54,9 @@ class Prepared(NamedTuple):
     """What path and content say that it is good for; None where that was indexed already."""
 
 
+MINIFIED = 1_000
+"""Characters a line from which on, over a whole file, it is for machines."""
+
 _Row = tuple[int | None, bytes, str, str, str, int, int]
 """A chunk to be inserted: its document, its hash and its fields."""
 
@@ -75,6 +78,8 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
     if known.hash == indexed:
         return Prepared(file, known, None)
     text = read_text(file.path, data)
+    if text and _is_minified(file.path, text):
+        known, text = known._replace(problem="minified"), None
     # Late: its patterns take longer to compile than a search takes.
     from llm_kb.search.chunking.chunk import chunk_safely  # noqa: PLC0415
 
@@ -87,6 +92,12 @@ def read_text(path: str, data: bytes) -> str | None:
     """Return the text to be searched: of a notebook, the Markdown that a model reads."""
     text = read_notebook(data) if path.lower().endswith(".ipynb") else None
     return decode_document(data if text is None else text.encode())
+
+
+def _is_minified(path: str, text: str) -> bool:
+    """Whether a file is code or data without lines, as a build makes it: nobody reads it."""
+    is_made = path.lower().endswith((".js", ".mjs", ".cjs", ".css", ".json", ".map", ".svg"))
+    return is_made and len(text) > MINIFIED * (text.count("\n") + 20)
 
 
 def _tick(mtime_ns: int) -> int:
