@@ -16,7 +16,13 @@ from llm_kb.errors import (
 )
 from llm_kb.files.documents import find_size
 from llm_kb.files.values import suggest
-from llm_kb.knowledge_base.learning import describe_topic, list_subjects, load, load_groups
+from llm_kb.knowledge_base.learning import (
+    ask_to_list,
+    describe_topic,
+    list_subjects,
+    load,
+    load_groups,
+)
 from llm_kb.knowledge_base.reading import (
     MOST_READ,
     find_missing_parts,
@@ -324,9 +330,9 @@ class KnowledgeBase:
             return load_groups([(self.topics[id_], each) for id_, each in groups.items()], config)
         ((id_, patterns),) = groups.items()
         opened = self.topics[id_]
-        if patterns:
-            return load(opened, patterns, config)
-        return list_subjects(opened, config, search=self.offers_search())
+        if ask_to_list(opened, patterns):
+            return list_subjects(opened, config, patterns, search=self.offers_search())
+        return load(opened, patterns, config)
 
     def _knows(self, name: str) -> bool:
         wanted = name.strip().casefold()

@@ -41,6 +41,7 @@ from llm_kb.rendering.presentation import (
     read_as_markdown,
 )
 from llm_kb.subjects.names import is_readable
+from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import (
     find_near_each,
     is_listed,
@@ -73,23 +74,36 @@ def read_patterns(subjects: object) -> list[str] | None:
     return [pattern for pattern in patterns if pattern.strip()]
 
 
-def list_subjects(opened: OpenTopic, config: Config, *, search: bool) -> str:
-    """Return what a topic has left to learn; `search` says whether the search is offered."""
-    listing = opened.catalog.list_subjects()
-    preloaded = opened.preloaded
-    left = [
-        s
-        for s in listing.subjects
-        if is_listed(s) and s.identity not in preloaded and is_readable(s.path)
-    ]
+def ask_to_list(opened: OpenTopic, patterns: Sequence[str]) -> bool:
+    """Tell whether patterns are to be listed: each is a glob with a `#` at its end, or none is."""
+    globs = [pattern[:-1] for pattern in patterns if pattern.endswith("#") and len(pattern) > 1]
+    if len(globs) < len(patterns) or any(parse_pattern(each).literal for each in globs):
+        return False
+    # A slug may end in a `#` itself.
+    return len(select(opened.catalog, patterns).missing) == len(set(patterns))
+
+
+def list_subjects(
+    opened: OpenTopic, config: Config, patterns: Sequence[str] = (), *, search: bool
+) -> str:
+    """Return what a topic has left to learn, of what `ask_to_list` patterns match or all.
+
+    `search` says whether the search is offered. Raises NoMatchError.
+    """
+    subjects = opened.catalog.list_subjects().subjects
+    if patterns:
+        selection = select(opened.catalog, [pattern[:-1] for pattern in patterns])
+        if selection.missing:
+            raise NoMatchError(opened.topic.id, selection.missing[0])
+        subjects = selection.subjects
+    listed = [s for s in subjects if is_listed(s) and is_readable(s.path)]
+    left = [s for s in listed if s.identity not in opened.preloaded]
     entries = (
         describe_each(opened, left, config.outline_over)
         if len(left) <= MOST_LISTED
         else [MenuSubject(name=subject.name) for subject in left]
     )
-    unsearched = (
-        find_unsearched(opened.topic.root, filter(is_listed, listing.subjects)) if search else ()
-    )
+    unsearched = find_unsearched(opened.topic.root, listed) if search else ()
     return render_listing(opened.topic, entries, opened.preloaded_names, list(map(str, unsearched)))
 
 

@@ -179,7 +179,12 @@ def _render_narrowed(names: Sequence[str]) -> str:
     """Return the patterns that narrow down a list too long to read."""
     groups = narrow(names, few=FEW, most=MOST_GROUPS)
     lines = [f"`{group.pattern}`: {count(len(group.names), 'subject')}" for group in groups]
-    return f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n{_bullets(lines)}"
+    example = min((group.pattern for group in groups if "*" in group.pattern), default="**")
+    return (
+        f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n{_bullets(lines)}\n\n"
+        f"With a `#` at its end a pattern lists its subjects, as `{example}#`; without, it loads"
+        " them."
+    )
 
 
 def _render_already(learned: Sequence[str]) -> str:

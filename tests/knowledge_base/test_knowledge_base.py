@@ -378,3 +378,27 @@ def test_a_name_that_several_skills_have_is_that_of_the_skill_beside_it(tmp_path
     with pytest.raises(NoMatchError):
         disabled.learn("t", "forms.md")
     assert "FORMS" not in disabled.learn("t", "pdf")
+
+
+def test_a_glob_with_a_number_sign_lists_what_it_would_load() -> None:
+    files = {f"ref/{n:03}.md": "Text.\n" for n in range(600)} | {"how-to/a.md": "x" * 30_000}
+    kb = make_kb((PROJECT, MemoryCatalog(files)))
+
+    narrowed = kb.learn("project")
+    assert "\n- `how-to/**`: 1 subject\n" in narrowed
+    assert "a pattern lists its subjects, as `how-to/**#`; without, it loads them." in narrowed
+
+    assert kb.learn("project", ["how-to/**#", "ref/01?#"]) == (
+        "# Topic: The Project (project)\n\n## Available subjects:\n\n"
+        + "\n".join(["- how-to/a", *(f"- ref/01{n}" for n in range(10))])
+        + "\n\nUse the `learn` tool with the `subjects` argument to learn specific subjects."
+    )
+    with pytest.raises(NoMatchError, match=r"'no/\*'"):
+        kb.learn("project", "no/*#")
+
+
+def test_a_slug_that_ends_in_a_number_sign_is_no_listing() -> None:
+    kb = make_kb((PROJECT, MemoryCatalog({"C#.md": "Sharp.", "a.md": "A"})))
+
+    assert kb.learn("project", "*#") == '<subject "C#">\nSharp.\n</subject>'
+    assert kb.learn("project", "a#").endswith('"a#*".')
