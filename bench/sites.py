@@ -21,7 +21,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import unquote, urlsplit
 
-from pages import WORD, find_main
+from pages import WORD, find_main, flatten
 
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
@@ -112,11 +112,6 @@ def compare(library: Library, site: Path) -> tuple[float, str]:
             blocks += 1
             whole += flatten(block) in flatten(text)
     return kept / max(1, said), f"{whole} of {blocks}"
-
-
-def flatten(text: str) -> str:
-    """Return lines without what quotes and lists put before them."""
-    return "\n".join(line.lstrip("> ").rstrip() for line in text.split("\n"))
 
 
 if __name__ == "__main__":

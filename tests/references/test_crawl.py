@@ -202,6 +202,24 @@ def test_pages_without_text_are_not_planned(site: Site) -> None:
     assert find(site, start) == (["/d/", "/d/a"], ("left out: 1 page without text",))
 
 
+def test_unchanged_pages_are_read_in_full_only_for_what_no_other_leads_to(site: Site) -> None:
+    start = site.put("/d/", "<a href=a>a</a> <a href=b>b</a>")
+    for name, link in {"a": "c", "b": "c", "c": "e", "e": "a"}.items():
+        site.put(f"/d/{name}", f"<p>{name} <a href={link}>x</a>")
+    source = CrawlSource(url=start, depth=4)
+    pages = [find_page(page.url, TRUSTING) for page in find_pages(source, TRUSTING).pages]
+    known = {page.page.url: {"etag": page.content.etag} for page in pages if page.content}
+    site.requests.clear()
+    found = find_pages(source, TRUSTING, known)
+    assert [url.removeprefix(site.url) for url, page in found.read.items() if page is None] == [
+        "/d/a", "/d/b", "/d/c", "/d/e",
+    ]  # fmt: skip
+    # `a` for its link to `c`, and `c` for that to `e`; `b` is asked for once, and `e`, too.
+    requests = [line for line in site.requests if line.startswith("GET /d/") and "." not in line]
+    asked = ["/d/", "/d/a", "/d/b", "/d/a", "/d/c", "/d/b", "/d/c", "/d/e"]
+    assert requests == [f"GET {path}" for path in asked]
+
+
 def test_the_pages_read_are_counted(site: Site) -> None:
     counts: list[tuple[int, int]] = []
     start = serve(site, "a", "b", "c")

@@ -168,8 +168,11 @@ def find_crawl(
     """
     records = old.of_source(index)
     there = {record.url: path for path, record in records.items() if old.has({path: record})}
+    # Of a source that was edited all pages are read: an unchanged one may lead to others now.
+    is_same_wish = asks_the_same(source, old.asked[index])
     tags = {
-        record.url: conditions(record) if record.url in there else {} for record in records.values()
+        record.url: conditions(record) if is_same_wish and record.url in there else {}
+        for record in records.values()
     }
     crawl = find_pages(source, remotes.http, tags, progress)
     planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)

@@ -78,8 +78,9 @@ def find_pages(
     directory of the first page. Versions and languages beside the first page's are left
     out unless `include` names pages.
 
-    `known` are the pages of an earlier crawl: those whose links do not matter are asked for
-    on condition, and where what may lead to more cannot be read, they are looked for as well.
+    `known` are the pages of an earlier crawl, which are asked for on condition. Those that no
+    changed page leads to are looked for in the unchanged ones, and where what may lead to more
+    cannot be read, they are asked for themselves.
     Raises FetchError when the first page cannot be had.
     """
     if not source.max_pages:
@@ -94,6 +95,7 @@ def find_pages(
         walk.visit(listed)
     else:
         walk.follow(start)
+        walk.follow_unchanged()
     if walk.is_incomplete:
         walk.look_for_known()
     notes = ["pages as listed in llms.txt"] if listed else []
@@ -175,6 +177,8 @@ class _Walk:
         self._paths: set[str] = set()
         """The paths of all pages that are known by now."""
         self._editions: dict[str, str] = {}
+        self._unchanged: list[str] = []
+        """Known pages whose links were not sent again."""
         self._is_cut = False
         self._is_late = False
         self._unread: list[str] = []
@@ -250,7 +254,19 @@ class _Walk:
                 if not self._has_room():
                     return
                 if self._site.allows(url):
-                    following += filter(self._site.covers, self._visit(url))
+                    links = self._visit(url, self._known.get(url), leads_on=True)
+                    following += filter(self._site.covers, links)
+
+    def follow_unchanged(self) -> None:
+        """Read unchanged pages in full until all known pages are found, or none is left."""
+        known = {page_key(url): url for url in self._known if self._site.covers(url)}
+        for url in self._unchanged:  # which grows meanwhile
+            if self._kept.issuperset(known):
+                return
+            for link in self._visit(url, again=True):
+                found = known.get(page_key(link))
+                if found and page_key(found) not in self._kept and self._site.allows(found):
+                    self._visit(found, self._known.get(found), leads_on=True)
 
     def look_for_known(self) -> None:
         """Ask for pages that an earlier crawl found and this one may not have come to."""
@@ -298,10 +314,20 @@ class _Walk:
         self._is_cut = len(self.pages) + len(self.failed) >= self._source.max_pages
         return not self._is_cut and self._site.refused < MAX_REFUSED
 
-    def _visit(self, url: str, known: Conditions | None = None) -> Sequence[str]:
-        """Fetch a page, keep it unless it is a copy, and return the addresses it leads to."""
+    def _visit(
+        self,
+        url: str,
+        known: Conditions | None = None,
+        *,
+        leads_on: bool = False,
+        again: bool = False,
+    ) -> Sequence[str]:
+        """Fetch a page, keep it unless it is a copy, and return the addresses it leads to.
+
+        Of one that is unchanged, and `leads_on`, these may be asked for `again`.
+        """
         self._asked.add(url)
-        if page_key(url) in self._kept:
+        if page_key(url) in self._kept and not again:
             return ()
         self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
         self._site.wait()
@@ -316,7 +342,10 @@ class _Walk:
             if not (has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason
             return ()
-        self.keep(found)
+        if found.is_unchanged and leads_on:
+            self._unchanged.append(url)
+        if not again:
+            self.keep(found)
         return found.links
 
     def keep(self, found: FoundPage) -> None:
