@@ -33,8 +33,6 @@ MOST_CONNECTIONS = 1_000
 LARGEST_REQUEST = 4_000_000
 """Bytes of a request: an annotation may be long."""
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
 
 class BadAddressError(KbError):
     """A place to serve at that is not one."""
@@ -64,7 +62,7 @@ class Address(NamedTuple):
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine reaches it."""
-        return self.host in LOOPBACK or _is_loopback(self.host)
+        return _is_loopback(self.host)
 
     @property
     def url(self) -> str:
@@ -127,9 +125,9 @@ class Guard:
         except ValueError:
             return False
         if self.address.is_loopback:
-            return host in (*LOOPBACK, *self.names) or _is_loopback(host)
+            return host in self.names or _is_loopback(host)
         # A name can be made to lead here by whoever owns it, an address cannot.
-        known = {self.address.host.lower(), platform.node().lower(), *LOOPBACK, *self.names}
+        known = {self.address.host, platform.node().lower(), "localhost", *self.names}
         return bool(host) and (host in known or _is_address(host))
 
 
@@ -200,4 +198,4 @@ def _is_address(host: str) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    return _is_address(host) and ip_address(host).is_loopback
+    return host == "localhost" or (_is_address(host) and ip_address(host).is_loopback)

@@ -57,7 +57,7 @@ def test_addresses(text: str, address: Address, is_loopback: bool) -> None:
     "text",
     ["", "8765", "localhost", ":80", "host:99999", "a:b@host:80", "h:80/x", "[::1:80", "::1"],
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_what_is_not_an_address_is_refused(text: str) -> None:
     with pytest.raises(BadAddressError):
         parse_address(text)
 
@@ -212,6 +212,7 @@ def test_it_serves_what_reads_and_nothing_that_writes(served: Served, mode: str)
     assert served.end() == (0, "")
 
 
+@pytest.mark.slow
 def test_fifty_clients_at_once_one_that_dies_and_a_slow_one(served: Served) -> None:
     async def use(number: int) -> Any:
         mode = "legacy" if number % 2 else "auto"
@@ -237,12 +238,18 @@ def test_fifty_clients_at_once_one_that_dies_and_a_slow_one(served: Served) -> N
     assert served.end() == (0, "")
 
 
-def test_a_token_is_asked_of_those_who_may_write(workspace: Path) -> None:
+def test_writing_needs_a_token_and_pages_of_the_web_stay_out(
+    workspace: Path,
+) -> None:
     served = Served(workspace, "--write")
     made = re.search(r"Authorization: Bearer (\S+)'", served.said)
     assert made is not None
     assert served.post() == 401
     assert served.post(Authorization="Bearer x" + made[1]) == 401
+    right = {"Authorization": f"Bearer {made[1]}"}
+    assert served.post(Host="evil.com", **right) == 421
+    assert served.post(Origin="https://evil.com", **right) == 403
+    assert served.post(json.dumps({"x": "y" * 4_000_000}).encode(), **right) == 413
     entry = {"entry_type": "convention", "scope": "*", "rule": "r"}
     assert call(served.connect(made[1]), "emit_knowledge", entry) == (
         "recorded convention conv-1 (*): r",
@@ -262,12 +269,6 @@ def test_a_token_may_be_given_and_is_never_printed(
     assert served.post() == 401
     assert call(served.connect(TOKEN), "learn", LEARN) == STYLE
     assert served.end() == (0, "")
-
-
-def test_requests_of_web_pages_and_large_ones_are_refused(served: Served) -> None:
-    assert served.post(Host="evil.com") == 421
-    assert served.post(Origin="https://evil.com") == 403
-    assert served.post(json.dumps({"x": "y" * 4_000_000}).encode()) == 413
 
 
 @pytest.mark.parametrize(
