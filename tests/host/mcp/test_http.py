@@ -247,8 +247,8 @@ def test_writing_needs_a_token_and_pages_of_the_web_stay_out(
     assert served.post() == 401
     assert served.post(Authorization="Bearer x" + made[1]) == 401
     right = {"Authorization": f"Bearer {made[1]}"}
-    assert served.post(Host="evil.com", **right) == 421
-    assert served.post(Origin="https://evil.com", **right) == 403
+    assert served.post(b"{}", Host="evil.com", **right) == 421
+    assert served.post(b"{}", Origin="https://evil.com", **right) == 403
     assert served.post(json.dumps({"x": "y" * 4_000_000}).encode(), **right) == 413
     entry = {"entry_type": "convention", "scope": "*", "rule": "r"}
     assert call(served.connect(made[1]), "emit_knowledge", entry) == (
