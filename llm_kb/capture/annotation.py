@@ -57,7 +57,7 @@ class LiveInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveResult:
-    """What became of a LiveInput."""
+    """The outcome of a LiveInput: what was written, and warnings."""
 
     commit: str
     wisdom_written: int

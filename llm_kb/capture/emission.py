@@ -93,7 +93,7 @@ EMIT_SCHEMA: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What became of an entry: the store that holds it, and whether it is new there."""
+    """An entry that was added or already there, and the store that holds it."""
 
     store: KnowledgeStore
     entry: Entry

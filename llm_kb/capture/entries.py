@@ -20,7 +20,7 @@ REVIEWED_IN = "reviewed_in"
 """A key of our own: the commit at which a person has last kept an entry."""
 
 OTHER_VERSIONS = "other_versions"
-"""A key of our own: what an entry says in versions that could not be merged with it."""
+"""A key of our own: the fields of other versions of an entry that could not be merged."""
 
 LAST_IDS = "last_ids"
 """A key of our own: by prefix, the highest number of an id that has been removed."""
@@ -41,7 +41,7 @@ class Kind:
     """Its fields in the order they are written."""
     required: tuple[str, ...]
     place: str | None
-    """The field that says where it holds; None when it holds everywhere."""
+    """The name of the field with its scope or module; None for a kind that has none."""
     rule: str
     """The field that makes two entries of one place the same."""
     provenance: str
@@ -102,7 +102,7 @@ class Entry(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Its id, unique in a store that nobody edited by hand."""
+        """Its id; unique unless the store was edited by hand."""
         return self.text("id")
 
     def text(self, name: str) -> str:
@@ -116,7 +116,7 @@ class Entry(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """What it says: the rule, the boundary or the pattern."""
+        """The text of its rule, boundary or pattern."""
         return self.text(self.kind.rule)
 
     @property

@@ -142,7 +142,7 @@ class TakenIdError(KbError):
 
 
 class DuplicateEntryError(KbError):
-    """An entry that would come to say what another one says."""
+    """A change after which an entry would duplicate another one."""
 
     def __init__(self, id_: str, other: str) -> None:
         self.id = id_

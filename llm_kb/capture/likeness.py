@@ -1,4 +1,4 @@
-"""When two entries say the same, and which ones come near. Pure."""
+"""Duplicates and similar entries, and the places they hold in. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def normalize(text: str) -> str:
 
 
 def dedup_key(entry: Entry) -> tuple[str, str | None, str]:
-    """Return what two entries share that say the same: kind, place and rule."""
+    """Return the kind, place and rule of an entry, normalized: equal for duplicates."""
     place = entry.place
     return entry.kind.name, None if place is None else normalize_place(place), normalize(entry.rule)
 
@@ -80,7 +80,7 @@ _ODD_PLACES = {
 
 
 def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:
-    """Return the first entry that already says what the candidate says."""
+    """Return the first entry of which the candidate is a duplicate."""
     key = dedup_key(candidate)
     same = (e for e in entries if e.kind is candidate.kind and dedup_key(e) == key)
     return next(same, None)

@@ -43,7 +43,7 @@ _SUBJECT_CHARS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Entries with what the repository says about them at a moment."""
+    """The status of entries in their repository, and the time it was read."""
 
     statuses: Mapping[Anchor, Status]
     now: int
@@ -74,12 +74,12 @@ def make_section(kind: Kind, entries: Iterable[Entry], view: View) -> Section:
 
 
 def render_plain(entry: Entry) -> str:
-    """Return what an entry says, on one line, as Markdown."""
+    """Return the text of an entry, on one line, as Markdown."""
     return _ITEMS[entry.kind](entry)
 
 
 def render_item(entry: Entry, view: View) -> str:
-    """Return an entry as an item of a Markdown list, with what is true of it now."""
+    """Return an entry as an item of a Markdown list, with its origin and its status."""
     origin = _render_origin(entry, view)
     versions = "".join(
         f" (another version: {'; '.join(f'{one_line(k)}: {one_line(v)}' for k, v in v_.items())})"

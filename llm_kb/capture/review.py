@@ -12,7 +12,7 @@ STALE = 50
 """Commits to its place after which an entry is looked at again."""
 
 NEAR_MEANING = 0.75
-"""The cosine from which the vectors of two rules are said to mean nearly the same."""
+"""The least cosine of the vectors of two rules that are shown as similar."""
 
 
 def review_anchor(entry: Entry) -> Anchor:

@@ -135,10 +135,10 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
 def change_store(
     directory: Path, decide: Callable[[Snapshot], Change[T]], commit: str = "HEAD"
 ) -> T:
-    """Let `decide` change the store, again and again until nobody else did meanwhile.
+    """Change the store as `decide` says, repeatedly until no other writer came in between.
 
     Returns the result of the last decision, once its change is written. Raises
-    BusyStoreError when others never let go.
+    BusyStoreError when other writers always do.
     """
     repository = require_repository(directory)
     deadline = time.monotonic() + PATIENCE

@@ -55,7 +55,7 @@ def _parse_kind(kind: Kind, fields: Fields) -> list[Entry]:
 
 
 def _is_entry(kind: Kind, item: object) -> bool:
-    """Tell whether a JSON value is an entry; one that is not gives `Fields` a problem."""
+    """Tell whether a JSON value is a valid entry; for any other `Fields` reports a problem."""
     if not isinstance(item, dict):
         return False
     get = item.get

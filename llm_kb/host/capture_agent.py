@@ -53,7 +53,7 @@ class RateLimitedError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """What came of one commit."""
+    """The result of one commit."""
 
     commit: str
     written: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Agent:
 def capture_commits(
     agent: Agent, commits: Sequence[str], journal: Journal, *, keep_going: bool = True
 ) -> Iterator[Captured]:
-    """Let a model look at every commit, yielding what came of each once it is recorded.
+    """Let a model look at every commit; yield the result of each once it is recorded.
 
     A commit on which the model fails is recorded as failed. Raises RunStoppedError after
     the first of them without `keep_going`, after MAX_FAILURES in a row, when the provider
@@ -113,7 +113,7 @@ def capture_commits(
 
 
 def capture_commit(agent: Agent, commit: str) -> Captured:
-    """Let a model look at one commit and return what came of it, also of a part of it."""
+    """Let a model look at one commit and return the result, also when it did not finish."""
     briefing = read_briefing(agent.directory, commit, load_store(agent.directory))
     additions: list[Addition] = []
     tool = make_emit_tool(

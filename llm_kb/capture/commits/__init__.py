@@ -1,1 +1,1 @@
-"""The commits a model looks at: which ones, what it is shown, and what came of it."""
+"""The commits a model looks at: their choice, their prompts and the record of results."""

@@ -27,7 +27,7 @@ GENERATED = (
     *("packages.lock.json", "*.min.js", "*.min.css", "*.map", "*.svg", "*.snap"),
     *("*.pb.go", "*.pb.cc", "*.pb.h", "*_pb2.py", "*_pb2_grpc.py", "*.g.dart", "*.designer.cs"),
 )
-"""Names of files that tools write and nobody decides anything in."""
+"""Names of files that tools write: they show no decisions."""
 
 _GENERATED_DIRECTORIES = frozenset(
     {"dist", "vendor", "node_modules", "third_party", "__snapshots__", "cassettes"}

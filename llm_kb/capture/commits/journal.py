@@ -24,7 +24,7 @@ class JournalError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What came of a commit when it was last looked at."""
+    """The latest result of looking at a commit."""
 
     written: int = 0
     failed: str | None = None

@@ -1,4 +1,4 @@
-"""What the repository says of its entries now: their commits, their places, what changed since."""
+"""The status of entries at HEAD: their commits, their places, and later changes to these."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class RefMovedError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What a notes ref says of one object, at the commit the ref was read at."""
+    """The note of one object, at the commit that its ref was read at."""
 
     ref: str
     target: str

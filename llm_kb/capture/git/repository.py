@@ -75,7 +75,7 @@ def _read_start(path: Path) -> str:
 
 
 def has_ref(repository: Repository, ref: str) -> bool:
-    """Tell whether a ref exists, by reading files; git is asked only where refs are none."""
+    """Tell whether a ref exists, by reading files; git is asked where refs are kept otherwise."""
     common = repository.common_dir
     if (common / ref).is_file():
         return True

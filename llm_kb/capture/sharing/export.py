@@ -84,7 +84,7 @@ def find_exported(text: str) -> frozenset[str]:
 
 
 def is_exported(entry: Entry, ids: frozenset[str]) -> bool:
-    """Tell whether an entry is one of these of a block."""
+    """Tell whether the id of an entry is among those of a block."""
     return _escape_id(entry.id) in ids
 
 

@@ -20,7 +20,7 @@ class Merge:
     dropped: tuple[Entry, ...] = ()
     """Entries that were here, unchanged, and have been removed there."""
     duplicates: tuple[tuple[Entry, Entry], ...] = ()
-    """Ours and theirs that say the same and were added apart; they are one entry now."""
+    """Ours and theirs of duplicates that both sides added; they are one entry now."""
     renumbered: tuple[tuple[Entry, Entry], ...] = ()
     """Ours as it was and as it is now: theirs has an entry of that id."""
     conflicts: tuple[tuple[Entry, Entry], ...] = ()
@@ -84,7 +84,7 @@ class _Merger:
         # else it was removed here, and nobody there cared
 
     def _choose(self, before: Entry | None, ours: Entry, theirs: Entry) -> Entry:
-        """Return the one to keep of two that say the same, under the id it has there."""
+        """Return the entry to keep of two duplicates, under the id of theirs."""
         if before is not None and _is_same(theirs, before):
             return ours._replace(fields={**ours.fields, "id": theirs.id})
         if before is not None and (_is_same(ours, before) or _is_same(ours, theirs)):
@@ -121,7 +121,7 @@ class _Merger:
 
 
 def _hold_both(ours: Entry, theirs: Entry) -> Entry:
-    """Return their entry, with what ours says otherwise as another version of it."""
+    """Return their entry, with the differing fields of ours as another version."""
     differing = {
         name: ours.text(name)
         for name in ours.kind.settable
@@ -133,7 +133,7 @@ def _hold_both(ours: Entry, theirs: Entry) -> Entry:
 
 
 def _is_same(one: Entry, other: Entry) -> bool:
-    """Tell whether two entries hold the same but for their ids."""
+    """Tell whether two entries are equal but for their ids."""
     return {**one.fields, "id": ""} == {**other.fields, "id": ""}
 
 

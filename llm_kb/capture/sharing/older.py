@@ -40,7 +40,7 @@ def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore]
 
 
 def import_older(directory: Path) -> tuple[Addition, ...]:
-    """Add the entries of those stores to ours, and return what became of each.
+    """Add the entries of those stores to ours, and return the result for each.
 
     An entry keeps its id where that is free, and everything else it holds.
     """

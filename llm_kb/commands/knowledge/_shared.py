@@ -50,7 +50,7 @@ def field_options(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def find_here() -> Path:
-    """Return the current directory, or say that it was deleted."""
+    """Return the current directory; raise ClickException if it was deleted."""
     here = find_cwd()
     if here is None:
         raise click.ClickException("the current directory does not exist any more")
@@ -102,7 +102,7 @@ def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | 
 
 
 def remind_of_older(reader: ObjectReader, store: KnowledgeStore) -> None:
-    """Say on stderr what git-chronicle keeps elsewhere and this store lacks."""
+    """Print on stderr how many entries of git-chronicle this store lacks."""
     try:
         older = read_older_stores(reader)
     except KbError as error:
