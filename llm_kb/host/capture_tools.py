@@ -16,7 +16,11 @@ from llm_kb.capture.emission import (
     parse_emission,
     render_reply,
 )
-from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
+from llm_kb.capture.errors import (
+    InvalidAnnotationError,
+    NotARepositoryError,
+    TooManyEntriesError,
+)
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.store import record_entry
 from llm_kb.capture.store_format import dump_json
@@ -25,6 +29,10 @@ from llm_kb.host.tool_text import make_signature
 
 if TYPE_CHECKING:
     from llm import Tool
+
+MOST_ITEMS = 200
+MOST_CHARACTERS = 200_000
+"""Lessons and entries of one annotation, and its length: each entry is compared with all others."""
 
 
 def make_emit_knowledge() -> Tool | None:
@@ -82,7 +90,15 @@ def answer_emission(directory: Path, arguments: Mapping[str, object]) -> str:
 
 def answer_annotation(directory: Path, arguments: Mapping[str, object]) -> str:
     """Annotate a commit of a repository and return the result as JSON. Raises KbError."""
-    result = annotate(directory, parse_live_input(json.dumps(arguments)))
+    text = json.dumps(arguments)
+    items = sum(len(value) for value in arguments.values() if isinstance(value, list))
+    if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:
+        problem = (
+            f"{items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
+            f" {MOST_CHARACTERS:,} are allowed"
+        )
+        raise InvalidAnnotationError([problem])
+    result = annotate(directory, parse_live_input(text))
     return dump_json(result.to_json()).decode()
 
 

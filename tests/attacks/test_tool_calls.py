@@ -70,6 +70,7 @@ def test_a_call_ends_within_its_time_and_with_an_answer_that_fits(
 
 def test_every_tool_is_in_the_table() -> None:
     assert {tool for tool, _ in CALLS.values()} == {
+        "annotate",
         "learn",
         "search_knowledge",
         "emit_knowledge",

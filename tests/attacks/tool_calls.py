@@ -13,11 +13,12 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.capture_tools import answer_annotation, make_emit_tool
 from llm_kb.host.reference_tools import make_references
 from llm_kb.host.search_tool import make_search_tool
 from tests.cost import measure_pace
@@ -108,6 +109,22 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
         "emit_knowledge",
         {"entry_type": "convention", **dict.fromkeys(MANY, "x")},
     ),
+    "annotate: 2,500 entries": (
+        "annotate",
+        {
+            "commit": "HEAD",
+            "summary": "s",
+            "knowledge": [
+                {"type": "convention", "scope": "a", "rule": f"rule {n}"} for n in range(2_500)
+            ],
+        },
+    ),
+    "annotate: 100,000 lessons that are none": (
+        "annotate",
+        {"commit": "HEAD", "summary": "s", "wisdom": [{"category": "x"}] * 100_000},
+    ),
+    "annotate: a summary of 1 MB": ("annotate", {"commit": "HEAD", "summary": LONG}),
+    "annotate: a commit of 1 MB": ("annotate", {"commit": LONG, "summary": "s"}),
     "emit: a scope of 1 MB": (
         "emit_knowledge",
         {"entry_type": "convention", "rule": "r", "scope": "a/" * 500_000},
@@ -119,7 +136,8 @@ def find_tools() -> dict[str, Callable[..., Any]]:
     """Return what answers a call of each tool, as it is in a request."""
     kb = KnowledgeBase.discover(references=True)
     tools = [kb.learn_tool(), make_search_tool(kb), make_emit_tool(), *make_references().tools()]
-    return {tool.name: tool.implementation for tool in tools if tool.implementation}
+    found = {tool.name: tool.implementation for tool in tools if tool.implementation}
+    return found | {"annotate": lambda **arguments: answer_annotation(Path.cwd(), arguments)}
 
 
 def answer(call: Callable[..., Any], arguments: dict[str, Any]) -> str:
