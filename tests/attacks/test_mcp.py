@@ -46,7 +46,7 @@ def workspace(tmp_path: Path) -> Path:
     """A workspace with one subject, and one of a single line of 2 MB."""
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "style.md").write_text("Short lines.\n")
-    (tmp_path / "kb" / "min.js").write_text("needle;" + "x" * 2_000_000)
+    (tmp_path / "kb" / "line.txt").write_text("needle;" + "x" * 2_000_000)
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n')
     return tmp_path
 
@@ -98,7 +98,7 @@ class Server:
 
 def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> None:
     text, _ = mcp_client.call(workspace, "search", {"query": "needle"})
-    assert text.startswith('<passage "team/min#L1 (line 1)">\nneedle;xxx')
+    assert text.startswith('<passage "team/line#L1 (line 1)">\nneedle;xxx')
     assert len(text) < 6_200
 
 
@@ -119,7 +119,7 @@ def test_it_ends_when_its_client_closes_its_input(workspace: Path) -> None:
 def test_it_ends_without_a_word_when_its_client_is_gone(workspace: Path, calls: int) -> None:
     server = Server(workspace)
     for _ in range(calls):
-        server.send(call("learn", topic="team", subjects="min"))
+        server.send(call("learn", topic="team", subjects="line"))
     if calls:
         time.sleep(0.3)  # it is answering, or waits for someone to read the answer
     server.close_pipes()
