@@ -114,15 +114,15 @@ class MemoryDocuments:
 def find_unsearched(root: Path, subjects: Iterable[Subject]) -> tuple[LeftOut, ...]:
     """Return what no search of these subjects of a directory sees, by their paths."""
     return find_left_out(
-        File(subject.path, find_size(root, subject), 0)
+        File(subject.path, find_size(root / subject.path), 0)
         for subject in subjects
         if is_readable(subject.path)
     )
 
 
-def find_size(root: Path, subject: Subject) -> int:
-    """Return the bytes of a subject in a topic's directory; 0 where that cannot be told."""
+def find_size(file: Path) -> int:
+    """Return the bytes of a file; 0 where that cannot be told."""
     try:
-        return (root / subject.path).stat().st_size
+        return file.stat().st_size
     except OSError:
         return 0

@@ -206,7 +206,7 @@ class KnowledgeBase:
         for opened in self.active:
             for subject in opened.iter_left() if opened.topic.in_menu else ():
                 subjects += 1
-                size += find_size(opened.topic.root, subject)
+                size += find_size(opened.topic.root / subject.path)
                 if subjects > SEARCHED_FROM_SUBJECTS or size > SEARCHED_FROM_BYTES:
                     return True
         return False

@@ -116,7 +116,7 @@ def describe_each(
     entries = []
     with opened.catalog.reading() as read:
         for subject in subjects:
-            size = find_size(opened.topic.root, subject)
+            size = find_size(opened.topic.root / subject.path)
             note = _describe_large(read, subject, size, room, outline_over) if size else ""
             room -= size if note else 0
             summary = describe_skill(read, subject) if is_skills else ""

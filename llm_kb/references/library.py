@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
+from llm_kb.files.documents import find_size
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource, parse_package
 from llm_kb.references.topic.provenance import Differences, compare
@@ -19,6 +20,8 @@ from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.references.topic.topic_text import with_heading
+from llm_kb.search.index.documents import File, find_left_out
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.topics import Config, References
 
 if TYPE_CHECKING:
@@ -116,8 +119,13 @@ class Library:
             recorded = read_provenance(directory).files
         except KbError as error:
             return Differences(problems=(*problems, str(error)))
-        found = compare(recorded, hash_fetched(directory))
-        return replace(found, problems=tuple(problems))
+        hashes = hash_fetched(directory)
+        files = (File(path, find_size(directory / path), 0) for path in filter(is_readable, hashes))
+        return replace(
+            compare(recorded, hashes),
+            problems=tuple(problems),
+            not_searched=tuple(map(str, find_left_out(files))),
+        )
 
     def delete(self, topic_id: str) -> None:
         """Delete a topic and its index."""

@@ -136,8 +136,20 @@ def test_verify_names_what_differs_and_fails(
             "unknown": ["new.md"],
             "unreadable": [],
             "problems": [],
+            "not_searched": [],
         }
     }
+
+
+def test_verify_names_what_no_search_sees(run_llm: RunLlm, remote: Remote, user_dir: Path) -> None:
+    create(run_llm, remote)
+    os.truncate(user_dir / "kb/references/topic-frob/README.md", 20_000_001)
+    result = run_llm(["kb", "references", "verify", "topic-frob"])
+    assert (result.exit_code, result.stdout) == (
+        1,
+        "topic-frob: differs\n  modified: README.md\n"
+        "  not searched: README.md (larger than 20 MB)\n",
+    )
 
 
 def test_refresh_tells_what_changed(run_llm: RunLlm, remote: Remote, user_dir: Path) -> None:

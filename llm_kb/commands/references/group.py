@@ -220,10 +220,11 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
     if json_:
         show_json(tables)
     for topic, table in {} if json_ else tables.items():
-        click.echo(f"{topic}: {'differs' if any(table.values()) else 'as fetched'}")
+        click.echo(f"{topic}: {'differs' if found[topic] else 'as fetched'}")
         for kind, texts in table.items():
             for text in texts:
-                click.echo(f"  {kind.removesuffix('s')}: {visible_line(text)}")
+                label = kind.removesuffix("s").replace("_", " ")
+                click.echo(f"  {label}: {visible_line(text)}")
     if any(found.values()):
         raise click.exceptions.Exit(1)
 

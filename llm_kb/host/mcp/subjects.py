@@ -84,7 +84,7 @@ def list_resources(kb: KnowledgeBase, cursor: str | None) -> types.ListResources
                 name=f"{opened.topic.id}/{subject.name}",
                 description=shorten(one_line(summary), LONGEST_DESCRIPTION) or None,
                 mime_type="text/markdown",
-                size=find_size(opened.topic.root, subject) or None,
+                size=find_size(opened.topic.root / subject.path) or None,
             )
             for subject, summary in zip(subjects, summaries, strict=True)
         ]

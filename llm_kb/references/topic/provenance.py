@@ -62,7 +62,8 @@ class Differences:
     """How the files on disk differ from their record.
 
     `unreadable` are those nobody can tell of; a `/` at the end makes it a whole
-    directory. `problems` say why something could not be compared.
+    directory. `problems` say why something could not be compared. `not_searched` is no
+    difference: it names what a search does not see.
     """
 
     modified: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class Differences:
     unknown: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    not_searched: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return any((self.modified, self.missing, self.unknown, self.unreadable, self.problems))
