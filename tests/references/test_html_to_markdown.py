@@ -32,6 +32,9 @@ def convert(html: str) -> str:
         ),
         pytest.param("<p>f <a class=src href=f.rs>Source</a></p>", "f", id="source"),
         pytest.param("<p>f <a href=f.html>[source]</a></p>", "f", id="source of Sphinx"),
+        pytest.param(
+            "<ul><li><h2>A</h2>a<li><h2>B</h2>b</ul>", "## A\n\na\n\n## B\n\nb", id="sections"
+        ),
         pytest.param("a <strong>b </strong>c", "a **b** c", id="strong keeps blanks outside"),
         pytest.param("<a href=b.html>x</a>", "[x](https://e.org/docs/b.html)", id="link"),
         pytest.param("<base href=/v2/><a href=b>x</a>", "[x](https://e.org/v2/b)", id="base"),

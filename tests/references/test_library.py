@@ -159,7 +159,7 @@ def test_a_crawl_asks_for_each_page_once(library: Library, site: Site) -> None:
     assert sorted(files_of(library).values()) == [
         "page a\n",
         "page b\n",
-        f"start [a]({site.url}/d/a) [b]({site.url}/d/b)\n",
+        "start [a](a.md) [b](b.md)\n",
     ]
 
 
@@ -320,10 +320,10 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
     assert (library.store.ids(), open_pending(library).read_all()[0]) == (["topic-frob"], [])
 
 
-def test_a_plan_whose_execution_failed_still_waits(library: Library, site: Site) -> None:
-    plan = plan_topic(library, request(WebSource(url=site.put("/a", PAGE))))
+def test_a_plan_whose_execution_failed_still_waits(library: Library, remote: Remote) -> None:
+    plan = plan_topic(library, request(GitSource(url=remote.url)))
     open_pending(library).add(plan)
-    site.answers.clear()
+    remote.directory.rename(remote.directory.with_name("gone"))
     with pytest.raises(NothingFetchedError):
         carry_out(library, plan.id, never)
     assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
@@ -351,6 +351,29 @@ def test_an_approval_counts_for_this_plan_alone_and_once(library: Library, remot
     library.delete("topic-frob")
     with pytest.raises(AssertionError, match="nobody should be asked"):
         create_topic(library, wanted, never)
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_a_plan_that_waited_fetches_no_page_again(
+    library: Library, site: Site, damage: bool
+) -> None:
+    start = site.put("/d/", "<h1>D</h1><a href=a>a</a>")
+    site.put("/d/a", PAGE)
+    site.put("/x", PAGE)
+    sources = (CrawlSource(url=start), WebSource(url=f"{site.url}/x"))
+    plan = plan_topic(library, request(*sources))
+    open_pending(library).add(plan)
+    kept = library.root / ".pending" / f"{plan.id}.pages"
+    if damage:
+        kept.write_bytes(kept.read_bytes()[:-20])
+    site.requests.clear()
+    assert carry_out(library, plan.id, never).file_count == 3
+    assert len(site.requests) == (3 if damage else 0)
+    assert not kept.exists()
+    library.delete("topic-frob")
+    open_pending(library).add(plan)
+    assert open_pending(library).drop(plan.id)
+    assert not kept.exists()
 
 
 @pytest.fixture

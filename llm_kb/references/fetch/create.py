@@ -102,6 +102,7 @@ def carry_out(
             hosts = approved_hosts(library) | set(plan.hosts)
             return _create(library, plan.request, approve, progress, hosts)
         with open_remotes(library) as remotes:
+            remotes.pages.update(plan.read)
             return _carry_out(library, plan, remotes, progress)
     except BaseException:
         # Unless only the index failed: the topic is there then, and the plan is used up.

@@ -234,7 +234,7 @@ class _Walk:
             if not self._has_room():
                 return
             if self._site.allows(url):
-                self._visit(url, self._known.get(url))
+                self._visit(url, self._conditions_of(url))
 
     def follow(self, start: FoundPage) -> None:
         """Walk from page to page, breadth first; the sitemap's pages come after the first's."""
@@ -254,7 +254,7 @@ class _Walk:
                 if not self._has_room():
                     return
                 if self._site.allows(url):
-                    links = self._visit(url, self._known.get(url), leads_on=True)
+                    links = self._visit(url, self._conditions_of(url), leads_on=True)
                     following += filter(self._site.covers, links)
 
     def follow_unchanged(self) -> None:
@@ -266,7 +266,7 @@ class _Walk:
             for link in self._visit(url, again=True):
                 found = known.get(page_key(link))
                 if found and page_key(found) not in self._kept and self._site.allows(found):
-                    self._visit(found, self._known.get(found), leads_on=True)
+                    self._visit(found, self._conditions_of(found), leads_on=True)
 
     def look_for_known(self) -> None:
         """Ask for pages that an earlier crawl found and this one may not have come to."""
@@ -306,6 +306,10 @@ class _Walk:
             notes.append(f"left out: {self._site.refused} page(s) that robots.txt does not allow")
         return notes
 
+    def _conditions_of(self, url: str) -> Conditions | None:
+        """Return the validators of a page, which a link may name without its last `/`."""
+        return self._known.get(url) or self._known.get(f"{url}/")
+
     def _has_room(self) -> bool:
         # Those that fail count: they are pages, and asking for them may take long.
         self._is_late = time.monotonic() >= self._site.policy.until
@@ -336,6 +340,8 @@ class _Walk:
                 policy = self._site.policy
                 found = find_page(url, policy, hosts={host_and_port(url)}, known=known)
         except FetchError as error:
+            if time.monotonic() >= self._site.policy.until:
+                return ()  # `_has_room` says so
             # A dead link is not the operator's problem, nor is one that leaves the site; but a
             # page that was there may only be away, as behind a login.
             has_left = isinstance(error, PlanChangedError) and url not in self._known

@@ -90,7 +90,7 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = lambd
     problems = [f"{p.source.url}: {p.problem}" for p in planned if p.problem]
     if not any(p.files for p in planned if not p.problem):
         raise NothingFetchedError(request.title, problems)
-    plan = Plan(request=request, sources=tuple(planned))
+    plan = Plan(request=request, sources=tuple(planned), read=dict(remotes.pages))
     check_limits(plan, remotes.settings)
     return plan
 

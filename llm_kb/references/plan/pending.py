@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import re
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from llm_kb.references.errors import (
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan, parse_plan, plan_table
 from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
+from llm_kb.references.sources.web import Page
 from llm_kb.references.topic.topic_file import Description, format_time
 
 MAX_AGE = timedelta(days=7)
@@ -30,6 +34,9 @@ MAX_AGE = timedelta(days=7)
 
 MAX_WAITING = 50
 """Plans that wait at once: a model must not bury one plan among thousands."""
+
+MAX_PAGES = 20_000_000
+"""Characters of pages that are kept with a plan; more of them are asked for again."""
 
 _ID = re.compile(r"[0-9a-f]{12,64}")
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
@@ -65,6 +72,7 @@ class PendingPlans:
             return
         if len(self._ids()) >= MAX_WAITING:
             raise TooManyPlansError(MAX_WAITING)
+        self._write_pages(plan)
         self._write(PendingPlan(plan=plan, stored_at=format_time(self.clock())))
 
     def ask_later(self, plan: Plan) -> ApprovalNeededError:
@@ -125,10 +133,12 @@ class PendingPlans:
     def take(self, plan_id: str) -> Plan:
         """Remove a plan in order to carry it out; of several processes one succeeds."""
         plan = self.read(plan_id).plan
+        plan = replace(plan, read=self._read_pages(plan))
         try:
             self._path(plan_id).unlink()
         except FileNotFoundError as error:
             raise UnknownPlanError(plan_id, "another process has just used it") from error
+        self._pages_path(plan_id).unlink(missing_ok=True)
         return plan
 
     def drop(self, plan_id: str) -> bool:
@@ -137,6 +147,7 @@ class PendingPlans:
             self._path(plan_id).unlink()
         except (FileNotFoundError, IsADirectoryError):
             return False
+        self._pages_path(plan_id).unlink(missing_ok=True)
         return True
 
     def drop_request(self, request: Description) -> None:
@@ -176,6 +187,32 @@ class PendingPlans:
         if not _ID.fullmatch(plan_id):
             raise UnknownPlanError(plan_id, "an id is 32 hexadecimal digits")
         return self.directory / f"{plan_id}.json"
+
+    def _pages_path(self, plan_id: str) -> Path:
+        return self.directory / f"{plan_id}.pages"
+
+    def _write_pages(self, plan: Plan) -> None:
+        """Keep the pages that were read for a plan, unless they are too much."""
+        if plan.read and sum(len(page.text) for page in plan.read.values()) <= MAX_PAGES:
+            table = {"plan": plan.digest, "pages": list(map(asdict, plan.read.values()))}
+            # Escaped: JSON can name what is not a character.
+            packed = gzip.compress(json.dumps(table).encode())
+            replace_file(self._pages_path(plan.id), packed, new_mode=0o600)
+
+    def _read_pages(self, plan: Plan) -> dict[str, Page]:
+        """Return the pages kept for a plan; none where they cannot be used: they are had again."""
+        path = self._pages_path(plan.id)
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(read_regular(path))) as packed:
+                table = json.loads(packed.read(8 * MAX_PAGES))
+            pages = [Page(**page) for page in table["pages"]]
+            is_whole = table["plan"] == plan.digest and all(
+                isinstance(page.text, str) and isinstance(page.size, int) for page in pages
+            )
+        except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, RecursionError):
+            return {}
+        planned = {page.url for source in plan.sources for page in source.pages}
+        return {page.url: page for page in pages if is_whole and page.url in planned}
 
     def _write(self, pending: PendingPlan) -> None:
         table = {

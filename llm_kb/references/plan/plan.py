@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from llm_kb.files.fields import Fields
@@ -20,6 +20,7 @@ from llm_kb.references.sources.records import (
     source_table,
 )
 from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.sources.web import Page
 from llm_kb.references.topic.topic_file import Description, list_fields
 from llm_kb.references.topic.topic_text import read_description, read_sources
 from llm_kb.rendering.plain_text import format_size
@@ -53,6 +54,8 @@ class Plan:
 
     request: Description
     sources: tuple[PlannedSource, ...]
+    read: Mapping[str, Page] = field(default_factory=dict, compare=False, repr=False)
+    """Pages that were read to plan them, by address; the digest is not over what they say."""
 
     @property
     def files(self) -> int:

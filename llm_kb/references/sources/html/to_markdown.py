@@ -239,6 +239,11 @@ class _Writer:
             yield f"{'#' * level} {' '.join(text.split())}"
 
     def _list(self, element: Element) -> Iterator[str]:
+        if element.holds_heading:
+            # Sections of a page, as javadoc has them: a heading in an item begins no section.
+            for child in element.children:
+                yield from self.blocks(child.children if isinstance(child, Element) else [child])
+            return
         items: list[str] = []
         for child in element.children:
             if isinstance(child, str) and not child.strip():

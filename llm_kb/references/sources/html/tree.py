@@ -48,6 +48,8 @@ _ENDS: dict[str, frozenset[str]] = {
 }
 _BOUNDARIES = frozenset({"ul", "ol", "dl", "table", "select"})
 
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+
 _TAG = re.compile(r"</?([a-zA-Z][^\s/>]*)")
 _OPENING = re.compile(r"<(?=[a-zA-Z/!?])")
 # Python turns digits into a number, and refuses over 4,300 of them.
@@ -66,6 +68,8 @@ class Element:
     """Whether a block is somewhere below, as in a link around a card."""
     holds_pre: bool = False
     """Whether preformatted text or a table is somewhere below."""
+    holds_heading: bool = False
+    """Whether a heading is somewhere below."""
 
     def walk(self) -> Iterator[Element]:
         """Yield this element and all below it, in document order."""
@@ -143,6 +147,11 @@ def _mark_ancestors(stack: list[Element], name: str) -> None:
             if element.holds_block:
                 break
             element.holds_block = True
+    if name in HEADINGS:
+        for element in reversed(stack):
+            if element.holds_heading:
+                break
+            element.holds_heading = True
     if name in {"pre", "table"}:
         for element in reversed(stack):
             if element.holds_pre:
