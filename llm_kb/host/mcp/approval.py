@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from llm_kb.api import KnowledgeBase
 from llm_kb.host.mcp.calls import work
 from llm_kb.host.mcp.tools import answer_call, carry_out_approved, open_references, read_plan
-from llm_kb.host.reference_calls import PlanWaitsError
+from llm_kb.host.reference_calls import CREATE, PlanWaitsError
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan_text import render_plan, summarize_plan
@@ -55,9 +55,8 @@ async def answer_asking(
     """Answer a call; a plan that it makes is put to the person. Raises KbError."""
     name, arguments = params.name, params.arguments or {}
     answer = (params.input_responses or {}).get(QUESTION)
-    plan_id = params.request_state
-    if not (plan_id and can_write and isinstance(answer, types.ElicitResult)):
-        plan_id = None
+    is_answer = name == CREATE.name and can_write and isinstance(answer, types.ElicitResult)
+    plan_id = (params.request_state or None) if is_answer else None
     for _ in range(MOST_QUESTIONS):
         try:
             if plan_id is None:

@@ -178,8 +178,7 @@ def test_an_answer_carries_out_the_plan_of_its_own_call_alone(
             results.append(result)
         return results
 
-    person = Person("accept")
-    results = talk(conversation, tmp_path, elicitation_callback=person)
+    results = talk(conversation, tmp_path, elicitation_callback=Person("accept"))
     texts = [read(result)[0] for result in results[:3]]
     assert "it was made for another request" in texts[0]
     assert all("plan" in text for text in texts[1:])
