@@ -39,6 +39,9 @@ MOST_NAMED = 5
 LIMIT = 8
 """Hits of one search: about 8,000 characters."""
 
+MOST_WARNINGS = 20
+"""What was not searched may be thousands of files."""
+
 
 class ObsoleteTopicError(KbError):
     """A search in a topic that its owner gave up."""
@@ -95,6 +98,8 @@ def ask(  # noqa: PLR0913 - each narrows the search
     records = {topic_id: _provenance(library, topic_id) for topic_id in searched}
     shown = topics if topic else {topic_id: topics[topic_id] for topic_id in searched}
     answer = search_answer(result, shown, records, library.clock())
+    if len(problems) > MOST_WARNINGS:
+        problems[MOST_WARNINGS:] = [f"and {len(problems) - MOST_WARNINGS:,} more warnings"]
     return answer | ({"warnings": problems} if problems else {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,18 @@ def test_a_call_that_is_cancelled_stops_at_its_next_step(
         return (await client.list_tools()).tools[0].name
 
     assert talk(conversation, workspace) == "learn"
+
+
+def test_what_was_not_searched_is_named_up_to_a_bound(tmp_path: Path, user_dir: Path) -> None:
+    for number in range(30):
+        broken = user_dir / "kb" / "references" / f"topic-{number:02}" / "topic.md"
+        broken.parent.mkdir(parents=True)
+        broken.write_text("not a topic")
+    answer, _ = call(tmp_path, "reference_search", {"question": "anything"})
+    warnings = json.loads(answer)["warnings"]
+    assert len(warnings) == 21
+    assert "topic-00" in warnings[0]
+    assert warnings[20] == "and 10 more warnings"
 
 
 def test_a_list_of_references_is_bounded_and_names_the_rest(
