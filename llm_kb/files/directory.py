@@ -11,11 +11,13 @@ from typing import TypeAlias
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment, FileReader
+from llm_kb.files.conversion import MAX_BYTES, ConversionError, Conversions
 from llm_kb.files.layouts import SKILL_FILE, FilesReader, Reader, SkillsReader
 from llm_kb.files.naming import Rows
 from llm_kb.files.places import find_places
 from llm_kb.files.walk import FoundFiles, Place, Walk, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
+from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.spelling import Disabled, compose, pick, strip_dots
 from llm_kb.subjects.topics import Content, Layout, Listing, Read, Skipped, Subject, Topic, slugify
@@ -25,6 +27,9 @@ FileId: TypeAlias = "tuple[int, int]"
 
 ReadFile: TypeAlias = Callable[[str, "int | None"], "tuple[bytes, int, str]"]
 
+
+START_BYTES = 4096
+"""Of a document that was not converted yet, no more than this is not worth it."""
 
 MOST_LOOKED_INTO = 1_000
 """Directories that are looked into for hidden subjects."""
@@ -36,8 +41,9 @@ class DirectoryCatalog:
     No file is remembered between calls, so each sees the directory as it is then.
     """
 
-    def __init__(self, topic: Topic) -> None:
+    def __init__(self, topic: Topic, conversions: Conversions | None = None) -> None:
         self._topic = topic
+        self._conversions = conversions
 
     def list_subjects(self) -> Listing:
         """Return every subject, hidden ones included, sorted by slug."""
@@ -134,7 +140,27 @@ class DirectoryCatalog:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self._excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
+        if find_extension(path) in DOCUMENTS and size:
+            return self._convert(read_file, path, limit)
         return Content(data, size)
+
+    def _convert(self, read_file: ReadFile, path: str, limit: int | None) -> Content:
+        """Return the start of a document as Markdown; nothing if little is asked of an unread one.
+
+        So a menu, which looks at the beginning of every subject, starts no conversion.
+        """
+        data, size, _ = read_file(path, MAX_BYTES)
+        if not can_convert():
+            raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")
+        if size > len(data):
+            raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
+        kept = self._conversions or Conversions(None)
+        read = kept.find if limit is not None and limit <= START_BYTES else kept.convert
+        try:
+            text = read(find_extension(path), data) or b""
+        except ConversionError as error:
+            raise UnreadableError(path, error.reason) from error
+        return Content(text[:limit], len(text))
 
     @cached_property
     def _containment(self) -> Containment:

@@ -15,7 +15,7 @@ from llm_kb.search.index.documents import (
     ReadDocument,
     find_left_out,
 )
-from llm_kb.subjects.names import is_readable
+from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.topics import Catalog, Subject
 
 
@@ -53,7 +53,7 @@ class TopicDocuments:
         catalog = self._catalog
         found = catalog.list_subjects().subjects if self._hidden else catalog.iter_listed()
         prefix = f"{self._root}{os.sep}"
-        for subject in filter(lambda each: is_readable(each.path), found):
+        for subject in filter(_is_listed, found):
             self._subjects[subject.path] = subject
             try:
                 # Not of a Path: making one takes longer than the question.
@@ -111,12 +111,17 @@ class MemoryDocuments:
         yield self._texts.__getitem__
 
 
+def _is_listed(subject: Subject) -> bool:
+    """Tell whether a search sees a subject, or says what would make it."""
+    return is_readable(subject.path) or is_unread_document(subject.path)
+
+
 def find_unsearched(root: Path, subjects: Iterable[Subject]) -> tuple[LeftOut, ...]:
     """Return what no search of these subjects of a directory sees, by their paths."""
     return find_left_out(
         File(subject.path, find_size(root / subject.path), 0)
         for subject in subjects
-        if is_readable(subject.path)
+        if _is_listed(subject)
     )
 
 

@@ -40,7 +40,7 @@ from llm_kb.rendering.plain_text import one_line
 from llm_kb.rendering.presentation import (
     read_as_markdown,
 )
-from llm_kb.subjects.names import is_readable
+from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import (
     find_near_each,
@@ -96,14 +96,15 @@ def list_subjects(
         if selection.missing:
             raise NoMatchError(opened.topic.id, selection.missing[0])
         subjects = selection.subjects
-    listed = [s for s in subjects if is_listed(s) and is_readable(s.path)]
-    left = [s for s in listed if s.identity not in opened.preloaded]
+    listed = list(filter(is_listed, subjects))
+    left = [s for s in listed if s.identity not in opened.preloaded and is_readable(s.path)]
     entries = (
         describe_each(opened, left, config.outline_over)
         if len(left) <= MOST_LISTED
         else [MenuSubject(name=subject.name) for subject in left]
     )
-    unsearched = find_unsearched(opened.topic.root, listed) if search else ()
+    unread = [s for s in listed if is_unread_document(s.path)]
+    unsearched = find_unsearched(opened.topic.root, listed if search else unread)
     return render_listing(opened.topic, entries, opened.preloaded_names, list(map(str, unsearched)))
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.errors import NoMatchError, show_place
+from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.catalog import reference_topics
 from llm_kb.rendering.part_text import WHOLE
@@ -18,6 +19,9 @@ from llm_kb.subjects.selection import Selection, subtract
 from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
 
 T = TypeVar("T")
+
+CONVERTED = Path("kb", "converted")
+"""Where the texts of documents are kept below the host's user directory."""
 
 SHIPPED = Topic(
     id="llm-kb",
@@ -65,8 +69,9 @@ def open_catalogs(
     Configured topics come first, as written; an id they use is theirs. `shipped`
     comes last.
     """
+    conversions = Conversions(user_dir / CONVERTED)
     openers: dict[str, Callable[[], tuple[Topic, Catalog] | None]] = {
-        topic.id: partial(_open_directory, topic) for topic in config.topics
+        topic.id: partial(_open_directory, topic, conversions) for topic in config.topics
     }
     captured = find_knowledge(cwd) if cwd else None
     if captured:
@@ -89,8 +94,10 @@ def open_catalogs(
     return TopicsById(openers)
 
 
-def _open_directory(topic: Topic) -> tuple[Topic, Catalog] | None:
-    return (topic, DirectoryCatalog(topic)) if topic.enable else None
+def _open_directory(
+    topic: Topic, conversions: Conversions | None = None
+) -> tuple[Topic, Catalog] | None:
+    return (topic, DirectoryCatalog(topic, conversions)) if topic.enable else None
 
 
 def _open_adjusted(

@@ -88,7 +88,7 @@ class ReferenceCatalog:
     """A directory of fetched files, each read with a line on where it came from."""
 
     def __init__(self, topic: Topic, described: TopicFile, library: Library) -> None:
-        self._catalog: Catalog = DirectoryCatalog(topic)
+        self._catalog: Catalog = DirectoryCatalog(topic, library.store.conversions)
         self._described = described
         self._directory = topic.root
         self._store = library.store

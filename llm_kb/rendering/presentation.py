@@ -10,10 +10,11 @@ from typing import NamedTuple
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import attribute, closes_tag, count, defuse, one_line
 from llm_kb.search.chunking.notebook import read_notebook
+from llm_kb.subjects.names import DOCUMENTS
 from llm_kb.subjects.topics import Content, Subject, is_binary
 
-MARKDOWN = frozenset({"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", "ipynb"})
-"""Extensions of Markdown; a notebook is read as such."""
+MARKDOWN = DOCUMENTS | {"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", "ipynb"}
+"""Extensions of Markdown; notebooks and documents are read as such."""
 
 PASS_THROUGH = MARKDOWN | {"", "txt", "text"}
 """Extensions whose files are shown as they are; all others are fenced."""

@@ -8,6 +8,8 @@ which extensions tell that a file is not text.
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib.util import find_spec
 
 # Control characters, line and paragraph separators, format characters, which reorder or hide
 # text and are not part of a tag (joiners aside, which emoji and some scripts need), and the
@@ -64,13 +66,37 @@ _KINDS = """
 png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf pxm sketch drawio excalidraw
 ttf otf woff woff2 eot mp3 wav ogg flac m4a mp4 mov avi mkv webm
 zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm bin
-pdf doc docx xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv
+doc xls xlsx ppt odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv
 """
 _NEVER_TEXT = frozenset(_KINDS.split())
 """Extensions of files that are not text by their kind, or no text to be read."""
 
 
+DOCUMENTS = frozenset({"pdf", "docx", "pptx", "epub"})
+"""Extensions of documents that can be read as Markdown, with the extra `documents`."""
+
+INSTALL = "llm install 'llm-kb[documents]'"
+"""What makes documents readable."""
+
+
+def find_extension(path: str) -> str:
+    """Return the last extension of a file without its dot, in lower case; empty without one."""
+    stem, dot, extension = path.rpartition("/")[2].lstrip(".").rpartition(".")
+    return extension.lower() if dot and stem else ""
+
+
 def is_readable(path: str) -> bool:
     """Tell whether a file may be text, by its extension: listings and menus leave others out."""
-    stem, dot, extension = path.rpartition("/")[2].lstrip(".").rpartition(".")
-    return not (dot and stem) or extension.lower() not in _NEVER_TEXT
+    extension = find_extension(path)
+    return extension not in _NEVER_TEXT and (extension not in DOCUMENTS or can_convert())
+
+
+def is_unread_document(path: str) -> bool:
+    """Tell whether a file is a document that only the extra `documents` makes readable."""
+    return find_extension(path) in DOCUMENTS and not can_convert()
+
+
+@cache
+def can_convert() -> bool:
+    """Tell whether the extra `documents` is installed."""
+    return all(find_spec(name) for name in ("pypdf", "mammoth"))

@@ -15,7 +15,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.search.index.documents import File, LeftOut, find_left_out
-from llm_kb.subjects.names import is_readable
+from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.selection import is_listed
 from llm_kb.subjects.topics import Catalog, Listing, Skipped, Subject, Topic
 
@@ -87,7 +87,9 @@ class ListedTopic:
     def unsearched(self) -> tuple[LeftOut, ...]:
         """What no search sees, of the subjects that are visible."""
         return find_left_out(
-            File(s.path, s.size, 0) for s in self.visible if s.size and is_readable(s.path)
+            File(s.path, s.size, 0)
+            for s in self.visible
+            if s.size and (is_readable(s.path) or is_unread_document(s.path))
         )
 
     @property

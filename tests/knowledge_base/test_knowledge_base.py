@@ -293,7 +293,7 @@ def test_a_listing_gives_the_size_of_large_subjects_alone(tmp_path: Path) -> Non
 
 
 def test_files_that_are_never_text_are_not_offered_but_answer(tmp_path: Path) -> None:
-    make_files(tmp_path, {"a.md": "A\n", "logo.png": "\0", "font.woff2": "\0", "x.pdf": "%PDF"})
+    make_files(tmp_path, {"a.md": "A\n", "logo.png": "\0", "font.woff2": "\0", "x.xls": "x"})
     kb = open_directory(tmp_path, Config(menu="subjects"))
     assert "## Available subjects:\n\n- a\n\n" in kb.learn("t")
     assert "logo" not in (kb.section() or "")

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import BusyError, WriteError, locked
+from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.files.opener import read_regular
@@ -66,14 +67,20 @@ class Store:
         """Return where the index of a topic is kept: beside the topics, out of their way."""
         return self.root / ".index" / f"{topic_id}.sqlite3"
 
+    @property
+    def conversions(self) -> Conversions:
+        """The texts of the topics' documents."""
+        return Conversions(self.root / ".converted")
+
     def documents(self, topic_id: str) -> TopicDocuments:
         """Return a topic's fetched files as a search wants them, hidden ones included."""
         root = self.directory(topic_id)
         own = tuple(f"/{name}" for name in sorted(RESERVED))
-        catalog = DirectoryCatalog(Topic(id=topic_id, root=root, ignore=own))
+        topic = Topic(id=topic_id, root=root, ignore=own)
+        catalog = DirectoryCatalog(topic, self.conversions)
         index = self.index_path(topic_id)
         try:
-            topic = self.open(topic_id)
+            stored = self.open(topic_id)
         except KbError:  # whoever lists topics reports it; its files are searched as they are
             return TopicDocuments(topic_id, root, catalog, index, hidden=True)
         return TopicDocuments(
@@ -82,8 +89,8 @@ class Store:
             catalog,
             index,
             hidden=True,
-            trust=topic.file.trust_score,
-            role_of=topic.find_roles(),
+            trust=stored.file.trust_score,
+            role_of=stored.find_roles(),
         )
 
     def ids(self) -> list[str]:

@@ -16,6 +16,7 @@ _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys(
         (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".ipynb"), outline_markdown
     ),
+    **dict.fromkeys((".pdf", ".docx", ".pptx", ".epub"), outline_markdown),  # as converted
     # Plain text underlines its titles the same way, and some projects name such files so.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
     **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),

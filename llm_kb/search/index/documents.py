@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from llm_kb.subjects.names import INSTALL, find_extension, is_unread_document
+
 MAX_FILE_BYTES = 20_000_000
 """A larger file is data, and only its name is kept."""
 
@@ -76,10 +78,16 @@ class Documents(Protocol):
 def bound_files(
     files: Sequence[File], most: int | None = None
 ) -> tuple[Sequence[File], tuple[LeftOut, ...]]:
-    """Return the files that are indexed, and a line on those beyond the bounds.
+    """Return the files that are indexed, and a line each on those that need more and those beyond.
 
     `most` is how many bytes they may have, unless that is `MAX_BYTES`.
     """
+    unread = [file for file in files if is_unread_document(file.path)]
+    if unread:
+        kinds = ", ".join(sorted({find_extension(file.path).upper() for file in unread}))
+        what = "1 document" if len(unread) == 1 else f"{len(unread):,} documents"
+        rest, beyond = bound_files([f for f in files if not is_unread_document(f.path)], most)
+        return rest, (LeftOut("", f"{what} ({kinds}); to read them: {INSTALL}"), *beyond)
     most = most or MAX_BYTES
     total = number = 0
     for file in files[:MAX_FILES]:

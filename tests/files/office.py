@@ -1,0 +1,116 @@
+"""Small documents of the kinds that are converted, made here."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+
+import pypdf
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
+R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+RELS = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def pack(parts: Mapping[str, str | bytes]) -> bytes:
+    """Return a packed document of these parts."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path, text in parts.items():
+            packed.writestr(path, text)
+    return file.getvalue()
+
+
+def make_pdf(
+    pages: Sequence[str], bookmarks: Sequence[tuple[str, int]] = (), *, password: str = ""
+) -> bytes:
+    """Return a PDF whose pages have these lines, with bookmarks as title and page from 0."""
+    writer = pypdf.PdfWriter()
+    font = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Font"),
+            NameObject("/Subtype"): NameObject("/Type1"),
+            NameObject("/BaseFont"): NameObject("/Helvetica"),
+        }
+    )
+    for text in pages:
+        page = writer.add_blank_page(600, 800)
+        lines = " ".join(f"({line}) Tj 0 -20 Td" for line in text.split("\n")) if text else ""
+        stream = DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 50 700 Td {lines} ET".encode())
+        page[NameObject("/Contents")] = writer._add_object(stream)  # noqa: SLF001 - the only way
+        page[NameObject("/Resources")] = DictionaryObject(
+            {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
+        )
+    for title, number in bookmarks:
+        writer.add_outline_item(title=title, page_number=number)
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()
+
+
+def make_docx(paragraphs: Sequence[tuple[str, str]]) -> bytes:
+    """Return a DOCX of paragraphs, each with its style (`Heading1`, or none) and text."""
+    body = "".join(
+        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+        for style, text in paragraphs
+    )
+    return pack(
+        {
+            "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/'
+            'content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
+            "_rels/.rels": f'<Relationships {RELS}><Relationship Id="a" Type="{OFFICE}/'
+            'officeDocument" Target="word/document.xml"/></Relationships>',
+            "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
+        }
+    )
+
+
+def make_pptx(slides: Sequence[tuple[str, Sequence[str]]]) -> bytes:
+    """Return a PPTX of slides, each with a title and lines."""
+    parts = {
+        "ppt/presentation.xml": f"<p:presentation {P} {R}><p:sldIdLst>"
+        + "".join(f'<p:sldId r:id="r{n}"/>' for n in range(len(slides)))
+        + "</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": f"<Relationships {RELS}>"
+        + "".join(
+            f'<Relationship Id="r{n}" Target="slides/slide{n}.xml"/>' for n in range(len(slides))
+        )
+        + "</Relationships>",
+    }
+    for number, (title, lines) in enumerate(slides):
+        shapes = [("title", [title]), ("body", lines)]
+        parts[f"ppt/slides/slide{number}.xml"] = (
+            f"<p:sld {P} {A}>"
+            + "".join(
+                f'<p:sp><p:nvPr><p:ph type="{kind}"/></p:nvPr><p:txBody>'
+                + "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in texts)
+                + "</p:txBody></p:sp>"
+                for kind, texts in shapes
+            )
+            + "</p:sld>"
+        )
+    return pack(parts)
+
+
+def make_epub(chapters: Sequence[str]) -> bytes:
+    """Return an EPUB of chapters in HTML, whose files are not in their order."""
+    names = [f"c{len(chapters) - number}.xhtml" for number in range(len(chapters))]
+    items = "".join(
+        f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>'
+        for name in sorted(names)
+    )
+    spine = "".join(f'<itemref idref="{name}"/>' for name in names)
+    package = f"<package><manifest>{items}</manifest><spine>{spine}</spine></package>"
+    container = '<container><rootfiles><rootfile full-path="OPS/a.opf"/></rootfiles></container>'
+    return pack(
+        {"META-INF/container.xml": container, "OPS/a.opf": package}
+        | {f"OPS/{name}": text for name, text in zip(names, chapters, strict=True)}
+    )

@@ -1,0 +1,183 @@
+"""Documents as Markdown: what each kind gives, that it is kept, and that it is bounded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from llm_kb import convert
+from llm_kb.convert import BadDocumentError
+from llm_kb.errors import UnreadableError
+from llm_kb.files import conversion
+from llm_kb.files.conversion import ConversionError, Conversions
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.subjects import names
+from llm_kb.subjects.topics import Topic
+from tests.conftest import RunLlm
+from tests.files.office import make_docx, make_epub, make_pdf, make_pptx, pack
+
+GUIDE = make_pdf(["Installing\nRun the walrus in-\nstaller.", "Use\n# not a heading"])
+BOOK = make_pdf(
+    ["1 Installing\nRun it.", "More of it.\n2 Use\nUse it."],
+    [("Installing", 0), ("Use", 1), ("Lost heading", 1)],
+)
+WORD = make_docx([("Heading1", "Rules"), ("", "Be brief."), ("Heading2", "Exceptions")])
+SLIDES = make_pptx([("Plan", ["first", "second"]), ("", ["third"])])
+NOVEL = make_epub(["<h1>One</h1><p>Call me.</p>", "<h1>Two</h1><p>Ishmael.</p>"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "text"),
+    [
+        pytest.param(
+            "pdf",
+            GUIDE,
+            "## Page 1\n\nInstalling\nRun the walrus installer.\n\n"
+            "## Page 2\n\nUse\n\\# not a heading\n",
+            id="pages",
+        ),
+        pytest.param(
+            "pdf",
+            BOOK,
+            "<!-- page 1 -->\n\n## Installing\n\nRun it.\n\n<!-- page 2 -->\n\n## Lost heading\n\n"
+            "More of it.\n\n## Use\n\nUse it.\n",
+            id="bookmarks",
+        ),
+        pytest.param("docx", WORD, "# Rules\n\nBe brief.\n\n## Exceptions\n", id="docx"),
+        pytest.param(
+            "pptx", SLIDES, "## Plan\n\n- first\n- second\n\n## Slide 2\n\n- third\n", id="pptx"
+        ),
+        pytest.param("epub", NOVEL, "# One\n\nCall me.\n\n# Two\n\nIshmael.\n", id="epub"),
+    ],
+)
+def test_a_document_becomes_markdown(kind: str, data: bytes, text: str) -> None:
+    made = convert.CONVERTERS[kind](data)
+    assert "\n".join(filter(None, made.split("\n"))) == "\n".join(filter(None, text.split("\n")))
+
+
+ENTITIES = '<!DOCTYPE a [<!ENTITY b "c">]><container>&b;</container>'
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "reason"),
+    [
+        ("pdf", make_pdf(["secret"], password="x"), "it needs a password"),
+        ("docx", b"PK no zip", "it is damaged, or not of the kind that its name says"),
+        ("epub", pack({"META-INF/container.xml": ENTITIES}), "it declares entities"),
+        ("pptx", pack({"x": b"\0" * 200_000_001}), "it unpacks to more than 200 MB"),
+    ],
+    ids=["password", "no archive", "entities", "bomb"],
+)
+def test_a_hostile_document_is_refused(kind: str, data: bytes, reason: str) -> None:
+    with pytest.raises(BadDocumentError, match=reason):
+        convert.CONVERTERS[kind](data)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (make_pdf([""]), "it holds no text, perhaps pictures of it"),
+        (b"%PDF-1.7 nothing", "it cannot be converted: "),
+    ],
+    ids=["empty", "broken"],
+)
+def test_what_cannot_be_converted_is_said_and_not_tried_again(
+    tmp_path: Path, data: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Conversions(tmp_path)
+    with pytest.raises(ConversionError, match=reason) as first:
+        kept.convert("pdf", data)
+    monkeypatch.setattr(conversion, "_run", lambda *_: b"# By now\n")
+    with pytest.raises(ConversionError) as second:
+        kept.convert("pdf", data)
+    assert str(second.value) == str(first.value)
+    (problem,) = tmp_path.iterdir()
+    os.utime(problem, (time.time() - 90_000,) * 2)
+    assert kept.convert("pdf", data) == b"# By now\n"
+
+
+def test_a_conversion_is_kept_and_ends_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Conversions(tmp_path / "kept")
+    assert kept.find("pptx", SLIDES) is None
+    text = kept.convert("pptx", SLIDES)
+    assert b"## Plan" in text
+    monkeypatch.setattr(conversion, "SECONDS", 0.001)
+    assert kept.convert("pptx", SLIDES) == kept.find("pptx", SLIDES) == text
+    with pytest.raises(ConversionError, match=r"takes more than 0\.001 seconds"):
+        Conversions(None).convert("pptx", SLIDES)
+    old = next((tmp_path / "kept").iterdir())
+    os.utime(old, (1, 1))
+    monkeypatch.setattr(conversion, "SECONDS", 180)
+    kept.convert("epub", NOVEL)
+    assert not old.exists()
+
+
+def test_what_lies_in_the_current_directory_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "llm_kb").mkdir()
+    (tmp_path / "llm_kb" / "__init__.py").write_text("raise SystemExit('hostile')")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from llm_kb.files.conversion import Conversions\n"
+        "import os; os.chdir(sys.argv[2])\n"
+        "print(Conversions(None).convert('epub', sys.stdin.buffer.read()).decode())\n"
+    )
+    root = Path(conversion.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root), str(tmp_path)],
+        input=NOVEL,
+        capture_output=True,
+        check=True,
+    )
+    assert b"Ishmael." in done.stdout
+
+
+CONFIG = '[kb.topic.guides]\nsubjects = "guides"\nintroduction = "Guides."\n'
+
+
+@pytest.fixture
+def guides(tmp_path: Path) -> Path:
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "walrus.pdf").write_bytes(BOOK)
+    (tmp_path / "guides" / "rules.docx").write_bytes(WORD)
+    (tmp_path / "guides" / "notes.md").write_text("# Notes\n\nOf a walrus.\n")
+    (tmp_path / "llm-kb.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def test_a_document_is_a_subject_with_parts(run_llm: RunLlm, guides: Path, user_dir: Path) -> None:
+    listed = run_llm(["kb", "learn", "guides"]).stdout
+    assert "- rules\n- walrus\n" in listed
+    assert not (user_dir / "kb" / "converted").exists()
+    part = run_llm(["kb", "learn", "guides", "walrus#use"]).stdout
+    assert "## Use\n\nUse it." in part
+    assert "Installing" not in part
+    assert len(list((user_dir / "kb" / "converted").iterdir())) == 1
+    found = run_llm(["kb", "search", "be", "brief"]).stdout
+    assert found.startswith("guides/rules.docx:1: guides/rules#rules\n# Rules\n\nBe brief.\n")
+
+
+def test_without_the_extra_one_line_names_it(
+    run_llm: RunLlm, guides: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(names, "can_convert", lambda: False)
+    line = "2 documents (DOCX, PDF); to read them: llm install 'llm-kb[documents]'"
+    for arguments, times in [
+        (["kb", "list", "guides"], 1),
+        (["kb", "check"], 1),
+        (["kb", "search", "walrus"], 1),
+        (["kb", "learn", "guides"], 1),
+    ]:
+        result = run_llm(arguments)
+        assert (result.stdout + result.stderr).count(line) == times, arguments
+    catalog = DirectoryCatalog(Topic(id="guides", root=guides / "guides"))
+    (walrus,) = catalog.find("walrus")
+    monkeypatch.setattr("llm_kb.files.directory.can_convert", lambda: False)
+    with pytest.raises(UnreadableError, match="to read it: llm install"):
+        catalog.read(walrus)
