@@ -24,7 +24,7 @@ from known_items import CACHE, fetch
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.search_tool import answer_search
+from llm_kb.host.search_tool import SEARCH_KNOWLEDGE, answer_search
 from llm_kb.search.question import parse_question
 
 DJANGO = {
@@ -145,7 +145,7 @@ def read_subjects(kb: KnowledgeBase, question: str) -> Iterator[str]:
 
 def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
     """Search, then load the parts that the answer names."""
-    answer = answer_search(kb, question)
+    answer = answer_search(kb, SEARCH_KNOWLEDGE, {"question": question})
     yield answer
     for address in re.findall(r'^<passage "docs/(\S+)', answer, re.MULTILINE):
         yield learn(kb, address)

@@ -46,6 +46,10 @@ def find_excerpt(
     if above < start and _leads_on(text, above, start, labels):
         start = above
     edges = list(_cut(text, outline, labels, start, end))
+    if len(edges) == 1 and _leads_on(text, start, end, labels):
+        # A heading alone is shown with what it leads to, as far as that is whole.
+        edges = list(_cut(text, outline, labels, start, min(end + most, len(text))))
+        edges = edges[:-1] or edges
     while len(edges) > 1 and _leads_on(text, *edges[-1], labels):
         edges.pop()
     if edges[-1][1] - start <= most:

@@ -64,7 +64,16 @@ def test_a_heading_whose_text_is_beyond_the_span_is_left_to_it() -> None:
     span = (0, text.index("Its"))
 
     assert find_excerpt(text, outline, span, WORDS, 500) == (0, text.index("Zoo"))
-    assert find_excerpt(text, outline, (9, span[1]), WORDS, 500) == (9, span[1])
+
+
+def test_a_heading_alone_is_shown_with_what_it_leads_to() -> None:
+    heading = "Walrus\n------\n\n.. method:: walrus()\n.. method:: tusk()\n\n"
+    text = f"{heading}Its text.\n\nMore of it.\n\n{'x' * 99}\n"
+    outline = find_outline("a.rst", text)
+
+    found = find_excerpt(text, outline, (0, len(heading)), WORDS, 99)
+
+    assert found == (0, text.index("xxx"))
 
 
 def test_a_passage_right_below_its_headings_is_shown_with_them() -> None:
