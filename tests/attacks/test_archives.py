@@ -17,7 +17,12 @@ from llm_kb.errors import KbError
 from llm_kb.references.errors import FetchError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
-from llm_kb.references.fetch.share import MAX_TOPIC_FILE, export_topic, import_topic
+from llm_kb.references.fetch.share import (
+    MAX_TOPIC_FILE,
+    export_topic,
+    fetch_archive,
+    import_topic,
+)
 from llm_kb.references.library import Library
 from llm_kb.references.sources import archive
 from llm_kb.references.sources.archive import list_archive, read_archive
@@ -246,6 +251,18 @@ def test_whatever_a_topic_says_of_itself_commands_go_on(
         result = run_llm(["kb", *command])
         assert result.exception is None or isinstance(result.exception, SystemExit), command
         assert "Traceback" not in result.stderr
+
+
+def test_an_address_is_shown_as_it_is_asked(library: Library) -> None:  # noqa: F811
+    shown: list[str] = []
+
+    def approve(host: str) -> bool:
+        shown.append(host)
+        return False
+
+    with pytest.raises(KbError, match="you said no"):
+        fetch_archive(library, "https://fa\u00df.invalid/x.tar.gz", None, approve)
+    assert shown == ["xn--fa-hia.invalid"]
 
 
 def test_what_is_new_of_an_imported_topic_is_asked_about_once(

@@ -121,7 +121,7 @@ def fetch_archive(
 
     Raises ShareError for an address that is not https (or http to a host of `allow_hosts`).
     """
-    check_web_url(url, "import")
+    url = check_web_url(url, "import")
     known, hosts = f"sha256:{sha256}" if sha256 else None, set[str]()
     place = url
     with open_remotes(library) as remotes:
