@@ -232,7 +232,7 @@ def _anonymize(path: str, heading: list[str], title: str) -> list[str]:
     """Return a heading without its words, its anchor and the link targets above it."""
     if path.endswith(".html"):
         whole = "\n".join(heading)
-        return _HTML_HEADING.sub(rf"<\1>{PLACEHOLDER}</\1>", whole).split("\n")
+        return _HTML_HEADING.sub(r"<\1>...</\1>", whole).split("\n")
     if len(heading) == 1:
         return [f"{heading[0].partition(' ')[0]} {PLACEHOLDER}"]
     at = next(number for number, line in enumerate(heading) if line.strip() == title)

@@ -24,8 +24,8 @@ from llm_kb.search.search import search
 from llm_kb.subjects.selection import keep_tagged
 
 NEAR = 0.3
-"""Cosine from which a topic may be about a query: with a small model bench/topics.py saw 95 of
-100 topics that were meant at this one and above, and 87 at 0.4."""
+"""Cosine from which a topic may be about a query: with a small model bench/retrieval/topics.py
+saw 95 of 100 topics that were meant at this one and above, and 87 at 0.4."""
 
 MOST_NEAR = 3
 """How many topics meaning alone finds."""

@@ -3,7 +3,7 @@
 BM25 counts the words of a chunk, wherever they stand and whatever stands around the
 chunk. The features see whether the chunk opens a section and is named like the question,
 whether it has the question word for word, and how well its neighbours and its file answer.
-The dense leg, where there is one, adds its reciprocal rank.
+The dense leg, where there is one, adds how near the meaning is.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ BETWEEN = 2
 SHORTEST_RUN = 2
 """Words that say something by standing in the order of the question."""
 
-DENSE_K = 20
-"""The constant of reciprocal rank: by how little the first ranks of the dense leg differ."""
+DENSE_POWER = 4
+"""How steeply a similarity counts less than the best: cosines of one model lie close together."""
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
+_ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
 
 _UNSPACED = "\u2e80"
 """From here on there are scripts without spaces, in which a word begins anywhere."""
@@ -49,7 +50,7 @@ class Features(NamedTuple):
     file: float
     """The best BM25 score in its file, as a share of the best of all."""
     dense: float
-    """Its reciprocal rank in the dense leg, of which the nearest chunk's is 1."""
+    """How near its meaning is, of which the nearest chunk's is 1."""
 
 
 class Question:
@@ -61,8 +62,11 @@ class Question:
         frequencies: Sequence[int],
         total: int,
         sequence: Sequence[str] = (),
+        *,
+        is_look_up: bool = False,
     ) -> None:
         self.sequence = sequence
+        self.is_look_up = is_look_up
         self.rarities = {
             stem: find_rarity(frequency, total)
             for stem, frequency in zip(stems, frequencies, strict=True)
@@ -105,7 +109,7 @@ def measure_answer(hit: Hit, question: Question) -> float:
 def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     """Return the features of every hit."""
     best = find_best(hits)
-    ranks = rank_by_cosine(hits)
+    nearest = max([0.0, *(hit.cosine or 0.0 for hit in hits)]) or 1.0
     by_file: dict[tuple[str, str], list[int]] = {}
     for number, hit in enumerate(hits):
         by_file.setdefault((hit.topic, hit.path), []).append(number)
@@ -121,7 +125,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
                 run=question.share_of_run(hits[n].text),
                 adjoining=question.share(stem for m in around for stem in held[m]),
                 file=file,
-                dense=(DENSE_K + 1) / (DENSE_K + ranks[n]) if n in ranks else 0.0,
+                dense=max(0.0, (hits[n].cosine or 0.0) / nearest) ** DENSE_POWER,
             )
     return [found[number] for number in range(len(hits))]
 
@@ -129,12 +133,6 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
 def find_best(hits: Iterable[Hit]) -> float:
     """Return the best BM25 score, or 1 where nothing scores."""
     return max((hit.bm25 for hit in hits), default=0.0) or 1.0
-
-
-def rank_by_cosine(hits: Sequence[Hit]) -> dict[int, int]:
-    """Return the rank in the dense leg, from 1, of the numbers of the hits it found."""
-    near = [(-hit.cosine, number) for number, hit in enumerate(hits) if hit.cosine is not None]
-    return {number: rank for rank, (_, number) in enumerate(sorted(near), 1)}
 
 
 def _adjoin(one: Hit, other: Hit) -> bool:
@@ -183,7 +181,7 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
     """
     if len(sequence) < SHORTEST_RUN:
         return 0
-    joined = _BETWEEN_WORDS.sub("", text.lower())
+    joined = _join_words(text.lower())
     longest, start = SHORTEST_RUN - 1, 0
     while start + longest < len(sequence):
         if "".join(sequence[start : start + longest + 1]) in joined:
@@ -191,3 +189,10 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
         else:
             start += 1
     return longest if longest >= SHORTEST_RUN else 0
+
+
+def _join_words(text: str) -> str:
+    """Return a text without what stands between its words; of ASCII, without a regex's time."""
+    if text.isascii():
+        return text.encode().translate(None, _ASCII_BETWEEN).decode()
+    return _BETWEEN_WORDS.sub("", text)

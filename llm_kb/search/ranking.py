@@ -28,11 +28,11 @@ PER_FILE = 4
 LEAST = 0.1
 """The least a BM25 score counts, as a share of the best: what only the dense leg found has none."""
 
-WEIGHTS = Features(opens=0.45, named=0.75, run=1.5, adjoining=1.5, file=0.8, dense=0.5)
+WEIGHTS = Features(opens=1.0, named=0.35, run=1.4, adjoining=1.4, file=0.8, dense=2.0)
 """How much a feature adds to the logarithm of a score: fitted by bench/retrieval/fit.py."""
 
-SCORE_BESIDE_DENSE = 0.5
-"""How much the logarithm of BM25's score counts where there is a dense leg, instead of 1."""
+SCORE_BESIDE_DENSE = 0.6
+"""How much the logarithm of BM25's score counts where meaning counts fully, instead of 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +51,14 @@ class Candidates:
     sequence: Sequence[str] = ()
     """All words of the question."""
     is_look_up: bool = False
-    """Whether the question is a name: then the dense leg only adds what holds no word of it."""
+    """Whether the question is a name: then meaning counts only where no text has a word of it."""
 
     @property
     def question(self) -> Question:
         """What the features compare the chunks with."""
-        return Question(self.stems, self.frequencies, self.total, self.sequence)
+        return Question(
+            self.stems, self.frequencies, self.total, self.sequence, is_look_up=self.is_look_up
+        )
 
 
 def join_candidates(several: Sequence[Candidates]) -> Candidates:
@@ -86,12 +88,9 @@ def join_candidates(several: Sequence[Candidates]) -> Candidates:
 def rank(candidates: Candidates, limit: int) -> list[Hit]:
     """Return the best hits, best first, spread over their files, the same text once."""
     question = candidates.question
-    ranked = _order(candidates.hits, question)
-    if candidates.is_look_up:
-        by_words = [hit._replace(cosine=None) for hit in candidates.hits if hit.bm25]
-        places = {hit.place: place for place, hit in enumerate(_order(by_words, question))}
-        # The sort is stable: what holds no word stays in the order of the dense leg.
-        ranked.sort(key=lambda hit: places.get(hit.place, len(places)))
+    scores = weigh(candidates.hits, question)
+    weighed = sorted(zip(scores, candidates.hits, strict=True), key=lambda pair: -pair[0])
+    ranked = [hit for _, hit in weighed]
     spread_out = spread(
         join_copies(ranked),
         lambda hit: (hit.topic, hit.path),
@@ -101,23 +100,22 @@ def rank(candidates: Candidates, limit: int) -> list[Hit]:
     return [hit._replace(score=measure_answer(hit, question)) for hit in spread_out]
 
 
-def _order(hits: Sequence[Hit], question: Question) -> list[Hit]:
-    """Return hits, best first."""
-    scores = weigh(hits, question)
-    ranked = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])
-    return [hit for _, hit in ranked]
-
-
 def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
-    """Return what every hit is ordered by; only the order of these says anything."""
+    """Return what every hit is ordered by; only the order of these says anything.
+
+    Where much of the question stands somewhere word for word, meaning counts little beside it;
+    for a look-up whose words are found, nothing.
+    """
     best = find_best(hits)
+    found = find_features(hits, question)
     is_hybrid = any(hit.cosine is not None for hit in hits)
-    weight = SCORE_BESIDE_DENSE if is_hybrid else 1.0
+    is_named = question.is_look_up and any(hit.bm25 for hit in hits)
+    meaning = 1 - max(each.run for each in found) if is_hybrid and not is_named else 0.0
+    weight = 1 - (1 - SCORE_BESIDE_DENSE) * meaning
+    weights = WEIGHTS._replace(dense=WEIGHTS.dense * meaning)
     return [
-        weight * math.log(max(hit.bm25 / best, LEAST))
-        + sum(map(mul, WEIGHTS, features))
-        + hit.prior
-        for hit, features in zip(hits, find_features(hits, question), strict=True)
+        weight * math.log(max(hit.bm25 / best, LEAST)) + sum(map(mul, weights, each)) + hit.prior
+        for hit, each in zip(hits, found, strict=True)
     ]
 
 

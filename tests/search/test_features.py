@@ -77,7 +77,7 @@ NOTHING = Features(*[0.0] * len(Features._fields))
         ([make("a", "x", line=40), make("a", "parse", score=0.5)], {"file": 1}),
         ([make("a", "x"), make("b", "parse", score=2.0)], {"file": 0.5}),
         ([make("a", "x", cosine=0.5)], {"dense": 1}),
-        ([make("a", "x", cosine=0.5), make("b", cosine=0.6)], {"file": 1, "dense": 21 / 22}),
+        ([make("a", "x", cosine=0.5), make("b", cosine=0.6)], {"file": 1, "dense": (5 / 6) ** 4}),
     ],
     ids=[
         *("nothing", "opens", "named", "named as one word", "a word", "words", "run"),
@@ -140,12 +140,19 @@ def test_nothing_to_rank_or_to_rank_by() -> None:
     assert weigh([make("a", "text")], Question([], [], 0)) == [WEIGHTS.file]
 
 
-@pytest.mark.parametrize(("cosine", "expected"), [(None, 1.0), (0.5, SCORE_BESIDE_DENSE)])
-def test_a_score_counts_less_beside_a_dense_leg(cosine: float | None, expected: float) -> None:
-    half, whole, _ = weigh(
-        [make("a", "x", score=0.5), make("b", "y"), make("c", "z", cosine=cosine)],
-        Question([], [], 0),
-    )
+@pytest.mark.parametrize(
+    ("hit", "sequence", "expected"),
+    [
+        (make("c", "z"), ["a", "b"], 1.0),
+        (make("c", "z", cosine=0.5), ["a", "b"], SCORE_BESIDE_DENSE),
+        (make("c", "a b", cosine=0.5), ["a", "b"], 1.0),
+        (make("c", "a b", cosine=0.5), ["a", "b", "d", "e"], (1 + SCORE_BESIDE_DENSE) / 2),
+    ],
+    ids=["no dense leg", "meaning", "word for word", "half of it word for word"],
+)
+def test_words_count_less_beside_meaning(hit: Hit, sequence: list[str], expected: float) -> None:
+    question = Question([], [], 0, sequence)
+    half, whole, _ = weigh([make("x", "x", score=0.5), make("y", "y"), hit], question)
 
     assert whole - half == pytest.approx(expected * math.log(2) + WEIGHTS.file / 2)
 
@@ -208,6 +215,7 @@ def test_in_a_script_without_spaces_a_word_begins_anywhere() -> None:
         ("find the other file", "cannot find the file", 2),
         ("the file; the_file is gone", "is the file is gone", 4),
         ("findTheFile", "then find the file", 3),
+        ("Ändern: Cannot find_the file", "cannot find the file", 4),
         ("find it", "find", 0),
         ("refuse them", "find the", 0),
         ("", "a b", 0),

