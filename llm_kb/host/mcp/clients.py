@@ -19,6 +19,10 @@ NAME = "llm-kb"
 """What the server is called in a client."""
 
 
+PROJECT = "${workspaceFolder}"
+"""Editors put the directory of the project in its place."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """A client's configuration of one project, or of a user."""
@@ -29,6 +33,8 @@ class Client:
     """The table of the servers."""
     typed: bool = False
     """Whether an entry names its transport."""
+    starts_elsewhere: bool = False
+    """Whether it may start servers in another directory than the project's."""
     is_users: bool = False
 
 
@@ -36,9 +42,9 @@ CLIENTS: Mapping[str, Client] = {
     # https://code.claude.com/docs/en/mcp
     "claude": Client(path=".mcp.json", key="mcpServers"),
     # https://cursor.com/docs/context/mcp
-    "cursor": Client(path=".cursor/mcp.json", key="mcpServers"),
+    "cursor": Client(path=".cursor/mcp.json", key="mcpServers", starts_elsewhere=True),
     # https://code.visualstudio.com/docs/copilot/reference/mcp-configuration
-    "vscode": Client(path=".vscode/mcp.json", key="servers", typed=True),
+    "vscode": Client(path=".vscode/mcp.json", key="servers", typed=True, starts_elsewhere=True),
     # https://developers.openai.com/codex/mcp; one of a project counts in trusted ones alone
     "codex": Client(path="config.toml", key="mcp_servers", is_users=True),
 }
@@ -83,10 +89,12 @@ def find_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
 def plan_installation(name: str, directory: Path, arguments: Sequence[str]) -> Installation:
     """Return what to write for a client, with the rest of its file kept. Raises KbError."""
     client = CLIENTS[name]
+    if client.starts_elsewhere and "--directory" not in arguments:
+        arguments = ["--directory", PROJECT, *arguments]
     command, arguments = find_command(arguments)
     entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
     entry |= {"command": command, "args": list(arguments)}
-    path = _find_file(client, directory)
+    path = Path(os.path.realpath(_find_file(client, directory)))  # what is shown is written
     try:
         text = read_regular(path, follow_link=True).decode("utf-8-sig")
     except FileNotFoundError:

@@ -22,9 +22,11 @@ WRITTEN = {
     "claude": '{\n  "mcpServers": {\n    "llm-kb": {\n      "command": "llm-kb",\n'
     '      "args": [\n        "mcp"\n      ]\n    }\n  }\n}\n',
     "cursor": '{\n  "mcpServers": {\n    "llm-kb": {\n      "command": "llm-kb",\n'
-    '      "args": [\n        "mcp"\n      ]\n    }\n  }\n}\n',
+    '      "args": [\n        "mcp",\n        "--directory",\n        "${workspaceFolder}"\n'
+    "      ]\n    }\n  }\n}\n",
     "vscode": '{\n  "servers": {\n    "llm-kb": {\n      "type": "stdio",\n'
-    '      "command": "llm-kb",\n      "args": [\n        "mcp"\n      ]\n    }\n  }\n}\n',
+    '      "command": "llm-kb",\n      "args": [\n        "mcp",\n        "--directory",\n'
+    '        "${workspaceFolder}"\n      ]\n    }\n  }\n}\n',
     "codex": '[mcp_servers.llm-kb]\ncommand = "llm-kb"\nargs = ["mcp"]\n',
 }
 
@@ -63,7 +65,7 @@ def test_the_rest_of_a_json_file_is_kept(run_llm: RunLlm, client: str) -> None:
     assert run_llm(["kb", "mcp", "--install", client, "-y"]).exit_code == 0
     text = read(client)
     after = json.loads(text)
-    assert after[key].pop("llm-kb")["args"] == ["mcp"]
+    assert after[key].pop("llm-kb")["args"][0] == "mcp"
     assert after == before
     assert list(after) == list(before)
     assert '\n\t"inputs"' in text
@@ -95,6 +97,15 @@ def test_options_are_written_and_replace_those_of_before(run_llm: RunLlm, tmp_pa
         *("mcp", "--directory", str(tmp_path / "sub")),
         *("-k", "project/a", "-k", "project/b c", "--kb-cfg", "kb.menu_budget=50"),
     ]
+
+
+def test_a_link_stays_and_the_file_it_leads_to_is_named(run_llm: RunLlm, tmp_path: Path) -> None:
+    (tmp_path / "shared.json").write_text("{}")
+    Path(".mcp.json").symlink_to("shared.json")
+    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
+    assert "shared.json" in result.stderr
+    assert Path(".mcp.json").is_symlink()
+    assert (tmp_path / "shared.json").read_text() == WRITTEN["claude"]
 
 
 def test_it_asks_first(run_llm: RunLlm) -> None:
