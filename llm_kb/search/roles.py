@@ -85,6 +85,30 @@ def _lists_versions(text: str) -> bool:
     return versions >= _LEAST_VERSIONS and 2 * versions >= len(_HEADING.findall(text))
 
 
+_LOCKS = re.compile(
+    r"package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|go\.sum"
+    r"|(?:cargo|uv|poetry|pdm|pipfile|gemfile|composer|mix|flake|pubspec|podfile)\.lock"
+)
+_MADE = re.compile(r".*[.-]min\.(?:js|css|mjs)|.*\.(?:map|svg|snap|csv|tsv|jsonl|ndjson|geojson)")
+_SCRIPT = re.compile(r".*\.(?:[cm]?js|css|json)")
+_GENERATED = re.compile(
+    r"@generated\b|\b(?:code|file) (?:is )?(?:auto-?)?generated\b.{0,80}\bdo not (?:edit|modify)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LONG_LINES = 2_000
+"""Characters of a line, on average, from which a script was made for machines."""
+
+
+def is_machine_made(path: str, text: str) -> bool:
+    """Tell whether a file is a lock, minified, generated or data: nobody seeks an answer there."""
+    name = path.rpartition("/")[2].lower()
+    if _LOCKS.fullmatch(name) or _MADE.fullmatch(name):
+        return True
+    if _SCRIPT.fullmatch(name) and len(text) > _LONG_LINES * (text.count("\n") + 1):
+        return not name.endswith(".json")
+    return not _MARKUP.fullmatch(name.rpartition(".")[2]) and bool(_GENERATED.search(text[:2_000]))
+
+
 # Of a question
 
 _NAMES_CODE = re.compile(

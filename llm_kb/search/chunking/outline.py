@@ -11,12 +11,14 @@ from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.chunking.html import outline_html
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.rst import outline_rst
+from llm_kb.search.chunking.schema import outline_schema
 
 _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys(
         (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".ipynb"), outline_markdown
     ),
     **dict.fromkeys((".pdf", ".docx", ".pptx", ".epub"), outline_markdown),  # as converted
+    **dict.fromkeys((".json", ".yaml", ".yml"), outline_schema),
     # Plain text underlines its titles the same way, and some projects name such files so.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
     **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),

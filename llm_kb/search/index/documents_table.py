@@ -18,7 +18,7 @@ from llm_kb.search.index.documents import (
     LeftOut,
     ReadDocument,
 )
-from llm_kb.search.roles import find_role
+from llm_kb.search.roles import find_role, is_machine_made
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -83,7 +83,8 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
     # Late: its patterns take longer to compile than a search takes.
     from llm_kb.search.chunking.chunk import chunk_safely  # noqa: PLC0415
 
-    chunks = chunk_safely(file.path, text) if text else []
+    is_searched = text and not is_machine_made(file.path, text)
+    chunks = chunk_safely(file.path, text) if text and is_searched else []
     role = find_role(file.path, text or "").value
     return Prepared(file, known, [(chunk.hash, chunk) for chunk in chunks], role)
 
