@@ -81,7 +81,8 @@ def measure(site: Path, start: str) -> None:
         )
         asked = len(served.statuses)
         words, code = compare(library, site)
-        refresh_topic(library, "topic-site", approve)
+        refreshed = refresh_topic(library, "topic-site", approve)
+        assert not refreshed.changed, refreshed
     server.shutdown()
     again = served.statuses[asked:]
     on_disk = sum(1 for _ in site.rglob("*.html"))

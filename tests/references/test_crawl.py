@@ -220,6 +220,20 @@ def test_unchanged_pages_are_read_in_full_only_for_what_no_other_leads_to(site: 
     assert requests == [f"GET {path}" for path in asked]
 
 
+def test_unchanged_pages_are_found_by_links_that_redirect(site: Site) -> None:
+    """As where a host adds the last `/`, or a page has moved; what is too deep stays out."""
+    start = site.put("/d/", "<a href=a>a</a>")
+    for name, link in {"a": "b", "b": "c", "c": "deep"}.items():
+        site.redirect(f"/d/{name}", f"/d/new-{name}/")
+        site.put(f"/d/new-{name}/", f"<p>{name} <a href=/d/{link}>x</a>")
+    site.put("/d/deep", "<p>deep")
+    source = CrawlSource(url=start, depth=3)
+    pages = find_pages(source, TRUSTING).pages
+    tags = {page.url: {"etag": find_page(page.url, TRUSTING).content.etag} for page in pages}  # type: ignore[union-attr] # they have text
+    assert [page.url for page in find_pages(source, TRUSTING, tags).pages] == list(tags)
+    assert len(tags) == 4
+
+
 def test_the_pages_read_are_counted(site: Site) -> None:
     counts: list[tuple[int, int]] = []
     start = serve(site, "a", "b", "c")

@@ -177,6 +177,7 @@ class _Walk:
         self._paths: set[str] = set()
         """The paths of all pages that are known by now."""
         self._editions: dict[str, str] = {}
+        self._only_known = False
         self._unchanged: list[str] = []
         """Known pages whose links were not sent again."""
         self._is_cut = False
@@ -258,15 +259,15 @@ class _Walk:
                     following += filter(self._site.covers, links)
 
     def follow_unchanged(self) -> None:
-        """Read unchanged pages in full until all known pages are found, or none is left."""
-        known = {page_key(url): url for url in self._known if self._site.covers(url)}
+        """Read unchanged pages in full until all known pages are found; others are not kept."""
+        keys = {page_key(url) for url in self._known if self._site.covers(url)}
+        self._only_known = True
         for url in self._unchanged:  # which grows meanwhile
-            if self._kept.issuperset(known):
+            if self._kept.issuperset(keys):
                 return
-            for link in self._visit(url, again=True):
-                found = known.get(page_key(link))
-                if found and page_key(found) not in self._kept and self._site.allows(found):
-                    self._visit(found, self._conditions_of(found), leads_on=True)
+            for link in self._choose(filter(self._site.covers, self._visit(url, again=True))):
+                if self._has_room() and self._site.allows(link):
+                    self._visit(link, self._conditions_of(link), leads_on=True)
 
     def look_for_known(self) -> None:
         """Ask for pages that an earlier crawl found and this one may not have come to."""
@@ -348,10 +349,11 @@ class _Walk:
             if not (has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason
             return ()
+        if again or (self._only_known and found.page.url not in self._known):
+            return found.links
         if found.is_unchanged and leads_on:
             self._unchanged.append(url)
-        if not again:
-            self.keep(found)
+        self.keep(found)
         return found.links
 
     def keep(self, found: FoundPage) -> None:
