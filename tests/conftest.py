@@ -60,15 +60,17 @@ class RunLlmProcess(Protocol):
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+def session_directory(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The directory for those of all tests."""
     return str(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture
-def own_directory(base: str) -> Iterator[Path]:
+def own_directory(session_directory: str) -> Iterator[Path]:
     """A directory for one test, and gone after it: pytest's own take time for each that is left."""
-    with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as directory:
+    with tempfile.TemporaryDirectory(
+        dir=session_directory, ignore_cleanup_errors=True
+    ) as directory:
         yield Path(directory)
 
 
