@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from llm_kb.errors import KbError
+from llm_kb.files.conversion import MAX_BYTES
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 
 if TYPE_CHECKING:
@@ -46,12 +47,15 @@ def main() -> None:
         text = CONVERTERS[kind](data)
         if not text.strip():
             raise BadDocumentError("it holds no text, perhaps pictures of it")  # noqa: TRY301
+        written = text.encode("utf-8", "replace")
+        if len(written) > MAX_BYTES:  # who reads it holds all of it
+            raise BadDocumentError(f"its text is larger than {MAX_BYTES // 1_000_000} MB")  # noqa: TRY301
     except BaseException as error:  # noqa: BLE001 - whatever a library raises on hostile content
         reason = str(error) if isinstance(error, BadDocumentError) else type(error).__name__
         sys.stderr.write(f"\n{reason}")
         sys.stderr.flush()
         sys.exit(2)
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.write(written)
 
 
 def _limit() -> None:
@@ -233,7 +237,7 @@ def _open_packed(data: bytes) -> zipfile.ZipFile:
 
 def _parse(parts: zipfile.ZipFile, path: str) -> ET.Element:
     text = parts.read(path)
-    if b"<!ENTITY" in text or b"<!E\0" in text:
+    if b"<!ENTITY" in text.replace(b"\0", b""):  # also in UTF-16
         raise BadDocumentError("it declares entities")
     return ET.fromstring(text)  # noqa: S314 - entities are refused, memory and time are bounded
 

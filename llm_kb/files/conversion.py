@@ -18,6 +18,9 @@ VERSION = 1
 SECONDS = 180
 """How long the conversion of one document may take."""
 
+MOST_SECONDS = 600
+"""After how long in all no other conversion begins: a topic may hold thousands of documents."""
+
 MAX_BYTES = 20_000_000
 """Of a document, and of the text it becomes."""
 
@@ -43,6 +46,7 @@ class Conversions:
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
+        self._spent = 0.0
 
     def find(self, kind: str, data: bytes) -> bytes | None:
         """Return a text that is kept; raise ConversionError where one failed lately."""
@@ -61,12 +65,19 @@ class Conversions:
         kept = self.find(kind, data)
         if kept is not None:
             return kept
+        if self._spent > MOST_SECONDS:
+            raise ConversionError(
+                f"it is not converted yet: others took {self._spent:.0f} s; ask for it again"
+            )
         path = self._path(kind, data)
+        started = time.monotonic()
         try:
             text = _run(kind, data)
         except ConversionError as error:
             self._keep(path.with_suffix(_PROBLEM), error.reason.encode())
             raise
+        finally:
+            self._spent += time.monotonic() - started
         self._keep(path.with_suffix(_TEXT), text)
         return text
 

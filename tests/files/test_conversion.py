@@ -69,9 +69,10 @@ ENTITIES = '<!DOCTYPE a [<!ENTITY b "c">]><container>&b;</container>'
         ("pdf", make_pdf(["secret"], password="x"), "it needs a password"),
         ("docx", b"PK no zip", "it is damaged, or not of the kind that its name says"),
         ("epub", pack({"META-INF/container.xml": ENTITIES}), "it declares entities"),
+        ("epub", pack({"META-INF/container.xml": ENTITIES.encode("utf-16")}), "declares entities"),
         ("pptx", pack({"x": b"\0" * 200_000_001}), "it unpacks to more than 200 MB"),
     ],
-    ids=["password", "no archive", "entities", "bomb"],
+    ids=["password", "no archive", "entities", "entities in UTF-16", "bomb"],
 )
 def test_a_hostile_document_is_refused(kind: str, data: bytes, reason: str) -> None:
     with pytest.raises(BadDocumentError, match=reason):
@@ -117,6 +118,18 @@ def test_a_conversion_is_kept_and_ends_in_time(
     monkeypatch.setattr(conversion, "SECONDS", 180)
     kept.convert("epub", NOVEL)
     assert not old.exists()
+
+
+def test_many_documents_do_not_keep_a_request_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversion, "_run", lambda *_: b"# Text\n")
+    monkeypatch.setattr(conversion, "MOST_SECONDS", -1)
+    kept = Conversions(tmp_path)
+    with pytest.raises(ConversionError, match="it is not converted yet: others took 0 s; ask"):
+        kept.convert("pdf", b"one")
+    monkeypatch.setattr(conversion, "MOST_SECONDS", 600)
+    assert kept.convert("pdf", b"one") == b"# Text\n"
 
 
 def test_what_lies_in_the_current_directory_is_not_imported(tmp_path: Path) -> None:
