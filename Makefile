@@ -62,7 +62,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m 'not slow' $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-dev
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-thorough} $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-base:
 	$(MAKE) VENV=$(VENV)-base EXTRAS= test
