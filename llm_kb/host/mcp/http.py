@@ -53,6 +53,17 @@ class ShortTokenError(KbError):
         )
 
 
+class CannotServeError(KbError):
+    """An address at which nothing can be served."""
+
+    def __init__(self, address: Address, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+        super().__init__(
+            f"cannot serve at {address.url}: {reason}; choose another HOST:PORT of this machine"
+        )
+
+
 class Address(NamedTuple):
     """Where a server listens."""
 
@@ -161,7 +172,12 @@ class _Process(uvicorn.Server):
         self._say = say
 
     async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit as ended:
+            # asyncio's text repeats the address: error while …: address already in use
+            reason = str(getattr(ended.__context__, "strerror", ended)).rpartition(": ")[2]
+            raise CannotServeError(Address(self.config.host, self.config.port), reason) from ended
         for listening in self.servers[:1]:
             host, port = listening.sockets[0].getsockname()[:2]
             self._say(Address(host, port).url)
@@ -173,7 +189,7 @@ def serve(server: KnowledgeServer, guard: Guard, say: Callable[[str], None]) -> 
         make_app(server, guard),
         host=guard.address.host,
         port=guard.address.port,
-        log_level="warning",
+        log_level="critical",  # what goes wrong is an error of this command, or of a call
         access_log=False,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=2,

@@ -246,6 +246,15 @@ def test_writing_needs_a_token_and_pages_of_the_web_stay_out(
     assert made is not None
     assert served.post() == 401
     assert served.post(Authorization="Bearer x" + made[1]) == 401
+    again = subprocess.run(
+        [*SCRIPT, "mcp", "--http", served.url.removeprefix("http://").removesuffix("/mcp")],
+        stderr=subprocess.PIPE, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert (again.returncode, again.stderr.lower()) == (
+        1,
+        f"error: cannot serve at {served.url}: address already in use;"
+        " choose another host:port of this machine\n",
+    )
     right = {"Authorization": f"Bearer {made[1]}"}
     assert served.post(b"{}", Host="evil.com", **right) == 421
     assert served.post(b"{}", Origin="https://evil.com", **right) == 403
