@@ -78,6 +78,8 @@ def test_what_is_looked_up_for_a_question_is_bounded() -> None:
     assert len(bound_question("x " * 50_000)) <= MAX_CHARACTERS + 1
     terms = parse_question(" ".join(words))
     assert len(terms) <= MAX_COUNTED + MAX_WORDS + 1
+    names = parse_question(" ".join(f"aX{number}" for number in range(2_000)))
+    assert len(names) <= 2 * MAX_COUNTED + MAX_WORDS
     match = build_match(words, {}, 1000)
     assert match is not None
     assert match.count('"') == 2 * MAX_WORDS
