@@ -303,7 +303,8 @@ def _iter_texts(
     if "References" in tools:
         from llm_kb.references.catalog import recent_references  # few requests ask for it
 
-        recent = recent_references(kb.config, Path(llm.user_dir()))
+        listed = kb.menu_ids if menu else ()
+        recent = recent_references(kb.config, Path(llm.user_dir()), listed)
         if recent and recent not in earlier:
             yield recent, f"{SECTION}references"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import partial
@@ -43,10 +43,15 @@ def _open_topic(library: Library, topic_id: str) -> tuple[Topic, Catalog] | None
     return topic, ReferenceCatalog(topic, described, library)
 
 
-def recent_references(config: Config, user_dir: Path) -> str | None:
-    """Return the prompt's list of recently fetched topics; None without any."""
+def recent_references(config: Config, user_dir: Path, listed: Collection[str] = ()) -> str | None:
+    """Return the prompt's list of recently fetched topics; None without any.
+
+    Those that are `listed` in a menu beside it are left out.
+    """
     topics, _ = open_library(config, user_dir).topics()
-    return render_recent_topics([t for t in topics if t.status is not Status.OBSOLETE])
+    return render_recent_topics(
+        [t for t in topics if t.status is not Status.OBSOLETE and t.id not in listed]
+    )
 
 
 def reference_topic(described: TopicFile, directory: Path) -> Topic:
