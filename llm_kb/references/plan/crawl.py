@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
+from os.path import commonprefix
 from urllib.parse import unquote, urlsplit
 
 from protego import Protego
@@ -262,9 +263,12 @@ class _Walk:
         """Read unchanged pages in full until all known pages are found; others are not kept."""
         keys = {page_key(url) for url in self._known if self._site.covers(url)}
         self._only_known = True
-        for url in self._unchanged:  # which grows meanwhile
-            if self._kept.issuperset(keys):
-                return
+        while self._unchanged and (missing := keys - self._kept):
+            # The likeliest first: a page of the same directory, or of a name that begins alike.
+            wanted = min(missing)
+            shared = {u: len(commonprefix((u, wanted))) for u in self._unchanged}  # noqa: RUF071 - as said
+            url = max(self._unchanged, key=shared.__getitem__)
+            self._unchanged.remove(url)
             for link in self._choose(filter(self._site.covers, self._visit(url, again=True))):
                 if self._has_room() and self._site.allows(link):
                     self._visit(link, self._conditions_of(link), leads_on=True)
