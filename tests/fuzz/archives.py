@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import random
+import shutil
 import tarfile
 import tempfile
 import zipfile
@@ -37,7 +39,9 @@ def fuzz(data: bytes) -> None:
 
 @cache
 def _directory() -> Path:
-    return Path(tempfile.mkdtemp(prefix="llm-kb-fuzz-"))
+    path = tempfile.mkdtemp(prefix="llm-kb-fuzz-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return Path(path)
 
 
 @cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -49,4 +51,6 @@ def fuzz(data: bytes) -> None:
 
 @cache
 def _workspace() -> Path:
-    return Path(tempfile.mkdtemp(prefix="llm-kb-fuzz-"))
+    path = tempfile.mkdtemp(prefix="llm-kb-fuzz-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return Path(path)
