@@ -155,6 +155,7 @@ class Index:
         self._database = documents.database
         self._connection = connection
         self._is_narrow = False
+        self._count = -1
 
     def close(self) -> None:
         """Close the database; the index cannot be used after that."""
@@ -200,6 +201,7 @@ class Index:
                         done += len(batch)
                         if progress:
                             progress(done, len(changed))
+            self._count = -1
             chunks = self.count_chunks()
             left_out = (*table.read_left_out(), *beyond)
         return IndexReport(
@@ -220,9 +222,11 @@ class Index:
 
     def count_chunks(self) -> int:
         """Return how many chunks there are."""
-        with translated(self._database):
-            count: int = self._connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
-        return count
+        if self._count < 0:
+            # SQLite reads all to count them: once is enough for one search.
+            with translated(self._database):
+                (self._count,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
+        return self._count
 
     def count_words(self, words: Iterable[str]) -> dict[str, WordCount]:
         """Return in how many chunks each word occurs, in whatever form, and its stem."""
