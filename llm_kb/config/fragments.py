@@ -201,6 +201,8 @@ def split_knowledge(text: str) -> tuple[str, str]:
     Raises PatternError.
     """
     topic, slash, pattern = text.partition("/")
+    if not topic:
+        raise PatternError(text, "it names no topic; write TOPIC/PATTERN")
     if slash and not pattern:
         raise PatternError(text, f"nothing follows the slash; {topic!r} alone means all of it")
     return topic, parse_pattern(pattern).text if slash else "**"

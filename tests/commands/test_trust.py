@@ -216,3 +216,18 @@ def test_a_current_directory_that_is_gone_is_said(
         1,
         "Error: the current directory is gone; change to another one\n",
     )
+
+
+def test_what_auto_makes_no_difference_to_does_not_speak_of_it(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/a.md").write_text("A\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb]\nauto = true\n[kb.topic.p]\nsubjects = "kb"\n')
+    for command in (["learn", "p", "a"], ["prompt"]):
+        assert run_llm(["kb", *command]).stderr == ""
+    refused = run_llm(["-k", "/a", "hi"])
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "Error: invalid pattern '/a': it names no topic; write TOPIC/PATTERN\n",
+    )
