@@ -13,6 +13,7 @@ import click
 import pytest
 
 from llm_kb.plugin import make_options, register_commands
+from scripts import plot
 from scripts.screenshot import PICTURE, draw, record
 from tests.console import PROJECT, SAMPLE, find_transcripts, iter_commands
 from tests.scripted import Script
@@ -178,3 +179,10 @@ def test_there_are_programs() -> None:
 def test_the_picture_of_a_terminal_shows_what_the_commands_print() -> None:
     """Made anew by scripts/screenshot.py."""
     assert draw(record()) == PICTURE.read_text(encoding="utf-8")
+
+
+def test_the_plot_shows_what_was_measured() -> None:
+    """Made anew by scripts/plot.py."""
+    table = plot.read_table(plot.RESULTS.read_text(encoding="utf-8"))
+    assert table.keys() == plot.KINDS.keys()
+    assert plot.draw(table) == plot.PLOT.read_text(encoding="utf-8")
