@@ -15,6 +15,7 @@ from llm_kb.subjects.names import UNUSABLE
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.console import iter_commands
+from tests.scripted import Script
 from tests.terminal import run_on_terminal
 
 EVIL = "\x1b]0;PWNED\x07\x1b[2J\x1b[31mRED\x9b31m\u202eback\u2066w\u061c\U000e0041 日本語"
@@ -68,6 +69,7 @@ JSON_COMMANDS = {
     "prompt": ["prompt", "-k", "t/a"],
     "search": ["search", "needle"],
     "trust": ["trust", "--list"],
+    "used": None,  # needs a log: below
     "knowledge list": ["knowledge", "list"],
     "references approve": None,  # its answer is that of create
     "references create": ["references", "create", "--title", "New", "--local", "kb", "-y"],
@@ -168,6 +170,17 @@ def test_json_holds_no_code(run_llm: RunLlm, name: str) -> None:
     json.loads(result.stdout)
     if EVIL[-3:] in json.dumps(json.loads(result.stdout), ensure_ascii=False):
         assert EVIL[-3:] in result.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
+def test_what_is_read_from_the_log_holds_no_code(
+    run_llm: RunLlm, script: Script, options: list[str]
+) -> None:
+    script.call("learn", topic="t", subjects=[f"absent{EVIL}"]).say("done")
+    run_llm(["-m", "scripted", "-T", "learn", "question"])
+    shown = run_llm(["kb", "used", *options]).stdout
+    assert "absent" in shown
+    assert set(UNUSABLE.findall(shown)) <= {"\n"}
 
 
 @pytest.mark.parametrize("arguments", [["list", "--nl"], ["list", "t", "--nl"]], ids=" ".join)

@@ -84,8 +84,8 @@ def make_files(root: Path, *names: str) -> None:
             id="Sphinx, apart",
         ),
         pytest.param(
-            ["a.md", "images/a.png", "images/deep/b.PNG", ".hidden/c.gif", "d.pdf"],
-            (".*", "*.PNG", "*.pdf", "*.png"),
+            ["a.md", "images/a.png", "images/deep/b.PNG", ".hidden/c.gif", "d.zip"],
+            (".*", "*.PNG", "*.png", "*.zip"),
             id="pictures",
         ),
         pytest.param(["Makefile", "requirements.txt", "conf.md"], (), id="no Sphinx"),

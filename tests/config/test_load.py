@@ -207,7 +207,7 @@ def test_layers_lie_over_one_another(
 
 @pytest.mark.parametrize(
     ("value", "error"),
-    [("nope/x", UnknownTopicError), ("", UnknownTopicError), ("project/", PatternError)],
+    [("nope/x", UnknownTopicError), ("", PatternError), ("project/", PatternError)],
 )
 def test_knowledge_that_names_nothing_is_an_error(
     workspace: Path, user_dir: Path, value: str, error: type[Exception]
