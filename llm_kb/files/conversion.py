@@ -111,7 +111,7 @@ def _run(kind: str, data: bytes) -> bytes:
     package = Path(__file__).parents[2]
     try:
         done = subprocess.run(  # noqa: S603 - our own program, no shell
-            [sys.executable, "-m", "llm_kb.convert", kind],
+            [sys.executable, "-m", "llm_kb.references.sources.convert", kind],
             input=data,
             capture_output=True,
             timeout=SECONDS,

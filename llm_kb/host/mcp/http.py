@@ -137,7 +137,7 @@ class Guard:
             return False
         if self.address.is_loopback:
             return host in self.names or _is_loopback(host)
-        # A name can be made to lead here by whoever owns it, an address cannot.
+        # A name can be made to lead here by its owner, an address cannot.
         known = {self.address.host, platform.node().lower(), "localhost", *self.names}
         return bool(host) and (host in known or _is_address(host))
 

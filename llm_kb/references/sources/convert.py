@@ -1,6 +1,6 @@
 """A program of its own: reads a document on standard input, writes it as Markdown.
 
-    python -m llm_kb.convert pdf < guide.pdf
+    python -m llm_kb.references.sources.convert pdf < guide.pdf
 
 Documents are anybody's, and their libraries are not made for hostile ones. So each is converted
 in a process that `files.conversion` ends, and that may use only so much memory and time.
