@@ -15,11 +15,12 @@ from llm_kb.files.atomic import replace_file
 VERSION = 1
 """Of what conversions give: those of another are not used."""
 
-SECONDS = 180
+SECONDS = 60
 """How long the conversion of one document may take."""
 
-MOST_SECONDS = 600
-"""After how long in all no other conversion begins: a topic may hold thousands of documents."""
+MOST_SECONDS = 60
+"""After how long in all no other conversion begins: a topic may hold thousands of documents, and
+a model that asks waits."""
 
 MAX_BYTES = 20_000_000
 """Of a document, and of the text it becomes."""

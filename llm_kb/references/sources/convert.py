@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pypdf import PdfReader
 
 MEMORY_BYTES = 2_000_000_000
-PROCESSOR_SECONDS = 120
+PROCESSOR_SECONDS = 60
 MOST_UNPACKED = 200_000_000
 """Bytes that the parts of a packed document may have together."""
 
