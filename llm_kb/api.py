@@ -141,6 +141,10 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         )
         return self.search(question, topics, limit, options)
 
+    def subjects(self, topic: str) -> list[str]:
+        """Return what listings call the subjects of a topic, sorted. Raises UnknownTopicError."""
+        return sorted(subject.name for subject in self.find_topic(topic).catalog.iter_listed())
+
     def add_to(self, system: str | None = None) -> dict[str, Any]:
         """Return `system` and `tools` for `model.chain` or `model.prompt`, asynchronous or not.
 

@@ -188,3 +188,10 @@ def test_subjects_of_several_topics_share_the_limit(tmp_path: Path, topics: Know
         "Load them with another call of the `learn` tool."
     )
     assert "skills/ast-grep\n</subject>" not in answer
+
+
+def test_subjects_are_those_that_are_listed(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "kb/.hidden.md").write_text("H\n")
+    assert kb.subjects("T") == ["a", "b"]
+    with pytest.raises(KbError, match="unknown topic 'nope'"):
+        kb.subjects("nope")
