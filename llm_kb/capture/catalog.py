@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -42,14 +42,17 @@ def find_knowledge(directory: Path) -> Repository | None:
 
 
 def open_knowledge(
-    repository: Repository, *, branch_only: bool = False, roots: Sequence[Path] = ()
+    repository: Repository,
+    *,
+    branch_only: bool = False,
+    is_subject: Callable[[Path], bool] = lambda _: False,
 ) -> tuple[Topic, Catalog]:
     """Return the topic of what was captured in a repository, and its subjects.
 
-    With `branch_only`, without the entries of commits that are not on its branch. `roots`
-    are the directories of other topics: what was exported into these is read there.
+    With `branch_only`, without the entries of commits that are not on its branch. `is_subject`
+    tells whether a file is a subject of another topic: what was exported into it is read there.
     """
-    catalog = KnowledgeCatalog(repository, branch_only=branch_only, roots=roots)
+    catalog = KnowledgeCatalog(repository, branch_only=branch_only, is_subject=is_subject)
     places = catalog.describe_places()
     topic = Topic(
         id=TOPIC_ID,
@@ -77,11 +80,15 @@ class KnowledgeCatalog:
     """
 
     def __init__(
-        self, repository: Repository, *, branch_only: bool = False, roots: Sequence[Path] = ()
+        self,
+        repository: Repository,
+        *,
+        branch_only: bool = False,
+        is_subject: Callable[[Path], bool] = lambda _: False,
     ) -> None:
         self._repository = repository
         self._branch_only = branch_only
-        self._roots = roots
+        self._is_subject = is_subject
 
     def describe_places(self) -> str:
         """Return the places that entries are about, with their numbers."""
@@ -186,9 +193,7 @@ class KnowledgeCatalog:
         ids: frozenset[str] = frozenset()
         for place in exports_of(store):
             path = self._repository.root / place
-            if find_place_problem(place, exists=True) or not any(
-                path.is_relative_to(root) for root in self._roots
-            ):
+            if find_place_problem(place, exists=True) or not self._is_subject(path):
                 continue
             with suppress(OSError):  # a file that is gone holds none of them
                 ids |= find_exported(read_regular(path, most=_MAX_EXPORT).decode(errors="replace"))

@@ -41,7 +41,7 @@ def prompt(
         else:
             show(render_costs(costs))
         return
-    section = kb.section(learn=not preloaded)
+    section = kb.section(learn=not preloaded, search=not preloaded and kb.offers_search())
     if section is not None:
         show_content(section)
     else:

@@ -15,7 +15,8 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.knowledge_base.passages import EmptyQuestionError
 from llm_kb.rendering.passages import Passage, find_notes
-from llm_kb.rendering.plain_text import visible_line, visible_text
+from llm_kb.rendering.plain_text import name_some, visible_line, visible_text
+from llm_kb.subjects.topics import REFERENCE_PREFIX
 from llm_kb.upkeep.subject_list import name_file
 
 
@@ -80,8 +81,13 @@ def search(
         show_json([_as_dict(passage) for passage in found.passages])
     else:
         show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
-    if not found.passages:
+    if not found.passages and not (topics or kb.menu_ids):
+        say(f"llm-kb: {kb.explain_nothing()}")
+    elif not found.passages:
         say("llm-kb: nothing fits; try other words, or fewer")
+    aside = [id_ for id_ in kb.topics.ids() if id_.startswith(REFERENCE_PREFIX)]
+    if not topics and (left := [id_ for id_ in aside if id_ not in kb.menu_ids]):
+        say(f"llm-kb: fetched topics are searched when named, with -t: {name_some(left)}")
     for note in find_notes(found):
         say(f"llm-kb: {note}")
 

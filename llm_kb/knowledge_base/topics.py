@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -81,7 +81,7 @@ def open_catalogs(
                 open_knowledge,
                 captured,
                 branch_only=config.capture.branch_only,
-                roots=[topic.root for topic in config.topics if topic.enable],
+                is_subject=partial(_is_subject, config.topics),
             ),
         )
     for id_, opener in reference_topics(config, user_dir).items():
@@ -98,6 +98,16 @@ def _open_directory(
     topic: Topic, conversions: Conversions | None = None
 ) -> tuple[Topic, Catalog] | None:
     return (topic, DirectoryCatalog(topic, conversions)) if topic.enable else None
+
+
+def _is_subject(topics: Iterable[Topic], path: Path) -> bool:
+    """Tell whether a file is listed by one of these topics."""
+    return any(
+        path == topic.root / subject.path
+        for topic in topics
+        if topic.enable and path.is_relative_to(topic.root)
+        for subject in DirectoryCatalog(topic).iter_listed()
+    )
 
 
 def _open_adjusted(

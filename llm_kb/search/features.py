@@ -72,11 +72,24 @@ class Question:
             for stem, frequency in zip(stems, frequencies, strict=True)
         }
         self._whole = sum(self.rarities.values()) or 1.0
+        known = [
+            self.rarities[stem]
+            for stem, frequency in zip(stems, frequencies, strict=True)
+            if frequency
+        ]
+        # A word that no text has says nothing about which passage answers best.
+        self._most = max(known, default=math.inf)
 
     def share(self, stems: Iterable[str]) -> float:
         """Return how much of the question some of its stems are."""
         held = set(stems)
         return sum(tells for stem, tells in self.rarities.items() if stem in held) / self._whole
+
+    def share_of_answer(self, stems: Iterable[str]) -> float:
+        """Return the same; a word that no text has counts no more than the rarest of the others."""
+        held, most = set(stems), self._most
+        whole = sum(min(tells, most) for tells in self.rarities.values()) or 1.0
+        return sum(min(t, most) for stem, t in self.rarities.items() if stem in held) / whole
 
     def share_of_run(self, text: str) -> float:
         """Return how much of the question stands in a text as one run of words."""
@@ -102,7 +115,7 @@ def find_rarity(frequency: int, total: int) -> float:
 
 def measure_answer(hit: Hit, question: Question) -> float:
     """Return how well a hit answers: the share of the question it holds, or its similarity."""
-    share = question.share(find_held(hit, question))
+    share = question.share_of_answer(find_held(hit, question))
     return round(min(1.0, max(share, hit.cosine or 0.0)), 2)
 
 

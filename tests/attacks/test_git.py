@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -396,6 +395,12 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+def heed_signals() -> None:
+    """Undo what started the tests: nohup ignores hangups, and a shell's `&` interrupts."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
 def test_git_ends_with_us_and_leaves_nothing(
@@ -415,8 +420,7 @@ def test_git_ends_with_us_and_leaves_nothing(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # What started the tests may ignore hangups, as nohup does.
-        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
+        preexec_fn=heed_signals,  # noqa: PLW1509
     )
     try:
         assert wait_until(pids.exists, 30)

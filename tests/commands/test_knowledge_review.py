@@ -165,6 +165,15 @@ def test_entries_are_exported_into_a_file_and_kept_up_to_date(repo: Repo, run_ll
     assert run_llm([*KNOWLEDGE, "export"]).stdout == text.partition("Be kind.\n\n")[2]
 
 
+def test_what_is_exported_where_no_topic_reads_it_stays(repo: Repo, run_llm: RunLlm) -> None:
+    """The topic of `llm kb init` has the project's directory, and of its files the README alone."""
+    (repo.path / "README.md").write_text("# R\n")
+    run_llm(["kb", "init", "--all"])
+    run_llm(["kb", "knowledge", "export", "--to", "AGENTS.md"])
+    learned = run_llm(["kb", "learn", "repo-knowledge"])
+    assert "- conventions" in learned.stdout
+
+
 def test_what_is_exported_into_a_topic_is_not_read_twice(repo: Repo, run_llm: RunLlm) -> None:
     (repo.path / "kb").mkdir()
     (repo.path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')

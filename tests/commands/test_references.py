@@ -397,7 +397,6 @@ def test_show_tells_of_a_topic_in_words(run_llm: RunLlm, remote: Remote, user_di
         "file_count: 2\n"
         "tags: ä, b\n"
         f"created_at: {now}\n"
-        "created_by: ghost=operator\n"
         f"path: {user_dir / 'kb' / 'references' / 'topic-frob'}\n"
         f"source: type=git, url={remote.url}, commit={remote.commit}, paths=docs/, README.md\n"
         "\n# Frob\n"

@@ -125,3 +125,32 @@ def test_nothing_found(run_llm: RunLlm) -> None:
 def test_bad_arguments(run_llm: RunLlm, arguments: list[str], code: int) -> None:
     result = run_llm(["kb", "search", *arguments])
     assert (result.exit_code, result.stdout) == (code, "")
+
+
+def test_a_word_that_no_text_has_hides_no_answer(run_llm: RunLlm, tmp_path: Path) -> None:
+    pages = {f"kb/skills/{n}.md": f"# Page {n}\n\nAbout middleware.\n" for n in range(9)}
+    write_files(tmp_path, {**pages, "kb/skills/z.md": "# Other\n\nNothing.\n"})
+    result = run_llm(["kb", "search", "xyzzy middleware"])
+    assert "About middleware." in result.stdout
+    assert "no text has: xyzzy" in result.stderr
+
+
+def test_where_there_is_no_knowledge_base_the_search_says_so(
+    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "llm-kb.toml").unlink()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert "there is no knowledge base here" in run_llm(["kb", "search", "hello"]).stderr
+
+
+def test_fetched_topics_that_the_menu_lacks_are_named(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {"source/a.md": "# Frob\n\nTurn the knob.\n"})
+    source = ["--title", "Frob", "--local", "source"]
+    assert run_llm(["kb", "references", "create", *source, "-y"]).exit_code == 0
+    result = run_llm(["kb", "search", "knob"])
+    note = "llm-kb: fetched topics are searched when named, with -t: topic-frob"
+    assert note in result.stderr.splitlines()
+    named = run_llm(["kb", "search", "-t", "frob", "knob"])
+    assert "Turn the knob." in named.stdout
+    assert note not in named.stderr

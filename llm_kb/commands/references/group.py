@@ -21,7 +21,9 @@ from llm_kb.references.ask import ask, find_id
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line, visible_text
 
-_TOLD_ELSEWHERE = frozenset({"files", "body", "sources", "is_stale", "created_by_ghost"})
+_TOLD_ELSEWHERE = frozenset(
+    {"files", "body", "sources", "is_stale", "created_by", "created_by_ghost"}
+)
 """What `show` leaves out, or tells in other words: `status` says whether a topic is stale."""
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
