@@ -217,6 +217,6 @@ def test_every_byte_left_out_is_accounted_for(
     text = render_load(items, wrap=True, max_chars=max_chars)
     assert render_load(items, wrap=True, max_chars=max_chars) == text
     # A line that is cut within is followed by a line feed that is not its own.
-    is_within = re.search(r"^\|.*\n(`{3,}\n)?\n\(note: cut here", text, re.M) is not None
+    is_within = re.search(r"^\|.*\n(`{3,}\n)?\n\(note: cut here", text, re.MULTILINE) is not None
     counted = shown_bytes(text) + unshown_bytes(text) - sum(item.size for item in items)
     assert counted == 0 or (counted == 1 and is_within)
