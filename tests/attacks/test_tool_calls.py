@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from llm_kb.capture.errors import InvalidAnnotationError
+from llm_kb.host.capture_tools import answer_annotation
 from tests.console import PROJECT
 from tests.git_templates import copy_empty_repository
 from tests.isolation import isolated_environment, make_home
@@ -66,6 +69,17 @@ def test_a_call_ends_within_its_time_and_with_an_answer_that_fits(
     assert (result["ended"], result.get("length", 0) < 110_000) == (0, True), result
     if result["start"].startswith("Error: "):
         assert result["length"] < 20_000
+
+
+@pytest.mark.parametrize(
+    "more", [{"wisdom": [{}] * 201}, {"summary": "x" * 200_000}], ids=["items", "characters"]
+)
+def test_an_annotation_is_bounded_before_it_is_looked_at(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
+    """Before its commit is, too: there is no repository here."""
+    with pytest.raises(InvalidAnnotationError, match="at most 200 and 200,000 are allowed"):
+        answer_annotation(tmp_path, {"commit": "HEAD", "summary": "s", **more})
 
 
 def test_every_tool_is_in_the_table() -> None:
