@@ -28,7 +28,6 @@ from llm_kb.subjects.topics import Layout, Listing, Subject, Topic
 from llm_kb.upkeep import text_checks as checks
 from llm_kb.upkeep.mentions import Mentions, find_references
 from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
-from llm_kb.upkeep.skills import check_skill, check_strays
 from llm_kb.upkeep.subject_list import find_disabled, find_problem, name_file, name_place
 
 PROSE = frozenset({"", "adoc", "markdown", "md", "mdx", "org", "rst", "text", "txt"})
@@ -107,13 +106,14 @@ class Inspection:
                 what = skipped.reason
                 yield Finding(rule=Rule.DAMAGED_STORE, file=KNOWLEDGE_REF, what=what)
             elif skipped.reason != NO_SKILL:
-                yield checks.check_skipped(self._file(opened, skipped.path), skipped)
+                file = self._file(opened, skipped.path)
+                yield Finding(rule=Rule.SKIPPED, file=file, what=skipped.reason)
         yield from self._inspect_patterns(opened)
         # Fetched and captured subjects are not written here, so they cannot be fixed here.
         if opened.topic.id in self._configured:
             yield from self._inspect_words(opened)
             yield from self._inspect_names(opened, listing)
-            yield from check_strays(self._file(opened, "").rstrip("/"), listing.skipped)
+            yield from checks.check_strays(self._file(opened, "").rstrip("/"), listing.skipped)
             yield from self._inspect_subjects(opened, listing.subjects)
             for left in find_unsearched(opened.topic.root, filter(is_listed, listing.subjects)):
                 file = self._file(opened, left.path).rstrip("/")
@@ -195,7 +195,7 @@ class Inspection:
         yield from self._inspect_references(file, text)
         path = PurePosixPath(subject.path)
         if opened.topic.layout is Layout.SKILLS and path.name == SKILL_FILE:
-            yield from check_skill(file, path.parent.name or opened.topic.root.name, text)
+            yield from checks.check_skill(file, path.parent.name or opened.topic.root.name, text)
 
     def _inspect_references(self, file: str, text: str) -> Iterator[Finding]:
         for reference in find_references(text, list(self._kb.topics)):

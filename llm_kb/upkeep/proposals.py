@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -57,12 +57,8 @@ _FORMALITY = re.compile(
     re.IGNORECASE,
 )
 """Names of pages beside the README that say little about how the project works."""
-_DOT_GUIDES = {
-    ".cursorrules": "Cursor",
-    ".windsurfrules": "Windsurf",
-    ".clinerules": "Cline",
-}
-"""Guides that are hidden where they lie, so the description has to name them."""
+_DOT_GUIDES = {".cursorrules": "Cursor", ".windsurfrules": "Windsurf", ".clinerules": "Cline"}
+"""Hidden guides: no listing names them, so the description of their topic does."""
 
 _TOOL_DIRECTORIES = {
     ".claude": ("Claude", ("CLAUDE.md", "commands/", "agents/", "rules/")),
@@ -72,16 +68,16 @@ _TOOL_DIRECTORIES = {
         ("CONTRIBUTING.md", "copilot-instructions.md", "instructions/", "prompts/"),
     ),
 }
-"""Directories of tools, which of their entries are knowledge, and what the tool is called."""
+"""Directories of tools: what the tool is called, and which of their entries are knowledge."""
 
 _DOCUMENTATION = ("docs", "doc", "documentation", "Documentation")
 _NOTES = ("wiki", "notes", "guides")
-_PACKAGES = ("packages", "apps", "libs", "crates", "modules", "services")
 _RECORDS = (
     *("docs/adr", "docs/adrs", "docs/decisions", "docs/architecture/decisions"),
     *("doc/adr", "doc/adrs", "doc/decisions", "doc/architecture/decisions"),
     *("adr", "adrs", "decisions"),
 )
+_PACKAGES = ("packages", "apps", "libs", "crates", "modules", "services")
 _SKILLS = (".agents/skills", ".claude/skills", ".github/skills", ".cursor/skills", "skills")
 
 _SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
@@ -110,11 +106,9 @@ def propose_topics(root: Path) -> list[Proposal]:
     found = [
         *_propose_knowledge(root),
         *_propose_guides(root),
-        *_propose_documentation(root),
-        *_propose_records(root),
+        *_propose_documents(root),
         *_propose_skills(root),
         *_propose_tool_directories(root),
-        *_propose_packages(root),
         *_propose_readmes(root),
     ]
     proposals: dict[str, Proposal] = {}
@@ -137,23 +131,20 @@ def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> To
 
 def find_layout(directory: Path) -> Layout:
     """Return the layout of a directory: skills if there is a SKILL.md in one that it holds."""
-    skills = any((directory / name / SKILL_FILE).is_file() for name in _list_directories(directory))
-    return Layout.SKILLS if skills else Layout.FILES
+    is_skills = any((path / SKILL_FILE).is_file() for path in _list_directories(directory))
+    return Layout.SKILLS if is_skills else Layout.FILES
 
 
 def find_passed_over(root: Path) -> Iterator[tuple[str, str]]:
     """Yield each place that would be a topic but for its content, with the reason."""
-    below = [f"kb/{name}" for name in _list_directories(root / "kb")]
+    below = [f"kb/{path.name}" for path in _list_directories(root / "kb")]
     places = (*(below or ["kb"]), *_DOCUMENTATION, *_NOTES, *_RECORDS, *_SKILLS)
-    seen: set[str] = set()
-    for place in dict.fromkeys(places):
-        real = os.path.realpath(root / place)
-        if not (root / place).is_dir() or real in seen:
+    for place in _leave_out_links(root, places):
+        if not (root / place).is_dir():
             continue
-        seen.add(real)
         if not _is_inside(root, place):
             yield place, "leads out of this directory"
-        elif not _holds_text(root / place):
+        elif not _has_text(root / place):
             yield place, "holds no text yet"
         elif place in _SKILLS and find_layout(root / place) is not Layout.SKILLS:
             yield place, f"holds no directory with a {SKILL_FILE}"
@@ -185,32 +176,33 @@ def _find_free_id(id_: str, taken: Collection[str]) -> str:
 
 def _propose_knowledge(root: Path) -> Iterator[Proposal]:
     """Propose each directory in `kb`, and `kb` itself for the files in none of them."""
-    places = [name for name in _list_directories(root / "kb") if _is_topic(root, f"kb/{name}")]
-    names = [name for name in places if TOPIC_ID.fullmatch(name)]
-    for name in names:
-        ignore = _find_no_text(root / "kb" / name)
-        yield _propose_directory(name, f"kb/{name}", ignore)
-    # A directory whose name cannot be an id is not a topic, but its files are subjects of `kb`.
-    has_rest = names != places or _has_text(_list_files(root / "kb"))
-    if _is_inside(root, "kb") and has_rest:
-        id_ = next((id_ for id_ in _WHOLE if id_ not in names), _WHOLE[-1])
-        ignore = (*(f"/{name}/" for name in names), *_find_no_text(root / "kb", set(names)))
-        yield _propose_directory(id_, "kb", ignore)
-
-
-def _propose_directory(id_: str, place: str, ignore: tuple[str, ...]) -> Proposal:
-    return Proposal(
-        id=id_,
-        title=_title(id_),
-        introduction=f"What to know about {_title(id_).lower()}.",
-        subjects=place,
-        ignore=ignore,
-    )
+    kb = root / "kb"
+    if not _is_inside(root, "kb"):
+        return
+    names = [
+        path.name
+        for path in _list_directories(kb)
+        # A directory whose name cannot be an id is not a topic, but its files are subjects of `kb`.
+        if TOPIC_ID.fullmatch(path.name) and _is_inside(root, f"kb/{path.name}") and _has_text(path)
+    ]
+    whole = next((id_ for id_ in _WHOLE if id_ not in names), _WHOLE[-1])
+    for id_, place in (*((name, f"kb/{name}") for name in names), (whole, "kb")):
+        inner = names if place == "kb" else []
+        yield Proposal(
+            id=id_,
+            title=_title(id_),
+            introduction=f"What to know about {_title(id_).lower()}.",
+            subjects=place,
+            ignore=(
+                *(f"/{name}/" for name in inner),
+                *_ignore_suffixes(_find_names(root / place, inner)),
+            ),
+        )
 
 
 def _propose_guides(root: Path) -> Iterator[Proposal]:
     """Propose one topic for the README, the guides for contributors and agents, and other pages."""
-    files = _list_files(root)
+    files = sorted(path.name for path in root.glob("[!.]*") if path.is_file())
     names = [name for name in files if _GUIDE.fullmatch(name)]
     # Of README.md and README.rst one is enough: they would share a slug.
     first = {name.partition(".")[0].lower(): name for name in sorted(names, reverse=True)}
@@ -219,29 +211,28 @@ def _propose_guides(root: Path) -> Iterator[Proposal]:
     ordered += [name for name in pages if not _FORMALITY.fullmatch(Path(name).stem)][:_MOST_PAGES]
     guides = dict.fromkeys(g for g in (_resolve_guide(root, name) for name in ordered) if g)
     hidden = [name for name in _DOT_GUIDES if (root / name).is_file()]
-    if not guides:
-        return
-    kept = [PurePath(name) for name in hidden]
-    yield Proposal(
-        id="overview",
-        title="Overview",
-        introduction="What this project is, and the rules for changing it.",
-        subjects=".",
-        description=" ".join(
-            f"The rules for {_DOT_GUIDES[name]} are in the subject `{name[1:]}`." for name in hidden
-        ),
-        ignore=_keep_only([*guides, *kept]),
-    )
+    if guides:
+        yield Proposal(
+            id="overview",
+            title="Overview",
+            introduction="What this project is, and the rules for changing it.",
+            subjects=".",
+            description=" ".join(
+                f"The rules for {_DOT_GUIDES[name]} are in the subject `{name[1:]}`."
+                for name in hidden
+            ),
+            ignore=_keep_only([*guides, *map(PurePath, hidden)]),
+        )
 
 
 def _resolve_guide(root: Path, name: str) -> PurePath | None:
     """Return the file that a guide is, below the root: a link to it would not be a subject."""
     path, top = Path(os.path.realpath(root / name)), os.path.realpath(root)
-    guide = path.relative_to(top) if path.is_relative_to(top) else None
-    # A hidden file is not listed, under whatever name.
-    if guide is None or any(part.startswith(".") for part in guide.parts):
+    if not path.is_file() or not path.is_relative_to(top):
         return None
-    return guide if path.is_file() else None
+    guide = path.relative_to(top)
+    # A hidden file is not listed, under whatever name.
+    return None if any(part.startswith(".") for part in guide.parts) else guide
 
 
 def _keep_only(paths: Iterable[PurePath]) -> tuple[str, ...]:
@@ -259,66 +250,52 @@ def _escape(path: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", path)
 
 
-def _propose_documentation(root: Path) -> Iterator[Proposal]:
-    seen: set[str] = set()
-    for place in (*_DOCUMENTATION, *_NOTES):
-        real = os.path.realpath(root / place)
-        inside = [r.partition("/")[2] for r in _RECORDS if r.startswith(f"{place}/")]
-        records = [name for name in inside if (root / place / name).is_dir()]
-        if real in seen or not _is_topic(root, place, [r for r in records if "/" not in r]):
+def _propose_documents(root: Path) -> Iterator[Proposal]:
+    """Propose directories of documentation, notes and decisions, and those of packages."""
+    how = "How {} is used and how it works."
+    texts = {
+        place: ("docs", "Documentation", how.format("this project")) for place in _DOCUMENTATION
+    }
+    texts |= {place: (place, _title(place), f"The {place} of this project.") for place in _NOTES}
+    decisions = ("decisions", "Architecture Decisions", "What was decided, and why.")
+    texts |= dict.fromkeys(_RECORDS, decisions)
+    for parent in _PACKAGES:
+        for name in (path.name for path in _list_directories(root / parent)):
+            if TOPIC_ID.fullmatch(name):
+                title = f"{_title(name)} Documentation"
+                texts[f"{parent}/{name}/docs"] = (f"{name}-docs", title, how.format(name))
+    for place in _leave_out_links(root, texts):
+        if not _is_inside(root, place):
             continue
-        seen.add(real)
-        is_documentation = place in _DOCUMENTATION
+        id_, title, introduction = texts[place]
+        records = [record for record in _RECORDS if record.startswith(f"{place}/")]
+        apart = [f"{r.removeprefix(place)}/" for r in records if (root / r).is_dir()]
+        ignore = (*apart, *_find_ignored(root / place))
         yield Proposal(
-            id="docs" if is_documentation else place,
-            title="Documentation" if is_documentation else _title(place),
-            introduction=(
-                "How this project is used and how it works."
-                if is_documentation
-                else f"The {place} of this project."
-            ),
-            subjects=place,
-            ignore=(*(f"/{name}/" for name in records), *_find_ignored(root / place)),
+            id=id_, title=title, introduction=introduction, subjects=place, ignore=ignore
         )
-
-
-def _propose_records(root: Path) -> Iterator[Proposal]:
-    for place in _RECORDS:
-        if _is_topic(root, place):
-            yield Proposal(
-                id="decisions",
-                title="Architecture Decisions",
-                introduction="What was decided, and why.",
-                subjects=place,
-                ignore=_find_ignored(root / place),
-            )
 
 
 def _propose_skills(root: Path) -> Iterator[Proposal]:
-    seen: set[str] = set()
-    for place in _SKILLS:
-        real = os.path.realpath(root / place)
-        is_new = real not in seen  # they are often links to one another
-        if not (is_new and _is_inside(root, place)) or find_layout(root / place) is Layout.FILES:
-            continue
-        owner = Path(place).parent.name.lstrip(".")
-        yield Proposal(
-            id="skills" if not seen else f"{owner or 'project'}-skills",
-            title="Skills",
-            introduction="Step-by-step instructions for particular tasks.",
-            subjects=place,
-            layout=Layout.SKILLS,
-        )
-        seen.add(real)
+    id_ = "skills"
+    for place in _leave_out_links(root, _SKILLS):
+        if _is_inside(root, place) and find_layout(root / place) is Layout.SKILLS:
+            yield Proposal(
+                id=id_ or f"{Path(place).parent.name.lstrip('.') or 'project'}-skills",
+                title="Skills",
+                introduction="Step-by-step instructions for particular tasks.",
+                subjects=place,
+                layout=Layout.SKILLS,
+            )
+            id_ = ""  # the others are named by the tool they are for
 
 
 def _propose_tool_directories(root: Path) -> Iterator[Proposal]:
     """Propose the rules and commands that people wrote for coding agents, by tool."""
     for place, (tool, entries) in _TOOL_DIRECTORIES.items():
-        if not _is_inside(root, place):
-            continue
-        there = [name for name in entries if _is_file_or_holds_text(root / place / name)]
-        if there:
+        paths = {name: root / place / name for name in entries}
+        there = [name for name, path in paths.items() if path.is_file() or _has_text(path)]
+        if there and _is_inside(root, place):
             yield Proposal(
                 id=place[1:],
                 title=f"For {tool}",
@@ -328,35 +305,17 @@ def _propose_tool_directories(root: Path) -> Iterator[Proposal]:
             )
 
 
-def _is_file_or_holds_text(path: Path) -> bool:
-    return path.is_file() or (path.is_dir() and _holds_text(path))
-
-
-def _propose_packages(root: Path) -> Iterator[Proposal]:
-    """Propose the documentation of each package of a repository with several."""
-    for parent in _PACKAGES:
-        for name in _list_directories(root / parent):
-            place = f"{parent}/{name}/docs"
-            if TOPIC_ID.fullmatch(name) and _is_topic(root, place):
-                yield Proposal(
-                    id=f"{name}-docs",
-                    title=f"{_title(name)} Documentation",
-                    introduction=f"How {name} is used and how it works.",
-                    subjects=place,
-                    ignore=_find_ignored(root / place),
-                )
-
-
 def _propose_readmes(root: Path) -> Iterator[Proposal]:
     """Propose the README files of directories, of which there may be many."""
     found = []
     for parent, directories, names in _walk(root):
-        is_near = len(parent.relative_to(root).parts) < _README_DEPTH
-        skipped = _BUILT if parent != root else {*_BUILT, "kb", *_DOCUMENTATION, *_NOTES, *_SKILLS}
+        depth = len(parent.relative_to(root).parts)
+        found += [parent / n for n in names if depth and n.lower() in {"readme.md", "readme.rst"}]
+        skipped = _BUILT if depth else {*_BUILT, "kb", *_DOCUMENTATION, *_NOTES, *_SKILLS}
+        is_near = depth < _README_DEPTH
         directories[:] = [name for name in directories if is_near and name.lower() not in skipped]
-        found += [parent / n for n in names if n.lower() in {"readme.md", "readme.rst"}]
-    readmes = sorted(path.relative_to(root) for path in found if path.parent != root)
-    if readmes:
+    if found:
+        readmes = sorted(path.relative_to(root) for path in found)
         yield Proposal(
             id="readmes",
             title="Directories",
@@ -367,83 +326,70 @@ def _propose_readmes(root: Path) -> Iterator[Proposal]:
         )
 
 
-def _find_ignored(directory: Path) -> tuple[str, ...]:
-    """Return patterns for the files that tools keep in a documentation."""
-    return (*_find_sphinx(directory), *_find_tool_files(directory), *_find_no_text(directory))
-
-
-def _find_tool_files(directory: Path) -> Iterator[str]:
-    """Yield patterns for hidden entries, which are settings, and for files of package managers."""
-    found: set[str] = set()
-    has_hidden = False
-    for parent, directories, names in _walk(directory):
-        # `_walk` leaves out hidden directories, so they are looked for here.
-        has_hidden = has_hidden or any(parent.glob(".*"))
-        directories[:] = [name for name in directories if name not in _BUILT]
-        found |= _TOOL_FILES.intersection(names)
-    yield from sorted(found)
-    if has_hidden:
-        yield ".*"
-
-
-def _find_sphinx(docs: Path) -> Iterator[str]:
-    """Yield patterns for what Sphinx keeps beside the texts, and will build there."""
+def _find_ignored(directory: Path) -> Iterator[str]:
+    """Yield patterns for the files that tools keep in a documentation."""
     for source, built in (("", "_build/"), ("source/", "build/")):
-        if (docs / source / "conf.py").is_file():
+        if (directory / source / "conf.py").is_file():  # Sphinx
             yield f"/{built}"
-            found = (name for name in _SPHINX_PARTS if (docs / source / name).exists())
-            yield from (f"/{source}{name}" for name in found)
-            yield from (f"/{name}" for name in _SPHINX_TOOLS if (docs / name).is_file())
-            return
+            parts = (*(f"{source}{name}" for name in _SPHINX_PARTS), *_SPHINX_TOOLS)
+            yield from (f"/{part}" for part in parts if (directory / part).exists())
+            break
+    names = _find_names(directory)
+    yield from sorted(_TOOL_FILES & names)
+    if any(name.startswith(".") for name in names):
+        yield ".*"
+    yield from _ignore_suffixes(names)
 
 
-def _find_no_text(directory: Path, besides: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a pattern for each kind of file in a directory that is not text."""
-    suffixes = {Path(name).suffix for names in _iter_names(directory, besides) for name in names}
-    return tuple(f"*{suffix}" for suffix in sorted(suffixes) if suffix and not _is_text(suffix))
+def _ignore_suffixes(names: Iterable[str]) -> list[str]:
+    """Return a pattern for each kind of file that is not text."""
+    suffixes = {Path(name).suffix for name in names if not name.startswith(".")}
+    return [f"*{suffix}" for suffix in sorted(suffixes) if suffix and not _is_text(suffix)]
 
 
-def _holds_text(directory: Path, besides: Collection[str] = ()) -> bool:
-    return any(map(_has_text, _iter_names(directory, besides)))
-
-
-def _has_text(names: Iterable[str]) -> bool:
-    """Tell whether one of some file names may be the name of a text."""
-    return any(map(_is_text, names))
+def _has_text(directory: Path) -> bool:
+    """Tell whether a directory holds a file that may be there to be read."""
+    return any(_is_text(n) for n in _find_names(directory) if not n.startswith("."))
 
 
 def _is_text(name: str) -> bool:
-    """Tell whether a file may be there to be read, by the end of its name."""
     suffix = Path(name).suffix or name
     return is_readable(f"a{suffix}") and suffix.lower() != ".css"
 
 
-def _iter_names(directory: Path, besides: Collection[str] = ()) -> Iterator[list[str]]:
-    """Yield the names of the files that are not hidden, directory by directory.
+def _find_names(directory: Path, besides: Collection[str] = ()) -> set[str]:
+    """Return the names of the files below a directory, but for some of its directories.
 
-    Links to directories count as files, as they are not followed.
+    A hidden directory, and a link to one, counts as a file: it is not entered.
     """
+    found: set[str] = set()
     for parent, directories, names in _walk(directory):
         if parent == directory:
             directories[:] = [name for name in directories if name not in besides]
-        links = [name for name in directories if (parent / name).is_symlink()]
-        yield [*links, *names]
+        closed = (n for n in directories if n.startswith(".") or (parent / n).is_symlink())
+        found.update(names, closed)
+    return found
 
 
 def _walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield what `os.walk` does, without hidden entries and up to a bound."""
+    """Yield what `os.walk` does, up to a bound; enter only directories that people made."""
     looked_at = 0
     for parent, directories, names in os.walk(directory):
-        directories[:] = sorted(name for name in directories if not name.startswith((".", "_")))
-        yield Path(parent), directories, [name for name in names if not name.startswith(".")]
+        yield Path(parent), directories, names
         looked_at += len(names) + len(directories)
         if looked_at > _MOST_LOOKED_AT:
             return
+        directories[:] = sorted(name for name in directories if not name.startswith((".", "_")))
 
 
-def _is_topic(root: Path, place: str, besides: Collection[str] = ()) -> bool:
-    """Tell whether a place is a directory inside the root that has something to learn."""
-    return _is_inside(root, place) and _holds_text(root / place, besides)
+def _leave_out_links(root: Path, places: Iterable[str]) -> Iterator[str]:
+    """Yield places, without those that are links to an earlier one."""
+    seen: set[str] = set()
+    for place in places:
+        real = os.path.realpath(root / place)
+        if real not in seen:
+            seen.add(real)
+            yield place
 
 
 def _is_inside(root: Path, place: str) -> bool:
@@ -452,20 +398,8 @@ def _is_inside(root: Path, place: str) -> bool:
     return path.is_dir() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
-def _list_directories(directory: Path) -> list[str]:
-    try:
-        with os.scandir(directory) as entries:
-            return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
-    except OSError:
-        return []
-
-
-def _list_files(directory: Path) -> Sequence[str]:
-    try:
-        with os.scandir(directory) as entries:
-            return sorted(e.name for e in entries if e.is_file() and not e.name.startswith("."))
-    except OSError:
-        return []
+def _list_directories(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.glob("[!.]*") if path.is_dir())
 
 
 def _title(id_: str) -> str:

@@ -1,4 +1,4 @@
-"""Check the names and texts of subjects: what each rule finds in one of them."""
+"""Check the names and texts of subjects, and skills against the specification of Agent Skills."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from llm_kb.files.directory import NO_SKILL
+from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.rendering.front_matter import read_front_matter
 from llm_kb.rendering.parts import find_parts
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
@@ -30,6 +33,9 @@ _MOST_OTHERS = 3
 """Files named in one finding about files alike: there may be thousands of them."""
 _MOST_SINGLE = 3
 _MOST_KINDS = 6
+_SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_LONGEST_NAME = 64
+_LONGEST_DESCRIPTION = 1024
 _ODD_NAMES = {
     "has characters of patterns": re.compile(r"[*?\[\]]"),
     "has characters that Windows forbids": FORBIDDEN_ON_WINDOWS,
@@ -79,11 +85,6 @@ def _name_others(path: str, paths: Sequence[str]) -> str:
     return ", ".join(map(repr, first)) + (f" and {left:,} more" if left else "")
 
 
-def check_skipped(file: str, skipped: Skipped) -> Finding:
-    """Return the finding for a file that the walk skipped."""
-    return Finding(rule=Rule.SKIPPED, file=file, what=skipped.reason)
-
-
 def check_content(file: str, presented: Presented, path: str, max_chars: int) -> Iterator[Finding]:
     """Find the parts of a text that a model would not get."""
     for notice in presented.notices:
@@ -127,3 +128,51 @@ def check_characters(file: str, text: str, where: str = "") -> Iterator[Finding]
             points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
             what = f"{count(len(found), one, many)}{where}: {points}"
             yield Finding(rule=rule, file=file, line=line, what=what)
+
+
+def check_skill(file: str, directory: str, text: str) -> Iterator[Finding]:
+    """Find where a SKILL.md in a directory of this name departs from the specification."""
+    fields, _ = read_front_matter(text)
+    if not fields:
+        yield _report_skill(file, "it has no front matter with a name and a description")
+        return
+    name, description = fields.get("name"), fields.get("description")
+    if not name:
+        yield _report_skill(file, "its front matter has no name")
+    elif not _SKILL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        what = f"its name {name!r} is not of at most {_LONGEST_NAME} lower-case letters, digits"
+        yield _report_skill(file, f"{what} and single hyphens")
+    elif name != directory:
+        yield _report_skill(
+            file, f"its name {name!r} is not the name of its directory, {directory!r}"
+        )
+    if not description:
+        yield _report_skill(file, "its front matter has no description")
+    elif len(description) > _LONGEST_DESCRIPTION:
+        what = f"its description has {len(description):,} characters"
+        yield _report_skill(file, f"{what}; the most is {_LONGEST_DESCRIPTION:,}")
+
+
+def check_strays(prefix: str, skipped: Iterable[Skipped]) -> Iterator[Finding]:
+    """Find directories that should be skills, from the files skipped for being in none.
+
+    Files directly in the topic, such as a README.md, are not meant to be skills.
+    `prefix` goes before the paths of the topic.
+    """
+    strays: dict[str, list[str]] = {}
+    for path in (PurePosixPath(s.path) for s in skipped if s.reason == NO_SKILL):
+        if len(path.parts) > 1:
+            strays.setdefault(path.parts[0], []).append(path.as_posix())
+    for directory, paths in strays.items():
+        misspelt = [path for path in paths if path.lower().endswith("/skill.md")]
+        for wrong in misspelt:
+            yield _report_skill(
+                f"{prefix}/{wrong}", f"its name must be {SKILL_FILE}, in upper case"
+            )
+        if not misspelt:
+            what = f"no {SKILL_FILE} in it, so its {count(len(paths), 'file')} cannot be learned"
+            yield _report_skill(f"{prefix}/{directory}", what)
+
+
+def _report_skill(file: str, what: str) -> Finding:
+    return Finding(rule=Rule.SKILL, file=file, what=what)
