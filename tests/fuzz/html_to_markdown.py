@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from llm_kb.references.sources.html.budget import PageTooComplexError
-from llm_kb.references.sources.html.page import canonical_link, markdown_alternate, page_links
+from llm_kb.references.sources.html.page import canonical_link, page_links
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
-from llm_kb.references.sources.html.tree import MAX_DEPTH, parse_html
+from llm_kb.references.sources.html.tree import MAX_DEPTH, PageTooComplexError, parse_html
 
 URL = "https://e.org/docs/page.html"
 
@@ -20,7 +19,7 @@ def fuzz(data: bytes) -> None:
     assert len(text) <= 12 * len(html) + 200_000
     root = parse_html(html)
     assert len(root.text()) <= len(html)
-    for link in (*page_links(root, URL), canonical_link(root, URL), markdown_alternate(root, URL)):
+    for link in (*page_links(root, URL), canonical_link(root, URL)):
         assert link is None or link.startswith(("http://", "https://"))
     level, depth = [root], 0
     while level:

@@ -8,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -22,7 +21,7 @@ from llm_kb.references.errors import (
     PlanChangedError,
     TooLargeError,
 )
-from llm_kb.references.sources.http import HttpPolicy, Response, request
+from llm_kb.references.sources.http import HttpPolicy, request
 from tests.references.sites import Answer, Site, serve_site
 
 TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5, max_bytes=100_000)
@@ -153,19 +152,10 @@ def test_an_endless_body_is_cut_off(site: Site) -> None:
     assert sent < 100_000_000
 
 
-@pytest.mark.parametrize(
-    ("encoding", "pack"),
-    [
-        pytest.param("gzip", gzip.compress, id="gzip"),
-        pytest.param("deflate", zlib.compress, id="deflate"),
-    ],
-)
-def test_a_decompression_bomb_is_not_unpacked(
-    site: Site, encoding: str, pack: Callable[[bytes], bytes]
-) -> None:
-    bomb = pack(b"\0" * 50_000_000)
+def test_a_decompression_bomb_is_not_unpacked(site: Site) -> None:
+    bomb = gzip.compress(b"\0" * 50_000_000)
     assert len(bomb) < 100_000
-    url = site.answer("/bomb", Answer(bomb, headers={"Content-Encoding": encoding}))
+    url = site.answer("/bomb", Answer(bomb, headers={"Content-Encoding": "gzip"}))
     with pytest.raises(TooLargeError, match="over the limit"):
         request(url, TRUSTING)
 
@@ -182,12 +172,12 @@ def test_compressed_pages_are_read(site: Site) -> None:
     [
         pytest.param(
             Answer(gzip.compress(b"hello" * 1000)[:-20], headers={"Content-Encoding": "gzip"}),
-            "ended early",
+            "ended before",
             id="truncated gzip",
         ),
         pytest.param(
             Answer(b"no gzip", headers={"Content-Encoding": "gzip"}),
-            "incorrect header",
+            "Not a gzipped file",
             id="no gzip",
         ),
         pytest.param(
@@ -261,23 +251,6 @@ def test_a_server_that_drips_is_given_up_at_the_deadline(site: Site, part: str) 
 def test_a_refused_connection_is_an_error() -> None:
     with pytest.raises(FetchError, match="refused"):
         request("http://127.0.0.1:9/", TRUSTING)
-
-
-@pytest.mark.parametrize(
-    ("headers", "length"),
-    [
-        ({"content-length": "12"}, 12),
-        ({"content-range": "bytes 0-0/345", "content-length": "1"}, 345),
-        ({"content-range": "bytes 0-0/*", "content-length": "1"}, None),
-        ({"content-length": "-5"}, None),
-        ({"content-length": "²"}, None),
-        ({"content-length": "9" * 18}, 10**18 - 1),
-        ({"content-range": f"bytes 0-0/{'9' * 5000}", "content-length": "1"}, None),
-        ({}, None),
-    ],
-)
-def test_length_is_that_of_the_whole(headers: dict[str, str], length: int | None) -> None:
-    assert Response(url="", status=200, headers=headers).length == length
 
 
 # TLS

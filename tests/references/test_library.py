@@ -174,15 +174,6 @@ def test_a_crawl_stops_at_max_pages_and_says_so(library: Library, site: Site) ->
     )
 
 
-def test_a_page_that_names_its_markdown_is_kept_as_that(library: Library, site: Site) -> None:
-    site.answer("/p.md", Answer(b"# From *Markdown*\n", kind="text/markdown"))
-    url = site.put(
-        "/p", "<head><link rel=alternate type=text/markdown href=/p.md></head><p>" + "html" * 20
-    )
-    create_topic(library, request(WebSource(url=url)), yes)
-    assert list(files_of(library).values()) == ["# From *Markdown*\n"]
-
-
 def test_a_local_directory_is_copied_without_links(library: Library, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     (notes / "sub").mkdir(parents=True)

@@ -57,12 +57,6 @@ def test_no_declared_charset_takes_quadratic_time(site: Site) -> None:
         assert fetch(url).text.encode() == body
 
 
-@pytest.mark.parametrize("href", ["http://[bad", "http://127.0.0.1:99999/x.md", "//127.0.0.1:x/"])
-def test_a_markdown_of_its_own_that_is_nowhere_is_passed_over(site: Site, href: str) -> None:
-    html = f'<link rel=alternate type=text/markdown href="{href}"><p>text</p>'
-    assert fetch(site.put("/x", html)).text == "text\n"
-
-
 @pytest.mark.parametrize("status", [404, 410])
 def test_a_page_that_is_not_there_is_told_from_one_that_fails(site: Site, status: int) -> None:
     with pytest.raises(NoPageError, match=f"the server answered {status}"):

@@ -6,7 +6,9 @@ connection goes to. No cookies, no credentials, no proxies.
 
 from __future__ import annotations
 
+import gzip
 import http.client
+import io
 import math
 import re
 import socket
@@ -35,11 +37,6 @@ USER_AGENT = f"{PRODUCT} (+https://pypi.org/project/llm-kb/)"
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 10_000_000
 """No page is larger, whatever the plan says."""
-
-CHUNK = 65_536
-
-MAX_MEMBERS = 1_000
-"""Parts that a compressed body may be put together from."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -82,22 +79,15 @@ class Response:
                 return value.strip().strip("\"'") or None
         return None
 
-    @property
-    def length(self) -> int | None:
-        """The size the server declares, of this body or of the whole it is a part of."""
-        total = self.headers.get("content-range", "").rpartition("/")[2]
-        return _parse_length(total or self.headers.get("content-length", ""))
-
 
 def request(
     url: str,
     policy: HttpPolicy,
     *,
-    method: str = "GET",
     headers: Mapping[str, str] | None = None,
     hosts: Collection[str] | None = None,
 ) -> Response:
-    """Send one request and follow its redirects, each hop checked like the first.
+    """Ask for a document and follow its redirects, each hop checked like the first.
 
     `hosts` are those a redirect may lead to, as `host_and_port` names them; None allows any
     public one. Raises FetchError; a status of 400 and above is returned like any other.
@@ -107,7 +97,7 @@ def request(
         raise FetchError(url, "its plan has taken too long; make it with fewer pages")
     for _ in range(MAX_REDIRECTS + 1):
         require_approved(url, policy.hosts)
-        response = _exchange(url, policy, method, headers or {}, deadline)
+        response = _exchange(url, policy, headers or {}, deadline)
         if response.status not in _REDIRECTS or "location" not in response.headers:
             return response
         target = _find_target(url, response.headers["location"])
@@ -195,7 +185,7 @@ class _PinnedConnection(http.client.HTTPConnection):
 
 
 def _exchange(
-    url: str, policy: HttpPolicy, method: str, headers: Mapping[str, str], deadline: float
+    url: str, policy: HttpPolicy, headers: Mapping[str, str], deadline: float
 ) -> Response:
     """Do one request without following where it leads."""
     try:
@@ -206,15 +196,13 @@ def _exchange(
             _watchdog(connection, url, deadline, policy.timeout),
         ):
             sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close"}
-            connection.request(method, target, headers={**sent, **headers})
+            connection.request("GET", target, headers={**sent, **headers})
             answer = connection.getresponse()
             received = {name.lower(): value for name, value in answer.getheaders()}
-            response = Response(url=url, status=answer.status, headers=received)
-            if method == "HEAD" or answer.status in _REDIRECTS | {204, 304}:
-                return response
-            body = b"".join(_read_body(answer, url, received, policy.max_bytes))
+            has_body = answer.status not in _REDIRECTS | {204, 304}
+            body = _read_body(answer, url, received, policy.max_bytes) if has_body else b""
             return Response(url=url, status=answer.status, headers=received, body=body)
-    except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
+    except (OSError, EOFError, http.client.HTTPException, zlib.error, ValueError) as error:
         raise FetchError(url, str(error) or type(error).__name__) from error
 
 
@@ -223,92 +211,40 @@ def _watchdog(
     connection: _PinnedConnection, url: str, deadline: float, timeout: float
 ) -> Iterator[None]:
     """Break the connection at the deadline: a socket's own timeout starts anew with each byte."""
-    expired = threading.Event()
-
-    def expire() -> None:
-        expired.set()
-        connection.abort()
-
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), expire)
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), connection.abort)
     timer.daemon = True
     timer.start()
+    problem: Exception | None = None
     try:
         yield
-    except Exception as error:
-        if expired.is_set() or isinstance(error, TimeoutError):
-            raise FetchError(url, f"no complete answer within {timeout:g} s") from error
-        raise
+    except Exception as error:  # noqa: BLE001 - after the deadline any may be a broken connection
+        problem = error
     finally:
         timer.cancel()
-    if expired.is_set():
-        raise FetchError(url, f"no complete answer within {timeout:g} s")
+    if time.monotonic() >= deadline or isinstance(problem, TimeoutError):
+        raise FetchError(url, f"no complete answer within {timeout:g} s") from problem
+    if problem:
+        raise problem
 
 
 def _read_body(
     answer: http.client.HTTPResponse, url: str, headers: Mapping[str, str], most: int
-) -> Iterator[bytes]:
-    """Yield the body, decompressed; raise TooLargeError before it is over `most` bytes."""
-    declared = _parse_length(headers.get("content-length", ""))
-    if declared is not None and declared > most:
-        raise TooLargeError(url, f"it has {declared:,} bytes, over the limit of {most:,}")
-    encoding = headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
+) -> bytes:
+    """Return the body, decompressed; raise TooLargeError before it is over `most` bytes."""
+    declared = headers.get("content-length", "")
+    if re.fullmatch(r"[0-9]{1,18}", declared) and int(declared) > most:
+        raise TooLargeError(url, f"it has {int(declared):,} bytes, over the limit of {most:,}")
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise FetchError(url, f"its encoding {encoding!r} was not asked for")
-    unpacker = _Unpacker(encoding) if encoding not in {"", "identity"} else None
-    total = 0
-    while data := answer.read(CHUNK):
-        for piece in unpacker.unpack(data) if unpacker else (data,):
-            total += len(piece)
-            if total > most:
-                raise TooLargeError(url, f"it is over the limit of {most:,} bytes")
-            yield piece
-    if answer.length:
+    body = answer.read(most + 1)
+    if answer.length and len(body) <= most:
         raise FetchError(url, f"the connection ended {answer.length:,} bytes early")
-    if unpacker and not unpacker.is_complete:
-        raise FetchError(url, "its compressed body ended early")
-
-
-class _Unpacker:
-    """Unpacks a body: any number of gzip members, or deflate with or without its header."""
-
-    def __init__(self, encoding: str) -> None:
-        self._is_gzip = encoding != "deflate"
-        self._stream: zlib._Decompress | None = None
-        self._members = 0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the last member came to its end."""
-        return self._stream is not None and self._stream.eof
-
-    def unpack(self, data: bytes) -> Iterator[bytes]:
-        """Yield what some bytes unpack to, at most CHUNK bytes at a time."""
-        is_full = False  # there may be more without more data
-        while data or is_full:
-            if self._stream is None or self._stream.eof:
-                if self._members and not (self._is_gzip and data.startswith(b"\x1f")):
-                    return  # padding, or what a server put behind; browsers ignore it too
-                self._start(data)
-            assert self._stream is not None  # noqa: S101 - just started
-            piece = self._stream.decompress(data, CHUNK)
-            yield piece
-            is_full = len(piece) == CHUNK and not self._stream.eof
-            data = self._stream.unconsumed_tail or self._stream.unused_data
-
-    def _start(self, data: bytes) -> None:
-        self._members += 1
-        if self._members > MAX_MEMBERS:
-            raise zlib.error(f"its compressed body has over {MAX_MEMBERS:,} parts")
-        # zlib's header says 8 in four bits, and is a multiple of 31; raw deflate has none.
-        has_header = data[0] & 15 == 8 and (len(data) < 2 or not (data[0] * 256 + data[1]) % 31)
-        raw = not self._is_gzip and not has_header
-        # 32 added to the window size: the header tells gzip from zlib.
-        self._stream = zlib.decompressobj(wbits=-15 if raw else 47)
-
-
-def _parse_length(text: str) -> int | None:
-    """Return a declared number of bytes; None for anything else, and for impossible ones."""
-    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
+    if encoding.endswith("gzip") and len(body) <= most:
+        body = gzip.GzipFile(fileobj=io.BytesIO(body)).read(most + 1)
+    if len(body) > most:
+        raise TooLargeError(url, f"it is over the limit of {most:,} bytes")
+    return body
 
 
 def _quote(text: str) -> str:

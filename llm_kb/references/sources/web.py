@@ -10,12 +10,7 @@ from dataclasses import dataclass, replace
 import webencodings
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
-from llm_kb.references.sources.html.page import (
-    canonical_link,
-    markdown_alternate,
-    page_links,
-    refresh_target,
-)
+from llm_kb.references.sources.html.page import canonical_link, page_links, refresh_target
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.html.tree import parse_html
 from llm_kb.references.sources.http import (
@@ -26,11 +21,11 @@ from llm_kb.references.sources.http import (
     request,
 )
 from llm_kb.references.sources.records import PlannedPage
-from llm_kb.references.sources.rules import host_and_port
 
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8"
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml"})
 
 TOO_MANY_REQUESTS = 429
 
@@ -88,18 +83,28 @@ def find_page(
         if known.get("url") not in {None, answer.url}:
             return find_page(url, policy, hosts=hosts)
         return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True)
-    _require_success(answer)
     _require_text(answer)
-    found = FoundPage(
+    text = _decode(answer)
+    links: list[str] = []
+    canonical = None
+    if answer.content_type in HTML_TYPES:
+        root = parse_html(text)
+        links, canonical = page_links(root, answer.url), canonical_link(root, answer.url)
+        text = html_to_markdown(text, answer.url)
+    content = Page(
+        url=answer.url,
+        text=text,
+        size=len(answer.body),
+        etag=answer.headers.get("etag"),
+        last_modified=answer.headers.get("last-modified"),
+    )
+    return FoundPage(
         page=PlannedPage(url=answer.url, size=len(answer.body)),
         digest=hashlib.sha256(answer.body).hexdigest(),
-        content=_make_page(answer, policy),
+        links=tuple(links),
+        canonical=canonical,
+        content=content if text.strip() else None,
     )
-    if answer.content_type not in HTML_TYPES:
-        return found
-    root = parse_html(_decode(answer))
-    links = tuple(page_links(root, answer.url))
-    return replace(found, links=links, canonical=canonical_link(root, answer.url))
 
 
 def fetch_page(
@@ -117,21 +122,15 @@ def fetch_page(
     """
     most = min(policy.max_bytes, page.most or policy.max_bytes)
     try:
-        answer = _get(page.url, replace(policy, max_bytes=most), known, hosts)
+        found = find_page(page.url, replace(policy, max_bytes=most), hosts=hosts, known=known)
     except TooLargeError as error:
         if page.most != most:
             raise
         reason = f"it outgrew the {page.size:,} bytes planned"
         raise PlanChangedError(page.url, reason) from error
-    if answer.status == 304:
-        is_another = known and known.get("url") not in {None, answer.url}
-        return fetch_page(page, policy, hosts=hosts) if is_another else None
-    _require_success(answer)
-    _require_text(answer)
-    found = _make_page(answer, policy)
-    if found is None:
+    if found.content is None and not found.is_unchanged:
         raise no_text(page.url)
-    return found
+    return found.content
 
 
 def no_text(url: str) -> FetchError:
@@ -145,24 +144,6 @@ def _make_headers(known: Conditions | None) -> dict[str, str]:
         "If-Modified-Since": (known or {}).get("last_modified"),
     }
     return {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
-
-
-def _make_page(answer: Response, policy: HttpPolicy) -> Page | None:
-    """Return an answer as it is kept; None where there is no text in it."""
-    text = _decode(answer)
-    if answer.content_type in HTML_TYPES:
-        alternate = markdown_alternate(parse_html(text), answer.url)
-        better = alternate and _fetch_alternate(alternate, answer, policy)
-        text = better or html_to_markdown(text, answer.url)
-    if not text.strip():
-        return None
-    return Page(
-        url=answer.url,
-        text=text,
-        size=len(answer.body),
-        etag=answer.headers.get("etag"),
-        last_modified=answer.headers.get("last-modified"),
-    )
 
 
 def fetch_text(url: str, policy: HttpPolicy) -> str | None:
@@ -189,32 +170,15 @@ def _get(
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
 
 
-def _fetch_alternate(url: str, html: Response, policy: HttpPolicy) -> str | None:
-    """Return the Markdown a page says is its own; None when there is none at that place."""
-    host = host_and_port(html.url)
-    if host_and_port(url) != host:
-        return None  # another host was neither planned nor approved
-    # The text of a page is no longer than its HTML.
-    limited = replace(policy, max_bytes=min(policy.max_bytes, len(html.body) + 100_000))
-    try:
-        answer = request(url, limited, headers={"Accept": ACCEPT}, hosts={host})
-    except FetchError:
-        return None
-    is_text = answer.content_type in {"text/markdown", "text/x-markdown", "text/plain"}
-    return _decode(answer) if answer.status == 200 and is_text else None
-
-
-def _require_success(answer: Response) -> None:
-    if answer.status >= 400:
-        error = NoPageError if answer.status in {404, 410} else FetchError
-        raise error(answer.url, f"the server answered {answer.status}")
-
-
 def _require_text(answer: Response) -> None:
-    kind = answer.content_type
-    textual = kind.startswith("text/") or kind.endswith(("+xml", "+json")) or not kind
-    if not textual and kind not in {"application/json", "application/xml", "application/yaml"}:
-        raise NoPageError(answer.url, f"it is not text but {kind}")
+    """Raise FetchError for a failure, NoPageError where there is no page or it is not text."""
+    if answer.status >= 400:
+        kind = NoPageError if answer.status in {404, 410} else FetchError
+        raise kind(answer.url, f"the server answered {answer.status}")
+    content_type = answer.content_type
+    is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))
+    if content_type and not is_text and content_type not in TEXT_TYPES:
+        raise NoPageError(answer.url, f"it is not text but {content_type}")
 
 
 def _decode(answer: Response) -> str:

@@ -1,9 +1,9 @@
-"""What a page says of itself: its title, its main part, its address, and where it leads. Pure."""
+"""A page's title, main part, own address, links, and labels of tabs. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from llm_kb.references.sources.html.tree import Element
@@ -18,14 +18,14 @@ _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)"""
 
 def page_title(root: Element) -> str:
     """Return the text of `<title>` in one line."""
-    found = next((e for e in root.walk() if e.tag == "title"), None)
-    return " ".join(found.text().split()) if found else ""
+    found = next(root.find("title"), None)
+    return found.line() if found else ""
 
 
 def page_base(root: Element, url: str) -> str:
     """Return what relative links of a page start from: its `<base>`, else its own `url`."""
-    found = next((e for e in root.walk() if e.tag == "base" and "href" in e.attributes), None)
-    return (absolute_link(url, found.attributes["href"]) or url) if found else url
+    found = next((e.attributes["href"] for e in root.find("base") if "href" in e.attributes), "")
+    return absolute_link(url, found) or url
 
 
 def page_links(root: Element, url: str) -> list[str]:
@@ -33,54 +33,36 @@ def page_links(root: Element, url: str) -> list[str]:
     base = page_base(root, url)
     # mdBook has its contents in a frame, for readers without scripts.
     names = {"a": "href", "iframe": "src"}
-    links = (
-        absolute_link(base, e.attributes.get(names[e.tag], ""))
-        for e in root.walk()
-        if e.tag in names
-    )
+    links = (absolute_link(base, e.attributes.get(names[e.tag], "")) for e in root.find(*names))
     return list(dict.fromkeys(link.partition("#")[0] for link in links if link))
 
 
 def canonical_link(root: Element, url: str) -> str | None:
-    """Return the address that a page says is its own."""
-    return next((link for _, link in _links_of(root, url, "canonical")), None)
-
-
-def markdown_alternate(root: Element, url: str) -> str | None:
-    """Return the address of the page's own Markdown, where it names one."""
-    alternates = _links_of(root, url, "alternate")
-    return next((link for kind, link in alternates if kind.startswith("text/markdown")), None)
+    """Return the address that a page gives as its own."""
+    base = page_base(root, url)
+    for element in root.find("link"):
+        if "canonical" in element.attributes.get("rel", "").lower().split():
+            return absolute_link(base, element.attributes.get("href", "")) or None
+    return None
 
 
 def refresh_target(root: Element, url: str) -> str | None:
     """Return the page that one sends its readers on to at once; the part after `#` is left out."""
-    for element in root.walk():
+    for element in root.find("meta"):
         attributes = element.attributes
-        if element.tag == "meta" and attributes.get("http-equiv", "").lower() == "refresh":
+        if attributes.get("http-equiv", "").lower() == "refresh":
             found = _REFRESH.match(attributes.get("content", "")[:MAX_LINK])
             link = absolute_link(page_base(root, url), found[1]) if found else ""
             return link.partition("#")[0] or None
     return None
 
 
-def _links_of(root: Element, url: str, relation: str) -> Iterator[tuple[str, str]]:
-    """Yield type and address of the `<link>` elements of a relation."""
-    base = page_base(root, url)
-    for element in root.walk():
-        attributes = element.attributes
-        if element.tag == "link" and relation in attributes.get("rel", "").lower().split():
-            link = absolute_link(base, attributes.get("href", ""))
-            if link:
-                yield attributes.get("type", "").lower(), link
-
-
 def absolute_link(base: str, href: str) -> str:
     """Return a link's absolute http(s) address; empty for any other kind."""
     if not href.strip() or len(href) > MAX_LINK:
         return ""
-    link = join_url(base, href.strip())
-    fits = link is not None and len(link) <= MAX_LINK
-    return link if link and fits and urlsplit(link).scheme in {"http", "https"} else ""
+    link = join_url(base, href.strip()) or ""
+    return link if len(link) <= MAX_LINK and urlsplit(link).scheme in {"http", "https"} else ""
 
 
 def find_main(root: Element) -> Element:
@@ -90,27 +72,67 @@ def find_main(root: Element) -> Element:
     # An empty shell that a script would fill is not a main part.
     if main and main.text().strip():
         return main
-    articles = [e for e in root.walk() if e.tag == "article" and e.text().strip()]
-    return _common_ancestor(root, articles) if articles else root
+    articles = {id(e) for e in root.find("article") if e.text().strip()}
+    found = root
+    while articles and (inner := _child_with(found, articles)):
+        found = inner
+    return found
 
 
-def _common_ancestor(root: Element, elements: list[Element]) -> Element:
-    """Return the innermost element that holds all of these, or is the only one of them."""
-    parents = {
-        id(child): parent
-        for parent in root.walk()
-        for child in parent.children
-        if isinstance(child, Element)
-    }
-    paths = []
-    for element in elements:
-        path = [element]
-        while path[-1] is not root:
-            path.append(parents[id(path[-1])])
-        paths.append(path[::-1])
-    common = root
-    for level in zip(*paths, strict=False):
-        if any(element is not level[0] for element in level):
-            break
-        common = level[0]
-    return common
+def _child_with(element: Element, wanted: set[int]) -> Element | None:
+    """Return the child that is or holds all the elements of these ids."""
+    children = (child for child in element.children if isinstance(child, Element))
+    return next((c for c in children if wanted <= {id(e) for e in c.walk()}), None)
+
+
+# The panels of MkDocs Material and of sphinx-design.
+_PANELS = frozenset({"tabbed-block", "sd-tab-content"})
+
+
+@dataclass(slots=True)
+class _Bar:
+    """Labels that wait for their panels, which may be blocks of code."""
+
+    labels: list[str]
+    is_for_code: bool
+
+
+class TabLabels:
+    """Gives each panel its label: the one it names, else the next of the bar before it.
+
+    Elements are shown in the order of the page; tabs may be within tabs.
+    """
+
+    def __init__(self, root: Element) -> None:
+        named = (e for e in root.walk() if e.attributes.get("role") == "tab")
+        self._by_id = {e.attributes["id"]: e for e in named if "id" in e.attributes}
+        self._bars: list[_Bar] = []
+
+    def take(self, element: Element) -> bool:
+        """Tell whether an element is a bar of labels, and keep those for the panels that follow."""
+        classes = element.classes()
+        is_for_code = "tabs" in classes and element.holds({"label"})
+        if element.tag == "label" and "sd-tab-label" in classes:
+            labels = [element]
+        elif is_for_code or "tabbed-labels" in classes:
+            labels = list(element.find("label"))
+        elif element.attributes.get("role") == "tablist":
+            labels = [e for e in element.walk() if e.attributes.get("role") == "tab"]
+        else:
+            return False
+        self._bars.append(_Bar([label.line() for label in labels], is_for_code))
+        return True
+
+    def label_of(self, element: Element) -> str:
+        """Return the label of a panel; empty for any other element."""
+        classes = element.classes()
+        is_code = any(name.startswith("language-") for name in classes)
+        is_panel = element.attributes.get("role") == "tabpanel" or not _PANELS.isdisjoint(classes)
+        if not is_code and not is_panel:
+            return ""
+        while self._bars and not self._bars[-1].labels:
+            self._bars.pop()
+        takes_next = self._bars and self._bars[-1].is_for_code == (not is_panel)
+        next_label = self._bars[-1].labels.pop(0) if takes_next else ""
+        named = self._by_id.get(element.attributes.get("aria-labelledby", ""))
+        return named.line() if named else next_label

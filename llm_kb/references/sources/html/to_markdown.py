@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from llm_kb.references.sources.html.budget import Budget
-from llm_kb.references.sources.html.page import absolute_link, find_main, page_base, page_title
-from llm_kb.references.sources.html.tabs import TabLabels
-from llm_kb.references.sources.html.tree import BLOCKS, Element, parse_html
+from llm_kb.references.sources.html.page import (
+    TabLabels,
+    absolute_link,
+    find_main,
+    page_base,
+    page_title,
+)
+from llm_kb.references.sources.html.tree import BLOCKS, Budget, Element, parse_html
 
 _SKIPPED = frozenset(
     """
@@ -21,7 +25,7 @@ _SKIPPED = frozenset(
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
 _SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "dialog", "menu"})
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
 # What documentation tools put beside a heading to link to it, and beside a name to its source.
@@ -37,9 +41,6 @@ _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
 _BREAK = "\x00"
 """Stands for a forced line break while blanks are collapsed."""
-
-MAX_NESTING = 20
-"""Quotes and lists within one another that are written as such; deeper ones as plain blocks."""
 
 MAX_COLUMNS = 100
 """Columns to which the short rows of a table are filled up."""
@@ -63,28 +64,22 @@ def html_to_markdown(html: str, url: str) -> str:
 
 def _is_skipped(element: Element) -> bool:
     attributes = element.attributes
+    role = attributes.get("role")
+    style = attributes.get("style", "").replace(" ", "").lower()
+    is_hidden = "hidden" in attributes or "display:none" in style
+    # Of the panels of tabs and accordions one at most is shown.
+    is_panel = role == "tabpanel" or attributes.get("hidden") == "until-found"
     return (
         element.tag in _SKIPPED
-        or (_is_hidden(element) and not _is_panel(element))
+        or (is_hidden and not is_panel)
         or attributes.get("aria-hidden") == "true"
-        or attributes.get("role") in _SKIPPED_ROLES
+        or role in _SKIPPED_ROLES
         or (element.tag == "td" and "linenos" in element.classes())
         # VitePress names the language of a block of code above it.
         or (element.tag == "span" and element.classes() == ["lang"])
         # rustdoc's words for what hides nothing here: "Expand description".
         or (element.tag == "summary" and "hideme" in element.classes())
     )
-
-
-def _is_hidden(element: Element) -> bool:
-    style = element.attributes.get("style", "")
-    return "hidden" in element.attributes or "display:none" in style.replace(" ", "").lower()
-
-
-def _is_panel(element: Element) -> bool:
-    """Tell whether an element is a panel of tabs or accordions, of which one at most is shown."""
-    attributes = element.attributes
-    return attributes.get("role") == "tabpanel" or attributes.get("hidden") == "until-found"
 
 
 def _is_permalink(element: Element) -> bool:
@@ -102,8 +97,6 @@ class _Writer:
         self._labels = labels
         self._level = 1
         """The level of the last heading."""
-        self._nesting = 0
-        """How many quotes and lists are around."""
         self._keeps_links = True
         self._language = ""
         """What a highlighter says of the code around here."""
@@ -113,7 +106,7 @@ class _Writer:
         inline: list[Element | str] = []
         for child in children:
             self._budget.step()
-            if isinstance(child, Element) and (child.tag in BLOCKS or child.holds_block):
+            if isinstance(child, Element) and (child.tag in BLOCKS or child.holds(BLOCKS)):
                 yield from self._paragraph(inline)
                 inline = []
                 if not _is_skipped(child):
@@ -135,7 +128,7 @@ class _Writer:
         if label := self._labels.label_of(element):
             yield f"**{label}**"
         if tag in _HEADINGS:
-            self._level = _HEADINGS[tag]
+            self._level = int(tag[1])
             yield from self._heading(element, self._level)
         elif tag == "pre":
             yield from _fence(element, self._language)
@@ -146,7 +139,7 @@ class _Writer:
         elif tag == "table":
             yield from self._table(element)
         elif tag == "blockquote":
-            yield from self._quote(element.children)
+            yield from self._quote(list(self.blocks(element.children)))
         elif not _ADMONITIONS.isdisjoint(element.classes()):
             yield from self._admonition(element)
         elif tag == "hr":
@@ -162,28 +155,22 @@ class _Writer:
 
         A signature is full of links to its types, and many headings lead to themselves.
         """
-        whole = element.text().strip()
-        self._keeps_links = any(
-            e.tag == "a" and e.text().strip() == whole and e.attributes.get("href", "")[:1] != "#"
-            for e in element.walk()
-        )
-        text = _tidy("".join(self._inline(child) for child in element.children))
-        self._keeps_links = True
-        if text:
+        if "sig" in element.classes():  # its parts are not emphasised
+            parts = [c for c in element.children if isinstance(c, str) or not _is_permalink(c)]
+            text = "".join(part if isinstance(part, str) else part.text() for part in parts)
+        else:
+            whole = element.text().strip()
+            self._keeps_links = any(
+                e.text().strip() == whole and e.attributes.get("href", "")[:1] != "#"
+                for e in element.find("a")
+            )
+            text = _tidy("".join(self._inline(child) for child in element.children))
+            self._keeps_links = True
+        if text.strip():
             yield f"{'#' * level} {' '.join(text.split())}"
 
-    def _nested(self, children: Sequence[Element | str]) -> list[str]:
-        """Return blocks that will get a mark or an indent of their own."""
-        self._nesting += 1
-        blocks = list(self.blocks(children))
-        self._nesting -= 1
-        return blocks
-
-    def _quote(self, children: Sequence[Element | str], title: str = "") -> Iterator[str]:
-        blocks = [*([title] if title else []), *self._nested(children)]
-        if self._nesting >= MAX_NESTING:
-            yield from blocks
-        elif blocks:
+    def _quote(self, blocks: Sequence[str]) -> Iterator[str]:
+        if blocks:
             text = "\n\n".join(blocks)
             self._budget.add(2 * (1 + text.count("\n")))
             yield re.sub(r"(?m)^> $", ">", "> " + text.replace("\n", "\n> "))
@@ -192,13 +179,13 @@ class _Writer:
         """Yield a note or warning as a quote that begins with its title."""
         children = list(element.children)
         first = next((child for child in children if isinstance(child, Element)), None)
-        title = ""
+        title = []
         if first and (
             first.tag == "summary" or _ADMONITION_TITLE.search(" ".join(first.classes()))
         ):
-            title = " ".join(first.text().split())
+            title = [f"**{line}**"] if (line := first.line()) else []
             children.remove(first)
-        yield from self._quote(children, f"**{title}**" if title else "")
+        yield from self._quote([*title, *self.blocks(children)])
 
     def _definitions(self, element: Element) -> Iterator[str]:
         """Yield a list of terms with what is said of each below it.
@@ -216,63 +203,50 @@ class _Writer:
             elif child.tag == "dt":
                 is_named = "id" in child.attributes
                 if is_named:
-                    yield from self._signature(child, below)
+                    yield from self._heading(child, below)
                 else:
-                    terms += [f"**{' '.join(t.split())}**" for t in self._nested(child.children)]
+                    terms += [f"**{' '.join(t.split())}**" for t in self.blocks(child.children)]
             elif is_named:
                 self._level = below
                 yield from self.blocks(child.children)
             else:
-                yield from self._item("- ", [*terms, *self._nested(child.children)])
+                yield from self._item("- ", [*terms, *self.blocks(child.children)])
                 terms = []
         yield from self._item("- ", terms)
         self._level = outer
 
-    def _signature(self, element: Element, level: int) -> Iterator[str]:
-        """Yield the heading of a documented name; its parts are not emphasised."""
-        if "sig" not in element.classes():
-            yield from self._heading(element, level)
-            return
-        parts = [c for c in element.children if isinstance(c, str) or not _is_permalink(c)]
-        text = "".join(part if isinstance(part, str) else part.text() for part in parts)
-        if text.strip():
-            yield f"{'#' * level} {' '.join(text.split())}"
-
     def _list(self, element: Element) -> Iterator[str]:
-        if element.holds_heading:
+        if element.holds(_HEADINGS):
             # Sections of a page, as javadoc has them: a heading in an item begins no section.
             for child in element.children:
                 yield from self.blocks(child.children if isinstance(child, Element) else [child])
             return
         items: list[str] = []
         for child in element.children:
-            if isinstance(child, str) and not child.strip():
-                continue
-            marker = f"{len(items) + 1}. " if element.tag == "ol" else "- "
             if isinstance(child, Element) and child.tag == "li" and not _is_skipped(child):
-                items += self._item(marker, self._nested(child.children))
+                blocks = list(self.blocks(child.children))
             else:
-                items += self._item(marker, self._nested([child]))
-        if self._nesting >= MAX_NESTING:
-            yield from items
-        elif items:
-            loose = any("\n\n" in item for item in items)
-            yield ("\n\n" if loose else "\n").join(items)
+                blocks = list(self.blocks([child]))
+            marker = f"{len(items) + 1}. " if element.tag == "ol" else "- "
+            items += self._item(marker, blocks)
+        if items:
+            is_loose = any("\n\n" in item for item in items)
+            yield ("\n\n" if is_loose else "\n").join(items)
 
-    def _item(self, marker: str, parts: Sequence[str]) -> Iterator[str]:
+    def _item(self, marker: str, blocks: Sequence[str]) -> Iterator[str]:
         """Yield an item of a list, unless it is empty."""
-        if self._nesting >= MAX_NESTING:
-            yield from parts
-        elif parts:
-            simple = all("\n\n" not in part for part in parts)
-            tight = simple and len(parts) == 2 and _is_list(parts[1])
-            text = ("\n" if tight else "\n\n").join(parts)
+        if blocks:
+            is_simple = all("\n\n" not in block for block in blocks)
+            # A list right below one paragraph belongs to it.
+            is_tight = is_simple and len(blocks) == 2 and blocks[1].startswith(("- ", "1. "))
+            text = ("\n" if is_tight else "\n\n").join(blocks)
             self._budget.add((1 + text.count("\n")) * len(marker))
-            yield marker + _indent(text, len(marker))
+            indent = "\n" + " " * len(marker)
+            yield marker + text.replace("\n", indent).replace(f"{indent}\n", "\n\n")
 
     def _table(self, element: Element) -> Iterator[str]:
         rows = [cells for row in _rows(element) if (cells := _cells(row))]
-        if element.holds_pre or max(map(len, rows), default=0) < 2:
+        if element.holds({"pre", "table"}) or max(map(len, rows), default=0) < 2:
             # A table for looks, such as code beside its line numbers.
             for row in rows:
                 for cell in row:
@@ -288,7 +262,7 @@ class _Writer:
         ]
         for line in lines:
             self._budget.add(3 * max(width, len(line)))
-            line.extend([""] * (width - len(line)))
+            line += [""] * (width - len(line))
         lines.insert(1, ["---"] * len(lines[0]))
         yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -320,9 +294,8 @@ class _Writer:
 
 def _tex(math: Element) -> str:
     """Return the TeX that a formula in MathML carries beside itself."""
-    found = (e for e in math.walk() if e.tag == "annotation")
-    source = next((e for e in found if "tex" in e.attributes.get("encoding", "")), None)
-    return " ".join(source.text().split()) if source else ""
+    found = math.find("annotation")
+    return next((e.line() for e in found if "tex" in e.attributes.get("encoding", "")), "")
 
 
 def _members(definitions: Element) -> Iterator[Element | str]:
@@ -352,14 +325,6 @@ def _cells(row: Element) -> list[Element]:
     ]
 
 
-def _is_list(block: str) -> bool:
-    return block.startswith(("- ", "1. "))
-
-
-def _indent(text: str, width: int) -> str:
-    return text.replace("\n", "\n" + " " * width).replace("\n" + " " * width + "\n", "\n\n")
-
-
 def _tidy(text: str) -> str:
     """Collapse blanks, then put forced breaks where their marks are."""
     lines = [_BLANK.sub(" ", line).strip() for line in text.split(_BREAK)]
@@ -368,9 +333,7 @@ def _tidy(text: str) -> str:
 
 def _wrap(text: str, mark: str) -> str:
     inner = text.strip()
-    if not inner:
-        return text
-    return text.replace(inner, f"{mark}{inner}{mark}", 1)
+    return text.replace(inner, f"{mark}{inner}{mark}", 1) if inner else text
 
 
 def _code_span(text: str) -> str:
@@ -387,7 +350,7 @@ def _fence(element: Element, around: str) -> Iterator[str]:
     text = "".join(_verbatim(element)).strip("\n")
     if text.strip():
         fence = "`" * max(3, _longest_run(text) + 1)
-        code = next((e for e in element.walk() if e.tag == "code"), element)
+        code = next(element.find("code"), element)
         language = _language(element) or _language(code) or around
         yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
 

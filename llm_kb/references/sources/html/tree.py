@@ -8,18 +8,23 @@ the HTML standard has it, so every byte is looked at a bounded number of times.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html import unescape
 from typing import NamedTuple
-
-from llm_kb.references.sources.html.budget import Budget
 
 MAX_DEPTH = 120
 """Deepest nesting parsed; deeper elements become text of their parent."""
 
 MAX_ELEMENTS = 200_000
 """Elements parsed; the text of later ones is that of their parent."""
+
+PAGE_SECONDS = 20.0
+"""Processor time that one page may take; the largest pages allowed take about five."""
+
+ADDED_PER_CHARACTER = 5
+"""Characters of markup (links, quotes, indents) that Markdown may have for each of the page."""
 
 VOID = frozenset(
     """
@@ -48,13 +53,37 @@ _ENDS: dict[str, frozenset[str]] = {
 }
 _BOUNDARIES = frozenset({"ul", "ol", "dl", "table", "select"})
 
-HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-
 _TAG = re.compile(r"</?([a-zA-Z][^\s/>]*)")
 _OPENING = re.compile(r"<(?=[a-zA-Z/!?])")
 # Python turns digits into a number, and refuses over 4,300 of them.
 _LONG_REFERENCE = re.compile(r"&#(?:([0-9]{8,})|[xX]([0-9a-fA-F]{8,}));?")
 _ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']*)))?""")
+
+
+class PageTooComplexError(ValueError):
+    """A page that takes more time or memory than its size can explain."""
+
+
+class Budget:
+    """What one page may cost: processor time, and markup that is added to its text."""
+
+    def __init__(self, size: int) -> None:
+        self._characters = ADDED_PER_CHARACTER * size + 100_000
+        self._end = time.thread_time() + PAGE_SECONDS
+        self._steps = 0
+
+    def step(self) -> None:
+        """Count a step of work; raise PageTooComplexError when the time is over."""
+        self._steps += 1
+        if not self._steps % 256 and time.thread_time() > self._end:
+            raise PageTooComplexError(f"it takes over {PAGE_SECONDS:g} s of processor time")
+
+    def add(self, characters: int) -> None:
+        """Count added markup; raise PageTooComplexError when it is out of proportion."""
+        self.step()
+        self._characters -= characters
+        if self._characters < 0:
+            raise PageTooComplexError("as Markdown it would be many times its size")
 
 
 @dataclass(slots=True)
@@ -64,12 +93,6 @@ class Element:
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Element | str] = field(default_factory=list)
-    holds_block: bool = False
-    """Whether a block is somewhere below, as in a link around a card."""
-    holds_pre: bool = False
-    """Whether preformatted text or a table is somewhere below."""
-    holds_heading: bool = False
-    """Whether a heading is somewhere below."""
 
     def walk(self) -> Iterator[Element]:
         """Yield this element and all below it, in document order."""
@@ -79,18 +102,29 @@ class Element:
             yield element
             stack.extend(c for c in reversed(element.children) if isinstance(c, Element))
 
+    def find(self, *tags: str) -> Iterator[Element]:
+        """Yield the elements of these tags: this one and all below it."""
+        return (element for element in self.walk() if element.tag in tags)
+
+    def holds(self, tags: Collection[str]) -> bool:
+        """Tell whether an element of one of these tags is somewhere below."""
+        return any(element.tag in tags for element in self.walk() if element is not self)
+
     def text(self) -> str:
         """Return the text of this element and all below it."""
-        return "".join(self._texts())
-
-    def _texts(self) -> Iterator[str]:
+        parts: list[str] = []
         stack: list[Element | str] = [self]
         while stack:
             node = stack.pop()
             if isinstance(node, str):
-                yield node
+                parts.append(node)
             else:
                 stack.extend(reversed(node.children))
+        return "".join(parts)
+
+    def line(self) -> str:
+        """Return that text in one line."""
+        return " ".join(self.text().split())
 
     def classes(self) -> list[str]:
         """Return the names of its classes."""
@@ -109,25 +143,53 @@ def parse_html(text: str, budget: Budget | None = None) -> Element:
     """Return the root of a page's tree; anything is a page. Raises PageTooComplexError."""
     budget = budget or Budget(len(text))
     root = Element("html")
-    open_elements = _OpenElements(root)
+    open_elements = [root]
     left = MAX_ELEMENTS
     for token in _tokens(text):
         budget.step()
         if not token.name:
-            open_elements.last.children.append(_unescape(token.text))
+            open_elements[-1].children.append(_unescape(token.text))
         elif token.attributes is None:
-            open_elements.close(token.name)
+            _close(open_elements, token.name)
         else:
-            open_elements.close_implied(token.name)
+            _close_implied(open_elements, token.name)
             if token.name == "html" or not left:
                 continue
             left -= 1
             element = Element(token.name, token.attributes)
-            open_elements.last.children.append(element)
-            _mark_ancestors(open_elements.stack, token.name)
-            if token.name not in VOID:
-                open_elements.open(element)
+            open_elements[-1].children.append(element)
+            if token.name not in VOID and len(open_elements) < MAX_DEPTH:
+                open_elements.append(element)
     return root
+
+
+def _close(open_elements: list[Element], name: str) -> None:
+    """Close the innermost element of a name, if there is one, and all within it."""
+    depth = _find_open(open_elements, {name})
+    # An end tag reaches through open paragraphs and the like, not out of a table.
+    reaches_far = name in {"body", "html", "main", "article", "table"}
+    if depth and (reaches_far or depth > _find_open(open_elements, {"table"})):
+        del open_elements[depth:]
+
+
+def _close_implied(open_elements: list[Element], name: str) -> None:
+    """Close the elements that a start tag ends."""
+    if name in BLOCKS and open_elements[-1].tag == "p":
+        open_elements.pop()
+    ended = _ENDS.get(name, frozenset())
+    depth = _find_open(open_elements, ended) if ended else 0
+    if depth and depth > _find_open(open_elements, _BOUNDARIES):
+        while open_elements[depth - 1].tag in ended:
+            depth -= 1
+        del open_elements[depth:]
+
+
+def _find_open(open_elements: list[Element], names: Collection[str]) -> int:
+    """Return the place of the innermost open element of these names; 0 without one."""
+    place = len(open_elements) - 1
+    while place and open_elements[place].tag not in names:
+        place -= 1
+    return place
 
 
 def _unescape(text: str) -> str:
@@ -138,75 +200,6 @@ def _unescape(text: str) -> str:
 def _shorten_reference(found: re.Match[str]) -> str:
     digits = (found[1] or found[2]).lstrip("0") or "0"
     return "\ufffd" if len(digits) > 7 else f"&#{'' if found[1] else 'x'}{digits};"
-
-
-def _mark_ancestors(stack: list[Element], name: str) -> None:
-    """Note in the open elements what they hold; each is marked once, so this is linear."""
-    if name in BLOCKS:
-        for element in reversed(stack):
-            if element.holds_block:
-                break
-            element.holds_block = True
-    if name in HEADINGS:
-        for element in reversed(stack):
-            if element.holds_heading:
-                break
-            element.holds_heading = True
-    if name in {"pre", "table"}:
-        for element in reversed(stack):
-            if element.holds_pre:
-                break
-            element.holds_pre = True
-
-
-class _OpenElements:
-    """The elements that are open, innermost last, each found by its name in constant time."""
-
-    def __init__(self, root: Element) -> None:
-        self.stack = [root]
-        self._depths: dict[str, list[int]] = {}
-
-    @property
-    def last(self) -> Element:
-        """The innermost open element."""
-        return self.stack[-1]
-
-    def open(self, element: Element) -> None:
-        """Open an element, unless it is too deep."""
-        if len(self.stack) < MAX_DEPTH:
-            self._depths.setdefault(element.tag, []).append(len(self.stack))
-            self.stack.append(element)
-
-    def close(self, name: str) -> None:
-        """Close the innermost element of a name, if there is one, and all within it."""
-        depth = self._deepest((name,))
-        # An end tag reaches through open paragraphs and the like, not out of a table.
-        if depth and (
-            name in {"body", "html", "main", "article"}
-            or name == "table"
-            or depth > self._deepest(("table",))
-        ):
-            self._close_from(depth)
-
-    def close_implied(self, name: str) -> None:
-        """Close the elements that a start tag ends."""
-        if name in BLOCKS and self.last.tag == "p":
-            self._close_from(len(self.stack) - 1)
-        ended = _ENDS.get(name)
-        depth = self._deepest(ended) if ended else 0
-        if ended and depth > self._deepest(_BOUNDARIES):
-            while self.stack[depth - 1].tag in ended:
-                depth -= 1
-            self._close_from(depth)
-
-    def _deepest(self, names: Iterable[str]) -> int:
-        """Return the depth of the innermost open element of these names; 0 without one."""
-        return max((self._depths[name][-1] for name in names if self._depths.get(name)), default=0)
-
-    def _close_from(self, depth: int) -> None:
-        for element in reversed(self.stack[depth:]):
-            self._depths[element.tag].pop()
-        del self.stack[depth:]
 
 
 def _tokens(text: str) -> Iterator[_Token]:
