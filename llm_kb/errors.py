@@ -152,6 +152,8 @@ class NoMatchError(KbError):
         message = f"no subject of topic {topic!r} matches {quote(pattern)}"
         if self.near:
             message += f"; did you mean: {join_names(self.near)}"
+            if any("**/" in name or "/**" in name for name in self.near):
+                message += " ('*' stops at '/', '**' goes on)"
         super().__init__(message)
 
 

@@ -142,7 +142,9 @@ def test_ids_match_without_case_and_outer_spaces(topics: KnowledgeBase, topic: s
     [
         pytest.param("projct", "; did you mean 'project'?", id="id"),
         pytest.param("Good Skill", "; did you mean 'Good Skills'?", id="title"),
-        pytest.param("ast-grep", "; 'ast-grep' is a subject of topic 'skills'", id="slug"),
+        pytest.param(
+            "ast-grep", "; 'ast-grep' is a subject, not a topic: write skills/ast-grep", id="slug"
+        ),
         pytest.param("hush", "", id="hidden slug"),
         pytest.param("zzz", "", id="nothing near"),
     ],
@@ -158,13 +160,18 @@ def test_an_unknown_topic_says_what_is_near(topics: KnowledgeBase, topic: str, h
     [
         pytest.param({"topic": "project/code-quality"}, id="topic"),
         pytest.param({"topic": "project", "subjects": "project/code-quality"}, id="subjects"),
-        pytest.param({"topic": "skills", "subjects": ["project/code-quality"]}, id="of another"),
     ],
 )
 def test_a_subject_with_its_topic_is_understood(
     topics: KnowledgeBase, arguments: dict[str, object]
 ) -> None:
     assert call(topics, **arguments) == "project/code-quality\n"
+
+
+def test_a_subject_of_another_topic_comes_under_its_heading(topics: KnowledgeBase) -> None:
+    assert topics.learn("skills", ["project/code-quality"]) == (
+        '# Topic: project\n\n<subject "code-quality">\nproject/code-quality\n</subject>'
+    )
 
 
 def test_one_call_loads_subjects_of_several_topics(topics: KnowledgeBase) -> None:

@@ -5,25 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from itertools import islice
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.rendering.plain_text import visible_text
 
-if TYPE_CHECKING:
-    from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MOST_SUGGESTED = 3
 _NEAR_COMMAND = 0.6
 """How alike a mistyped command and a real one must be, as `difflib` counts it."""
 
@@ -61,28 +55,6 @@ def _drop_unwritable() -> None:
 def _describe(error: OSError) -> str:
     what = error.strerror or str(error)
     return what if error.filename is None else f"{what}: {str(error.filename)!r}"
-
-
-@contextmanager
-def suggest_subjects(kb: KnowledgeBase, names: Sequence[str]) -> Iterator[None]:
-    """Extend the error for an unknown topic when a name is that of subjects in other topics."""
-    try:
-        yield
-    except UnknownTopicError as error:
-        wanted = next(name for name in names if name.partition("/")[0] == error.name)
-        found = [] if error.near else list(islice(_find_subjects(kb, wanted), _MOST_SUGGESTED))
-        if not found:
-            raise
-        message = f"{error}\nDid you mean the subject {' or '.join(found)}?"
-        raise click.ClickException(visible_text(message)) from error
-
-
-def _find_subjects(kb: KnowledgeBase, wanted: str) -> Iterator[str]:
-    """Yield the listed subjects whose slug is, or ends in, a name, with their topics."""
-    end = f"/{wanted.casefold()}"
-    for id_, opened in kb.topics.items():
-        slugs = sorted(s.name for s in opened.catalog.iter_listed())
-        yield from (f"{id_}/{slug}" for slug in slugs if f"/{slug.casefold()}".endswith(end))
 
 
 def suggest_command(

@@ -7,7 +7,7 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
-from llm_kb.commands._errors import kb_errors, suggest_subjects
+from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import show_content
 
@@ -33,6 +33,5 @@ def learn(
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     say_withheld(kb.config)
-    with suggest_subjects(kb, [topic]):
-        text = kb.learn(topic, list(patterns) or None)
-        show_content(text, nl=not text.endswith("\n"))
+    text = kb.learn(topic, list(patterns) or None)
+    show_content(text, nl=not text.endswith("\n"))

@@ -7,20 +7,17 @@ from dataclasses import replace
 
 import click
 
-from llm_kb.api import find_user_dir
+from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
-from llm_kb.commands._config import current_config
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say
 from llm_kb.config.changes import extend_patterns, reduce_patterns
-from llm_kb.config.workspace import find_cwd
-from llm_kb.errors import ConfigError, show_place
+from llm_kb.errors import KbError, NoMatchError, show_place
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
+from llm_kb.knowledge_base.topics import EmptyTopicError
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import find_near, select
-from llm_kb.subjects.topics import Catalog
+from llm_kb.subjects.selection import find_near
 from llm_kb.upkeep.check import disables_any
 
 
@@ -46,42 +43,47 @@ def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
 
 
 def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
-    """Add patterns to a list of a topic, or take them out. Raises KbError."""
+    """Add patterns to a list of a topic, or take them out. Raises KbError.
+
+    A name that no subject has is an error; a glob may be meant for subjects to come.
+    """
     wanted = [parse_pattern(pattern).text for pattern in patterns]
     file = file_of_topic(topic)
+    unmatched = [] if remove else list(_find_unmatched(topic, name, wanted))
+    for error in unmatched:
+        if parse_pattern(error.pattern).literal and not isinstance(error, EmptyTopicError):
+            raise error
     decide = reduce_patterns if remove else extend_patterns
     edit_file(file, lambda document: decide(document, topic, name, wanted))
     key = f"kb.topic.{topic}.{name}"
     now = file.layer.settings[key].value
     held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"
     say(f"{key} in {show_place(file.path)} now holds: {held}")
-    for pattern, near in [] if remove else _find_unmatched(topic, name, wanted):
-        hint = f"; did you mean: {', '.join(near)}" if near else ""
-        say(f"llm-kb: {pattern!r} matches nothing in topic {topic!r} yet{hint}")
+    for error in unmatched:
+        say(f"llm-kb: not yet of use: {error}")
 
 
-def _find_unmatched(
-    id_: str, name: str, patterns: Sequence[str]
-) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the patterns that match no subject of a topic, each with slugs spelled alike.
+def _find_unmatched(id_: str, name: str, patterns: Sequence[str]) -> Iterator[NoMatchError]:
+    """Yield an error for each pattern that matches no subject of a topic.
 
-    Nothing for a topic that is not there, as references and captured knowledge need not be.
+    None for a topic that is not there, as references and captured knowledge need not be.
     """
     try:
-        catalogs = open_catalogs(current_config(), find_cwd(), find_user_dir(), shipped=SHIPPED)
-    except ConfigError:
-        return  # reported when the file was edited
-    if id_ not in catalogs:
+        kb = KnowledgeBase.discover()
+    except KbError:
+        return  # reported when the file is edited
+    if name == "disabled":
+        for topic in kb.config.topics:
+            whole = DirectoryCatalog(replace(topic, disabled=()))
+            for pattern in patterns if topic.id == id_ else ():
+                if not disables_any(topic, pattern):
+                    yield NoMatchError(id_, pattern, find_near(pattern, whole))
         return
-    topic, catalog = catalogs[id_]
-    for pattern in patterns:
-        if name == "disabled":
-            whole: Catalog = DirectoryCatalog(replace(topic, disabled=()))
-            is_matched = disables_any(topic, pattern)
-        else:
-            whole, is_matched = catalog, not select(catalog, [pattern]).missing
-        if not is_matched:
-            yield pattern, find_near(pattern, whole)
+    for pattern in patterns if id_ in kb.topics else ():
+        try:
+            kb.require(id_, pattern)
+        except NoMatchError as error:
+            yield error
 
 
 @click.command()

@@ -10,7 +10,7 @@ import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic_slash_pattern
-from llm_kb.commands._errors import kb_errors, suggest_subjects
+from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import show_content
 from llm_kb.config.fragments import split_knowledge
@@ -45,7 +45,7 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
     # All are found before one is printed: half an output is easily taken for the whole.
-    with explain_disabled(kb), suggest_subjects(kb, names):
+    with explain_disabled(kb):
         found = [_find(kb, name) for name in names]
     for opened, selection in found:
         for data in kb.read_raw(opened, selection):
@@ -55,8 +55,8 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
 def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
     """Return the topic and the subjects that a name stands for. Raises KbError."""
     topic, pattern = split_knowledge(name)
-    opened = kb.find_topic(topic)
-    return opened, kb.require(opened.topic.id, pattern)
+    selection = kb.require(topic, pattern)
+    return kb.find_topic(topic), selection
 
 
 class DisabledError(KbError):

@@ -27,11 +27,12 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     kb = _open(request)
     topic, pattern = split_knowledge(reference)
     found = kb.require(topic, pattern)
+    opened = kb.find_topic(topic)
+    topic = opened.topic.id
     if request is not None:
         before = request.given.get(topic, Selection())
         request.given[topic] = join_selections([before, found])
         found = subtract(found, before)
-    opened = kb.find_topic(topic)
     subjects = kb.present(opened, found)
     if large := describe_large([PreloadedTopic(topic=opened.topic, subjects=subjects)]):
         click.echo(f"llm-kb: {visible_text(large)}", err=True)

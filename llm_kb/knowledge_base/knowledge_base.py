@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from llm_kb.errors import (
@@ -48,7 +48,6 @@ from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
-    is_listed,
     join_selections,
     keep_tagged,
     require_few,
@@ -69,6 +68,9 @@ if TYPE_CHECKING:
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
 """With `search = "auto"` the search is offered for more subjects, or about 20,000 tokens."""
+
+MOST_SUGGESTED = 3
+"""How many subjects an error names for a topic that does not exist."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
@@ -102,9 +104,12 @@ class KnowledgeBase:
         self.config = config
         self._catalogs = catalogs
         self._selections: dict[tuple[str, str], Selection] = {}
-        self._require(knowledge, only)
-        self.only = tuple(only)
-        self.knowledge = tuple(dict.fromkeys(knowledge))
+        self.only = tuple(map(self._require_id, only))
+        self.knowledge = tuple(
+            dict.fromkeys((self._require_id(name, pattern), pattern) for name, pattern in knowledge)
+        )
+        for topic, pattern in self.knowledge:
+            self.require(topic, pattern)
         self.remembered = tuple(
             (topic, name)
             for topic, root, name in remembered
@@ -115,8 +120,11 @@ class KnowledgeBase:
             f"{topic}/{name}" for topic, root, name in remembered if not self._is_at(topic, root)
         )
         """What it was sent of topics that are others here."""
-        self._given = tuple(pair for pair in given if self._names_something(*pair))
-        self._named = {*only, *(topic for topic, _ in (*self.knowledge, *self.remembered))}
+        named = ((self._find_id(name, catalogs.ids()), pattern) for name, pattern in given)
+        self._given = tuple(
+            (id_, pattern) for id_, pattern in named if id_ and self._names_something(id_, pattern)
+        )
+        self._named = {*self.only, *(topic for topic, _ in (*self.knowledge, *self.remembered))}
         self._offers_references = references
         ids = [id_ for id_ in catalogs.ids() if not only or id_ in self._named]
         self.topics = TopicsById({id_: partial(self._open, id_) for id_ in ids})
@@ -169,27 +177,38 @@ class KnowledgeBase:
 
     def find_topic(self, name: str) -> OpenTopic:
         """Return the topic of this id, else of this id or title without case and outer spaces."""
-        if name in self.topics:
-            return self.topics[name]
-        wanted = name.strip().casefold()
-        for id_ in self.topics.ids():
-            if id_.casefold() == wanted and id_ in self.topics:
-                return self.topics[id_]
-        # Those of the request first: to know another title takes opening its topic.
-        for opened in chain(self.active, self.topics.values()):
-            if opened.topic.title and opened.topic.title.casefold() == wanted:
-                return opened
-        raise UnknownTopicError(name, self.menu_ids, near=self._find_near_topic(name.strip()))
+        if id_ := self._find_id(name, self.topics.ids()):
+            return self.topics[id_]
+        topics = [(opened.topic, opened.catalog) for opened in self.topics.values()]
+        typed = name.strip()
+        near = _suggest(typed.partition("/")[0], typed, topics)
+        raise UnknownTopicError(name, self.menu_ids, near=near)
 
-    def _find_near_topic(self, name: str) -> str:
-        """Return what may have been meant by a topic that is none; empty for nothing."""
-        if len(name) > MAX_SHOWN:
-            return ""
-        for opened in self.active:
-            if opened.topic.in_menu and any(map(is_listed, opened.catalog.find(name))):
-                return f"; {name!r} is a subject of topic {opened.topic.id!r}"
-        titles = [each.topic.title for each in self.active if each.topic.title]
-        return suggest(name, [*self.menu_ids, *titles])
+    def _find_id(self, name: str, ids: Sequence[str]) -> str | None:
+        """Return which of these ids a name stands for: by itself, or as a title of that topic."""
+        if name in ids:
+            return name if name in self._catalogs else None
+        wanted = name.strip().casefold()
+        there = [id_ for id_ in ids if id_ in self._catalogs]
+        for id_ in there:
+            if id_.casefold() == wanted:
+                return id_
+        titles = ((id_, self._catalogs[id_][0].title or "") for id_ in there)
+        return next((id_ for id_, title in titles if title.casefold() == wanted), None)
+
+    def _require_id(self, name: str, pattern: str = "**") -> str:
+        """Return the id of the topic in a value of `-k`. Raises UnknownTopicError."""
+        ids = self._catalogs.ids()
+        if id_ := self._find_id(name, ids):
+            return id_
+        typed = name if pattern == "**" else f"{name}/{pattern}"
+        raise UnknownTopicError(
+            name,
+            [id_ for id_ in ids if id_ != SHIPPED.id],
+            near=_suggest(name, typed, self._catalogs.values()),
+            # A template may be used far from the workspace whose topics it names.
+            has_workspace=self.config.workspace is not None,
+        )
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
@@ -326,7 +345,9 @@ class KnowledgeBase:
         groups = self.group_patterns(
             topic, [subjects] if isinstance(subjects, str) else subjects or ()
         )
-        if len(groups) > 1:
+        named = self._find_id(topic, self.topics.ids())
+        if len(groups) > 1 or (named and named not in groups):
+            # Under headings, so that text of another topic is not taken for this one's.
             return load_groups([(self.topics[id_], each) for id_, each in groups.items()], config)
         ((id_, patterns),) = groups.items()
         opened = self.topics[id_]
@@ -399,25 +420,12 @@ class KnowledgeBase:
             self._selections[topic, pattern] = selection
         return [self._selections[topic, pattern] for pattern in patterns]
 
-    def _require(self, knowledge: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
-        for name in (*only, *(topic for topic, _ in knowledge)):
-            self._require_topic(name)
-        for name, pattern in knowledge:
-            self.require(name, pattern)
-
-    def _require_topic(self, name: str) -> None:
-        if name not in self._catalogs:
-            # A template may be used far from the workspace whose topics it names.
-            has_workspace = self.config.workspace is not None
-            known = [id_ for id_ in self._catalogs.ids() if id_ != SHIPPED.id]
-            raise UnknownTopicError(name, known, has_workspace=has_workspace)
-
     def require(self, topic: str, pattern: str) -> Selection:
         """Return what a pattern names.
 
         Raises UnknownTopicError, and NoMatchError also for a part that is not there.
         """
-        self._require_topic(topic)
+        topic = self._require_id(topic, pattern)
         selection = self.select(topic, pattern)
         opened, catalog = self._catalogs[topic]
         if selection.missing and next(catalog.iter_listed(), None) is None:
@@ -451,3 +459,21 @@ class KnowledgeBase:
 
     def _names_something(self, topic: str, pattern: str) -> bool:
         return topic in self._catalogs and not self.select(topic, pattern).missing
+
+
+def _suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> str:
+    """Return what may have been meant by a topic that does not exist; empty for nothing."""
+    if len(typed) > MAX_SHOWN:
+        return ""
+    offered = [(topic, catalog) for topic, catalog in topics if topic.in_menu]
+    if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):
+        return f"; {typed!r} is a subject, not a topic: write {' or '.join(found)}"
+    return suggest(name, [label for topic, _ in offered for label in (topic.id, topic.label)])
+
+
+def _find_addresses(topics: Iterable[tuple[Topic, Catalog]], name: str) -> Iterator[str]:
+    """Yield the addresses of the listed subjects whose slug is, or ends in, a name."""
+    end = f"/{name.casefold()}"
+    for topic, catalog in topics:
+        slugs = sorted(subject.name for subject in catalog.iter_listed())
+        yield from (f"{topic.id}/{slug}" for slug in slugs if f"/{slug.casefold()}".endswith(end))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from heapq import nlargest
 from itertools import islice
+from pathlib import PurePosixPath
 
-from llm_kb.errors import KbError, NoTagError
+from llm_kb.errors import KbError, NoTagError, PatternError
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility
 
@@ -195,11 +196,24 @@ def find_near(pattern: str, catalog: Catalog) -> tuple[str, ...]:
 def find_near_each(patterns: Sequence[str], catalog: Catalog) -> list[tuple[str, ...]]:
     """Return the listed slugs that look like each pattern; of the first few patterns only.
 
+    Globs that do match come first, where a pattern lacks a `**` or has an extension too much.
     Hidden and disabled subjects are never named, so that a guess reveals nothing.
     """
     compared = [p for p in patterns[:NEAR_PATTERNS] if len(p) <= NEAR_CHARACTERS]
     names = _list_names(catalog) if compared else []
-    return [_rank(p, names) if p in compared else () for p in patterns]
+    return [(*_widen(p, names), *_rank(p, names)) if p in compared else () for p in patterns]
+
+
+def _widen(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return a glob near a pattern that matches a name: below, deeper, or without extension."""
+    stem = pattern.removesuffix(PurePosixPath(pattern).suffix)
+    wider = [f"{pattern}/**", f"**/{pattern}", stem, f"**/{stem}"]
+    try:
+        is_glob = parse_pattern(pattern).literal is None
+        globs = [parse_pattern(text) for text in (wider if is_glob else wider[:1])]
+    except PatternError:
+        return []
+    return list(islice((glob.text for glob in globs if any(map(glob.matches, names))), 1))
 
 
 def _list_names(catalog: Catalog) -> list[str]:

@@ -206,20 +206,29 @@ def test_patterns_are_added_and_taken_out(
 
 
 @pytest.mark.parametrize("command", ["learned", "disable"])
-def test_a_pattern_that_matches_nothing_yet_is_told(
+def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
     file: Path, run_llm: RunLlm, command: str
 ) -> None:
     for name in ("review.md", "style.md"):
         (file.parent / "kb/project" / name).touch()
-    said = run_llm(["kb", command, "project", "revew", "style", "zz/*"]).stderr.splitlines()
-    assert said[1:] == [
-        "llm-kb: 'revew' matches nothing in topic 'project' yet; did you mean: review",
-        "llm-kb: 'zz/*' matches nothing in topic 'project' yet",
-    ]
+    result = run_llm(["kb", command, "project", "style", "revew"])
+    assert (result.exit_code, result.stderr, file.read_text()) == (
+        1,
+        "Error: no subject of topic 'project' matches 'revew'; did you mean: review\n",
+        WRITTEN,
+    )
+    said = run_llm(["kb", command, "project", "style", "zz/*"]).stderr.splitlines()
+    assert said[1:] == ["llm-kb: not yet of use: no subject of topic 'project' matches 'zz/*'"]
     said = run_llm(["kb", command, "project", "style"]).stderr.splitlines()
     assert said[1:] == []  # disabled already, it is there all the same
-    said = run_llm(["kb", command, "project", "revew", "--remove"]).stderr.splitlines()
+    said = run_llm(["kb", command, "project", "zz/*", "--remove"]).stderr.splitlines()
     assert said[1:] == []
+
+
+def test_a_name_is_written_for_a_topic_that_is_still_empty(file: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "learned", "project", "review"])
+    assert (result.exit_code, file.read_text()) == (0, f'{WRITTEN}learned = ["review"]\n')
+    assert "llm-kb: not yet of use: topic 'project' lists no subjects" in result.stderr
 
 
 def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:

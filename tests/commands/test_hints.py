@@ -8,6 +8,7 @@ import pytest
 
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
+from tests.scripted import Script
 
 CONFIG = """
 [kb.topic.docs]
@@ -29,20 +30,59 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["show", "celery"], "Did you mean the subject docs/a/celery or docs/patterns/celery?"),
-        (["learn", "CELERY"], "Did you mean the subject docs/a/celery or docs/patterns/celery?"),
-        (["show", "patterns/celery"], "Did you mean the subject docs/patterns/celery?"),
-        (["learn", "dosc"], "valid topics: docs, empty; did you mean 'docs'?"),
-        (["show", "docs/patterns/celry"], "did you mean: patterns/celery, a/celery"),
+        (
+            ["kb", "show", "celery"],
+            "'celery' is a subject, not a topic: write docs/a/celery or docs/patterns/celery",
+        ),
+        (
+            ["kb", "learn", "CELERY"],
+            "'CELERY' is a subject, not a topic: write docs/a/celery or docs/patterns/celery",
+        ),
+        (["-k", "index", "hi"], "'index' is a subject, not a topic: write docs/index"),
+        (
+            ["kb", "show", "patterns/celery"],
+            "'patterns/celery' is a subject, not a topic: write docs/patterns/celery",
+        ),
+        (["kb", "learn", "dosc"], "valid topics: docs, empty; did you mean 'docs'?"),
+        (["-k", "dosc/index", "hi"], "valid topics: docs, empty; did you mean 'docs'?"),
+        (["kb", "show", "docs/patterns/celry"], "did you mean: patterns/celery, a/celery"),
+        (
+            ["-k", "docs/pat*", "hi"],
+            "did you mean: pat*/** ('*' stops at '/', '**' goes on)",
+        ),
+        (
+            ["-k", "docs/cel*", "hi"],
+            "did you mean: **/cel*, a/celery, patterns/celery ('*' stops at '/', '**' goes on)",
+        ),
+        (
+            ["-k", "docs/in*.md", "hi"],
+            "no subject of topic 'docs' matches 'in*.md'; did you mean: in*",
+        ),
+        (
+            ["-k", "docs/patterns", "hi"],
+            "did you mean: patterns/**, patterns/celery ('*' stops at '/', '**' goes on)",
+        ),
     ],
     ids=" ".join,
 )
 def test_what_is_like_a_mistyped_name_is_suggested(
     run_llm: RunLlm, arguments: list[str], hint: str
 ) -> None:
-    result = run_llm(["kb", *arguments])
+    result = run_llm(arguments)
     assert result.exit_code == 1
     assert result.stderr.endswith(f"{hint}\n")
+
+
+@pytest.mark.parametrize("name", ["Documentation/index", "documentation/index", "DOCS/index"])
+def test_a_title_names_a_topic_wherever_an_id_does(
+    run_llm: RunLlm, script: Script, tmp_path: Path, name: str
+) -> None:
+    config = CONFIG.replace("[kb.topic.docs]", '[kb.topic.docs]\ntitle = "Documentation"')
+    write_files(tmp_path, {"llm-kb.toml": config, "docs/index.md": "Welcome.\n"})
+    for option, value in (("-k", name), ("-f", f"kb:{name}")):
+        assert run_llm(["-m", "scripted", option, value, "hi"]).exit_code == 0
+        assert "Welcome." in script.last.system + script.last.prompt
+    assert run_llm(["kb", "show", name]).stdout == "Welcome.\n"
 
 
 @pytest.mark.parametrize("name", ["hidden", "zzz", "elery"])
