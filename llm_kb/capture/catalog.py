@@ -11,9 +11,9 @@ from pathlib import Path
 
 from llm_kb.capture import wisdom
 from llm_kb.capture.entries import KINDS, KnowledgeStore
+from llm_kb.capture.git.history import load_statuses
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
 from llm_kb.capture.git.repository import Repository, find_repository, has_ref
-from llm_kb.capture.git.status_cache import load_statuses
 from llm_kb.capture.likeness import find_place_problem, normalize_place
 from llm_kb.capture.rendering import View, make_section
 from llm_kb.capture.sharing.export import exports_of, find_exported, is_exported

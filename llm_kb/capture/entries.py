@@ -144,9 +144,7 @@ class Entry(NamedTuple):
     @property
     def anchor(self) -> Anchor:
         """Its place and its provenance."""
-        kind, fields = self
-        place = fields[kind.place] if kind.place else None
-        return place, fields.get(kind.provenance) or None  # type: ignore[return-value] # text
+        return self.place, self.provenance
 
     def with_fields(self, **fields: object) -> Entry:
         """Return the entry with other values in some fields; None takes a field out."""

@@ -7,7 +7,7 @@ none can pass for a heading or for another entry.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from llm_kb.capture.entries import (
@@ -16,7 +16,6 @@ from llm_kb.capture.entries import (
     CONVENTION,
     KINDS,
     MAX_COMMITS,
-    OTHER_VERSIONS,
     Anchor,
     Entry,
     Kind,
@@ -80,12 +79,17 @@ def render_plain(entry: Entry) -> str:
 
 def render_item(entry: Entry, view: View) -> str:
     """Return an entry as an item of a Markdown list, with its origin and its status."""
-    origin = _render_origin(entry, view)
-    versions = "".join(
-        f" (another version: {'; '.join(f'{one_line(k)}: {one_line(v)}' for k, v in v_.items())})"
-        for v_ in entry.other_versions
-    )
-    return f"- {render_plain(entry)}{origin}{versions}"
+    remarks = "; ".join([one_line(entry.id), *_describe(entry, view, with_subject=True)])
+    versions = "".join(f" (another version: {v})" for v in _describe_versions(entry))
+    return f"- {render_plain(entry)} ({remarks}){versions}"
+
+
+def _describe_versions(entry: Entry) -> list[str]:
+    """Return the other versions of an entry, each on one line."""
+    return [
+        "; ".join(f"{one_line(name)}: {one_line(text)}" for name, text in version.items())
+        for version in entry.other_versions
+    ]
 
 
 def _render_convention(entry: Entry) -> str:
@@ -111,17 +115,18 @@ _ITEMS: dict[Kind, Callable[[Entry], str]] = {
 }
 
 
-def _render_origin(entry: Entry, view: View) -> str:
+def _describe(entry: Entry, view: View, *, with_subject: bool) -> list[str]:
+    """Return what is known about an entry's commit and place, each in a few words."""
     status = view.status(entry)
-    parts = [one_line(entry.id)]
-    if entry.provenance:
-        origin = f"{entry.kind.origin} {shorten_commit(entry.provenance)}"
-        if status.subject:
-            origin += f" “{shorten(one_line(status.subject), _SUBJECT_CHARS)}”"
-        if status.recorded_at is not None:
-            origin += f", {render_age(view.now - status.recorded_at)}"
-        parts.append(origin)
-    return f" ({'; '.join([*parts, *_describe_doubts(entry.place, status)])})"
+    doubts = _describe_doubts(entry.place, status)
+    if not entry.provenance:
+        return doubts
+    origin = f"{entry.kind.origin} {shorten_commit(entry.provenance)}"
+    if with_subject and status.subject:
+        origin += f" “{shorten(one_line(status.subject), _SUBJECT_CHARS)}”"
+    if status.recorded_at is not None:
+        origin += f", {render_age(view.now - status.recorded_at)}"
+    return [origin, *doubts]
 
 
 def _describe_doubts(place: str | None, status: Status) -> list[str]:
@@ -162,39 +167,37 @@ _UNITS = (
 )
 
 
-def render_store(store: KnowledgeStore, statuses: Mapping[Anchor, Status], now: int) -> str:
-    """Return the entries for people, kind by kind, each with its status at `now`."""
-    groups = [_render_group(kind, store.of_kind(kind), statuses, now) for kind in KINDS]
-    return "\n\n".join(group for group in groups if group)
-
-
-def _render_group(
-    kind: Kind, entries: Sequence[Entry], statuses: Mapping[Anchor, Status], now: int
-) -> str:
-    if not entries:
-        return ""
+def render_store(store: KnowledgeStore, view: View) -> str:
+    """Return the entries for people, kind by kind."""
     # Thousands of entries share a few hundred anchors.
-    anchors = [entry.anchor for entry in entries]
-    remarks = {a: "; ".join(render_remarks(kind, a, statuses[a], now)) for a in set(anchors)}
-    laid_out = (_lay_out(e, remarks[a]) for e, a in zip(entries, anchors, strict=True))
-    return "\n".join([f"{kind.title}:", *laid_out])
+    of_anchors = {(entry.kind, entry.anchor): entry for entry in store.entries}
+    remarks = {anchor: _render_remarks(entry, view) for anchor, entry in of_anchors.items()}
+    groups = []
+    for kind in KINDS:
+        if entries := store.of_kind(kind):
+            texts = (_lay_out(entry, remarks[kind, entry.anchor]) for entry in entries)
+            groups.append("\n".join([f"{kind.title}:", *texts]))
+    return "\n\n".join(groups)
 
 
-def render_entry(entry: Entry, status: Status, now: int) -> str:
-    """Return an entry for people, with its status at `now`."""
-    remark = "; ".join(render_remarks(entry.kind, entry.anchor, status, now))
-    return _lay_out(entry, remark)
+def render_entry(entry: Entry, view: View) -> str:
+    """Return an entry for people, with its status."""
+    return _lay_out(entry, _render_remarks(entry, view))
 
 
-def _lay_out(entry: Entry, remark: str) -> str:
-    layout, fields = _LAYOUTS[entry.kind], entry.fields
-    text = layout % fields
+def _render_remarks(entry: Entry, view: View) -> str:
+    return "; ".join(_describe(entry, view, with_subject=False))
+
+
+def _lay_out(entry: Entry, remarks: str) -> str:
+    layout = _LAYOUTS[entry.kind]
+    text = layout % entry.fields
+    # Nearly every entry is fit to be shown as it is.
     if text.count("\n") > layout.count("\n") or not text.replace("\n", "").isprintable():
         text = layout % {name: one_line(entry.text(name)) for name in entry.kind.order}
-    for version in entry.other_versions if OTHER_VERSIONS in fields else ():
-        said = "; ".join(f"{one_line(k)}: {one_line(v)}" for k, v in version.items())
-        text += f"\n    another version: {said}"
-    return f"{text}\n    {remark}" if remark else text
+    for version in _describe_versions(entry):
+        text += f"\n    another version: {version}"
+    return f"{text}\n    {remarks}" if remarks else text
 
 
 _LAYOUTS = {
@@ -202,16 +205,6 @@ _LAYOUTS = {
     BOUNDARY: "  %(id)s  %(module)s\n    owns: %(owns)s\n    boundary: %(boundary)s",
     ANTI_PATTERN: "  %(id)s\n    avoid: %(pattern)s\n    instead: %(instead)s",
 }
-
-
-def render_remarks(kind: Kind, anchor: Anchor, status: Status, now: int) -> list[str]:
-    """Return what is known about an entry's commit and place, each in a few words."""
-    place, provenance = anchor
-    doubts = _describe_doubts(place, status)
-    if not provenance:
-        return doubts
-    age = "" if status.recorded_at is None else f", {render_age(now - status.recorded_at)}"
-    return [f"{kind.origin} {shorten_commit(provenance)}{age}", *doubts]
 
 
 def render_age(seconds: int) -> str:

@@ -14,7 +14,7 @@ from llm_kb.capture.entries import (
     KnowledgeStore,
     Status,
 )
-from llm_kb.capture.rendering import render_age, render_store
+from llm_kb.capture.rendering import View, render_age, render_store
 
 DAY = 86400
 
@@ -54,7 +54,7 @@ def test_entries_are_listed_kind_by_kind_with_what_is_known() -> None:
         ("src/", None): Status(place_exists=True),
         ("old/", "b" * 64): Status(recorded_at=DAY, place_exists=False, changes=MAX_COMMITS),
     }
-    assert render_store(store, statuses, 3 * DAY) == (
+    assert render_store(store, View(statuses=statuses, now=3 * DAY)) == (
         "Conventions:\n"
         "  conv-1  src/ (permanent)\n"
         "    Use x\n"
@@ -81,10 +81,10 @@ def test_an_entry_cannot_draw_on_the_terminal() -> None:
     fields = {"id": "c\x1b[2J", "pattern": "a\nb {x}", "instead": "x\x1b]0;y\x07\nz\u202e"}
     fields["learned_from"] = "\x1b[31m\n"
     store = KnowledgeStore(entries=(Entry(ANTI_PATTERN, fields),))
-    assert render_store(store, {(None, fields["learned_from"]): Status()}, 0) == (
+    assert render_store(store, View(statuses={}, now=0)) == (
         "Anti-patterns:\n  c[2J\n    avoid: a b {x}\n    instead: x]0;y z\n    learned from [31m"
     )
 
 
 def test_without_entries_nothing_is_listed() -> None:
-    assert render_store(KnowledgeStore(), {}, 0) == ""
+    assert render_store(KnowledgeStore(), View(statuses={}, now=0)) == ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.capture.entries import Status
-from llm_kb.capture.rendering import render_store
+from llm_kb.capture.rendering import View, render_store
 from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_store
 
 
@@ -16,4 +15,4 @@ def fuzz(data: bytes) -> None:
     # Not compared itself: JSON may hold NaN, which differs from itself.
     again = parse_store(dump_store(store))
     assert [entry.anchor for entry in again.entries] == [entry.anchor for entry in store.entries]
-    render_store(store, {entry.anchor: Status() for entry in store.entries}, 0)
+    render_store(store, View(statuses={}, now=0))

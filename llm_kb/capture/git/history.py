@@ -1,17 +1,23 @@
-"""The status of entries at HEAD: their commits, their places, and later changes to these."""
+"""The status of entries at HEAD: their commits, their places, and later changes to these.
+
+It is kept in the git directory until HEAD or the entries change.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
-from math import inf
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import astuple, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.capture.entries import MAX_COMMITS, Anchor, Status
+from llm_kb.capture.git.repository import Repository
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
+from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.git import GitError, ObjectReader, read_git, run_git
 
 _MAX_BYTES = 64_000_000
@@ -29,20 +35,54 @@ class _Commit(NamedTuple):
 
 
 class _History(NamedTuple):
-    """The commits before HEAD by their number, newest first, and those that touched a place."""
+    """The commits before HEAD, newest first, and those that touched a place, by number."""
 
-    numbers: Mapping[str, int]
-    touches: Mapping[str, Sequence[int]]
-    ages: Sequence[float]
-    """Minus the time of each, or of the oldest before it: they rise where a clock was wrong too."""
+    numbers: dict[str, int]
+    times: list[int]
+    touches: dict[str, list[int]]
 
     def count_since(self, origin: _Commit, place: str) -> int:
         """Return how many commits since the origin touched the place."""
-        number = self.numbers.get(origin.id)
-        if number is None:
-            # It is on another branch, or too far back, and its time is all there is to go by.
-            number = bisect_left(self.ages, -origin.time)
-        return bisect_left(self.touches[place], number)
+        touched = self.touches[place]
+        if origin.id in self.numbers:
+            return bisect_left(touched, self.numbers[origin.id])
+        # It is on another branch, or too far back, and its time is all there is to go by.
+        return sum(self.times[number] > origin.time for number in touched)
+
+
+_CACHE_VERSION = 1
+_FIELDS = tuple(field.name for field in fields(Status))
+
+
+def load_statuses(
+    repository: Repository, head: str | None, anchors: Collection[Anchor]
+) -> dict[Anchor, Status]:
+    """Return the status of each anchor at `head`, computed only if it is not on record."""
+    ordered = sorted(anchors, key=repr)
+    key = sha256(repr((_CACHE_VERSION, head, ordered)).encode("utf-8", "replace")).hexdigest()
+    path = repository.git_dir / "llm-kb" / "status.json"
+    kept = _read_cache(path, key, ordered)
+    if kept is not None:
+        return kept
+    statuses = read_statuses(repository.root, anchors)
+    rows = [astuple(statuses[anchor]) for anchor in ordered]
+    try:
+        path.parent.mkdir(exist_ok=True)
+        replace_file(path, json.dumps({"key": key, "statuses": rows}).encode())
+    except (OSError, WriteError):
+        pass  # a repository that cannot be written to is read all the same
+    return statuses
+
+
+def _read_cache(path: Path, key: str, anchors: list[Anchor]) -> dict[Anchor, Status] | None:
+    try:
+        record = json.loads(path.read_bytes())
+        if record["key"] != key:
+            return None
+        rows = zip(anchors, record["statuses"], strict=True)
+        return {anchor: Status(**dict(zip(_FIELDS, row, strict=True))) for anchor, row in rows}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None  # whatever is wrong with it, it is made again
 
 
 def read_statuses(directory: Path, anchors: Collection[Anchor]) -> dict[Anchor, Status]:
@@ -141,20 +181,18 @@ def _find_ancestors(
 def _read_history(
     directory: Path, places: Collection[str], origins: Collection[_Commit]
 ) -> _History:
-    numbers: dict[str, int] = {}
-    touches: dict[str, list[int]] = {place: [] for place in places}
-    times: list[float] = []
+    history = _History({}, [], {place: [] for place in places})
     oldest = min((origin.time for origin in origins if origin.time), default=0)
     log = _read_log(directory, oldest) if origins and places else ()
     for number, (id_, time, paths) in enumerate(log):
-        numbers[id_] = number
-        times.append(time or inf)  # without a time it is not the oldest
+        history.numbers[id_] = number
+        history.times.append(time)
         touched = {EVERYWHERE}
         for path in paths:
             _add_with_parents(_decode(path), touched)
-        for place in touched & touches.keys():
-            touches[place].append(number)
-    return _History(numbers, touches, [-time for time in accumulate(times, min)])
+        for place in touched & history.touches.keys():
+            history.touches[place].append(number)
+    return history
 
 
 def _read_log(directory: Path, oldest: int) -> Iterator[tuple[str, int, list[bytes]]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from llm_kb.capture.entries import LAST_IDS, OTHER_VERSIONS, Entry, KnowledgeStore, arrange
 from llm_kb.capture.likeness import dedup_key, normalize
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Merge:
     """A merged store, and what did not simply come together."""
 
@@ -34,21 +34,11 @@ def merge(base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore) ->
     else than before is another entry. What either side added stays, what one side
     removed and the other left alone goes.
     """
-    merger = _Merger(_by_key(base), _by_key(ours), _by_key(theirs))
-    merger.extra = _merge_extra(base.extra, ours.extra, theirs.extra)
-    for entry in theirs.entries:
-        merger.take_theirs(entry)
-    merger.taken = {entry.id for entry in merger.kept}
-    for entry in ours.entries:
-        merger.take_ours(entry)
-    return Merge(
-        store=KnowledgeStore(entries=arrange(merger.kept), extra=merger.extra),
-        received=tuple(merger.received),
-        dropped=tuple(merger.dropped),
-        duplicates=tuple(merger.duplicates),
-        renumbered=tuple(merger.renumbered),
-        conflicts=tuple(merger.conflicts),
-    )
+    merger = _Merger(base, ours, theirs)
+    kept = list(merger.keep_theirs(theirs.entries))
+    kept += merger.keep_ours(ours.entries, taken={entry.id for entry in kept})
+    merger.merge.store = replace(merger.merge.store, entries=arrange(kept))
+    return merger.merge
 
 
 _Key: TypeAlias = tuple[str, str | None, str]
@@ -60,64 +50,59 @@ def _by_key(store: KnowledgeStore) -> dict[_Key, Entry]:
 
 
 class _Merger:
-    def __init__(
-        self, before: dict[_Key, Entry], here: dict[_Key, Entry], there: dict[_Key, Entry]
-    ) -> None:
-        self.before, self.here, self.there = before, here, there
-        self.extra: dict[str, object] = {}
-        self.taken: set[str] = set()
-        self.kept: list[Entry] = []
-        self.received: list[Entry] = []
-        self.dropped: list[Entry] = []
-        self.duplicates: list[tuple[Entry, Entry]] = []
-        self.renumbered: list[tuple[Entry, Entry]] = []
-        self.conflicts: list[tuple[Entry, Entry]] = []
+    def __init__(self, base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore) -> None:
+        self.before, self.here, self.there = _by_key(base), _by_key(ours), _by_key(theirs)
+        extra = _merge_extra(base.extra, ours.extra, theirs.extra)
+        self.merge = Merge(store=KnowledgeStore(extra=extra))
 
-    def take_theirs(self, entry: Entry) -> None:
-        key = dedup_key(entry)
-        before, ours = self.before.get(key), self.here.get(key)
-        if ours is not None:
-            self.kept.append(self._choose(before, ours, entry))
-        elif before is None or not _is_same(entry, before):
-            self.kept.append(entry)
-            self.received.append(entry)
-        # else it was removed here, and nobody there cared
+    def keep_theirs(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Yield the entries to keep of theirs, those of both sides among them."""
+        for entry in entries:
+            key = dedup_key(entry)
+            before, ours = self.before.get(key), self.here.get(key)
+            if ours is not None:
+                yield self._choose(before, ours, entry)
+            elif before is None or not _is_same(entry, before):
+                self.merge.received += (entry,)
+                yield entry
+            # else it was removed here, and nobody there cared
+
+    def keep_ours(self, entries: Iterable[Entry], taken: set[str]) -> Iterator[Entry]:
+        """Yield the entries to keep that are ours alone, with another id if theirs is taken."""
+        # Also what was removed on one side has had its id.
+        sides = (self.before, self.here, self.there)
+        seen = [entry for side in sides for entry in side.values()]
+        for entry in entries:
+            key = dedup_key(entry)
+            before = self.before.get(key)
+            if key in self.there:
+                continue
+            if before is not None and _is_same(entry, before):
+                self.merge.dropped += (entry,)
+                continue
+            kept = entry
+            if entry.id in taken:
+                store = replace(self.merge.store, entries=tuple(seen))
+                kept = entry.with_fields(id=store.next_id(entry.kind))
+                self.merge.renumbered += ((entry, kept),)
+                taken.add(kept.id)
+                seen.append(kept)
+            yield kept
 
     def _choose(self, before: Entry | None, ours: Entry, theirs: Entry) -> Entry:
         """Return the entry to keep of two duplicates, under the id of theirs."""
         if before is not None and _is_same(theirs, before):
-            return ours._replace(fields={**ours.fields, "id": theirs.id})
+            return ours.with_fields(id=theirs.id)
         if before is not None and (_is_same(ours, before) or _is_same(ours, theirs)):
             return theirs
         if before is None and ours.id == theirs.id and _is_same(ours, theirs):
             return theirs
         both = _hold_both(ours, theirs)
         if both is not theirs or before is not None:
-            self.conflicts.append((ours, theirs))
+            self.merge.conflicts += ((ours, theirs),)
         else:
-            self.duplicates.append((ours, theirs))
+            self.merge.duplicates += ((ours, theirs),)
         return both
-
-    def take_ours(self, entry: Entry) -> None:
-        key = dedup_key(entry)
-        before = self.before.get(key)
-        if key in self.there:
-            return
-        if before is not None and _is_same(entry, before):
-            self.dropped.append(entry)
-            return
-        if entry.id in self.taken:
-            new = entry._replace(fields={**entry.fields, "id": self._next_id(entry)})
-            self.renumbered.append((entry, new))
-            self.taken.add(new.id)
-            entry = new
-        self.kept.append(entry)
-
-    def _next_id(self, entry: Entry) -> str:
-        # Also what was removed on one side has had its id.
-        sides = (self.before, self.here, self.there)
-        seen = (*(e for side in sides for e in side.values()), *self.kept)
-        return KnowledgeStore(entries=seen, extra=self.extra).next_id(entry.kind)
 
 
 def _hold_both(ours: Entry, theirs: Entry) -> Entry:

@@ -11,7 +11,7 @@ from llm_kb.capture.entries import CONVENTION
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file
-from llm_kb.capture.rendering import render_short, render_store
+from llm_kb.capture.rendering import View, render_short, render_store
 from llm_kb.capture.sharing.remotes import (
     describe_unfetched,
     describe_unmerged,
@@ -73,7 +73,7 @@ def list_(file: str | None, json_: bool) -> None:
         show_json_document(data)
         return
     statuses = read_statuses(here, {entry.anchor for entry in store.entries})
-    text = render_store(store, statuses, int(time.time()))
+    text = render_store(store, View(statuses=statuses, now=int(time.time())))
     # With `color` click does not search the text for control sequences, of which it has none.
     click.echo(text or "No entries.", err=not text, color=True)
     unmerged = [describe_unmerged(remote) for remote in find_unmerged(repository)]

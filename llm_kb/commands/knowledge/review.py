@@ -13,7 +13,7 @@ from llm_kb.capture.entries import STABILITIES, Anchor, Entry, KnowledgeStore, S
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.likeness import filter_by_file, find_nearest
-from llm_kb.capture.rendering import render_entry, render_short
+from llm_kb.capture.rendering import View, render_entry, render_short
 from llm_kb.capture.review import find_near_meaning, order_for_review, review_anchor
 from llm_kb.capture.store import (
     edit_in_store,
@@ -108,7 +108,7 @@ def _embed(entries: Sequence[Entry]) -> Sequence[Sequence[float]] | None:
 def _describe(
     entry: Entry, statuses: Mapping[Anchor, Status], near: Mapping[str, Sequence[Entry]]
 ) -> str:
-    lines = [render_entry(entry, statuses[entry.anchor], int(time.time()))]
+    lines = [render_entry(entry, View(statuses=statuses, now=int(time.time())))]
     lines += [f"    near: {render_short(other)}" for other in near[entry.id]]
     return "\n".join(lines)
 
