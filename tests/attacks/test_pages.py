@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import FetchError
-from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
+from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.plan.site import MAX_WILDCARDS, Robots
 from llm_kb.references.sources.html.page import MAX_LINK, absolute_link
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.html.tree import PageTooComplexError

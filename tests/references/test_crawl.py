@@ -6,17 +6,22 @@ from typing import Any
 
 import pytest
 
-from llm_kb.references.errors import FetchError, NothingFetchedError
+from llm_kb.references.errors import FetchError, NoPageError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.sources import web
 from llm_kb.references.sources.http import HttpPolicy
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.web import find_page
-from tests.references.requests import never, request
+from llm_kb.subjects import names
+from tests.files.office import make_pdf
+from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site
 
 TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5)
+GUIDE = make_pdf(["Run the walrus."])
 
 
 def find(site: Site, start: str, max_pages: int = 50) -> tuple[list[str], tuple[str, ...]]:
@@ -260,3 +265,68 @@ def test_pages_are_found_by_the_contents_in_a_frame(site: Site) -> None:
     site.put("/d/toc.html", "<a href=a.html>a</a> <a href=/d/>start</a>")
     site.put("/d/a.html", "<p>a")
     assert find(site, start) == (["/d/", "/d/a.html"], ())
+
+
+def test_of_a_wiki_the_pages_are_read_and_not_what_it_makes_of_them(site: Site) -> None:
+    """MediaWiki tells by the class of its body what a page is, in every language."""
+    start = site.put(
+        "/w/Start",
+        "<body class='mediawiki ns-0'><a href=A>a</a> <a href=A?action=edit>edit</a>"
+        " <a href='/w/doku?id=b&do=edit'>edit</a> <a href=A?oldid=7>old</a>"
+        " <a href=A/_history>h</a> <a href=C class=wikilink2>to be written</a>"
+        " <a href=./Spezial:Alles>all</a> <a href=./Kategorie:D>d</a> <a href='?C=N;O=D'>by</a>",
+    )
+    site.put(
+        "/w/A",
+        "<body class=ns-0><a href=./Diskussion:A>talk</a> <a href=./Portal:P>p</a>"
+        " <a href=./Spezial:Links/A>links</a>",
+    )
+    site.put("/w/Kategorie:D", "<body class=ns-14><p>d")
+    site.put("/w/Portal:P", "<body class=ns-100><p>p")
+    for name, number in {"Spezial:Alles": -1, "Spezial:Links/A": -1, "Diskussion:A": 1}.items():
+        site.put(f"/w/{name}", f"<body class='ns-{number}'><p>{name} <a href=Hidden>x</a>")
+    assert find(site, start) == (
+        ["/w/Start", "/w/A", "/w/Kategorie:D", "/w/Portal:P"],
+        ("left out: the wiki's own pages (Diskussion:, Spezial:)",),
+    )
+    assert {line for line in site.requests if "?" in line or "Hidden" in line} == set()
+    assert {"GET /w/A/_history", "GET /w/Spezial:Links/A"}.isdisjoint(site.requests)
+
+
+def test_a_list_that_a_wiki_makes_may_be_where_a_crawl_begins(site: Site) -> None:
+    start = site.put("/w/Special:All", "<body class=ns--1><a href=A>a</a>")
+    site.put("/w/A", "<body class=ns-0><p>a")
+    assert find(site, start)[0] == ["/w/A"]
+
+
+def test_documents_that_pages_lead_to_are_converted(library: Library, site: Site) -> None:
+    start = site.put(
+        "/d/", "<p>Start <a href=guide.pdf>g</a> <a href=get?7>b</a> <a href=x.docx>x</a>"
+    )
+    site.answer("/d/guide.pdf", Answer(GUIDE, kind="application/octet-stream"))
+    site.answer("/d/get?7", Answer(GUIDE + b"\n", kind="application/pdf"))
+    site.answer("/d/x.docx", Answer(b"junk", kind="application/octet-stream"))
+    created = create_topic(library, request(CrawlSource(url=start)), yes)
+    files = {path.partition("/")[2]: text for path, text in files_of(library).items()}
+    assert list(files) == ["d/get-7.md", "d/guide-pdf.md", "d/index.md"]
+    assert files["d/guide-pdf.md"] == "## Page 1\n\nRun the walrus.\n"
+    assert "[g](guide-pdf.md)" in files["d/index.md"]
+    assert created.warnings == ()
+    assert refresh_topic(library, "topic-frob", never).changed is False
+
+
+def test_documents_that_cannot_be_read_are_named(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(names, "can_convert", lambda: False)
+    monkeypatch.setattr(web, "can_convert", lambda: False)
+    start = serve(site, "a", "b.pdf", "c.docx")
+    install = "to read them: llm install 'llm-kb[documents]'"
+    note = f"left out: 2 documents, such as {site.url}/d/b.pdf; {install}"
+    assert find(site, start) == (["/d/", "/d/a"], (note,))
+    url = site.answer("/d/b.pdf", Answer(GUIDE, kind="application/pdf"))
+    with pytest.raises(NoPageError) as caught:
+        find_page(url, TRUSTING)
+    assert caught.value.reason == (
+        "it is a document (pdf); to read it: llm install 'llm-kb[documents]'"
+    )

@@ -212,3 +212,12 @@ def test_preformatted_text_is_kept_to_the_byte(code: str) -> None:
         return
     tokens = MarkdownIt().parse(markdown)
     assert [(token.type, token.content) for token in tokens] == [("fence", code.strip("\n") + "\n")]
+
+
+def test_what_a_wiki_puts_on_a_page_to_edit_and_cite_it_is_left_out() -> None:
+    page = (
+        "<title>Walrus - Wiki</title><main><h1>Walrus</h1><div id=siteSub>From Wiki</div>"
+        "<a class=mw-jump-link href=#x>Jump</a><h2>Tusks<span class=mw-editsection>[<a href=?e>edit"
+        "</a>]</span></h2><p>Long.</p><div class=printfooter>Retrieved from</div></main>"
+    )
+    assert html_to_markdown(page, "http://x/") == "# Walrus\n\n## Tusks\n\nLong.\n"

@@ -6,43 +6,25 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import unescape
 from os.path import commonprefix
-from urllib.parse import unquote, urlsplit
-
-from protego import Protego
+from urllib.parse import urlsplit
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.plan.editions import describe_editions, find_editions
+from llm_kb.references.plan.site import MAX_REFUSED, Site
 from llm_kb.references.sources.file_names import page_key
-from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
+from llm_kb.references.sources.http import HttpPolicy
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.sources.web import (
-    Conditions,
-    FoundPage,
-    Page,
-    fetch_text,
-    find_page,
-    no_text,
-)
+from llm_kb.references.sources.web import Conditions, FoundPage, Page, find_page, no_text
 from llm_kb.rendering.plain_text import count
+from llm_kb.subjects.names import INSTALL, is_unread_document
 
-_MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
-_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
-# What generators make besides the pages: sources, indices, and all pages as one (of Sphinx, mdBook,
-# rustdoc and javadoc, in this order).
-_GENERATED = re.compile(
-    r"/(?:_sources|_modules)/|/(?:genindex(?:-[^/]*)?|(?:py-)?modindex)(?:\.html?|/)$|/search\.html$"
-    r"|/print(?:\.html?|/)$|\.rs\.html$|/(?:class-use|index-files)/"
-    r"|/(?:index-all|all(?:classes|packages)-index|(?:overview|package)-tree|package-use)\.html$"
-    r"|/llms(?:-full)?\.txt$"
-)
+MAX_READ = 50_000_000
+"""Characters of pages that are held until they are fetched; more of them are asked for again."""
+
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
-_PAGES = frozenset(
-    {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +69,12 @@ def find_pages(
     if not source.max_pages:
         raise FetchError(source.url, "max_pages is 0; it must be at least 1")
     start = find_page(source.url, policy)
-    site = _Site(start.page.url, source, policy)
+    site = Site(start.page.url, source, policy)
     if not site.allows(start.page.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
     walk = _Walk(source, site, known or {}, progress)
     walk.keep(start)
-    if listed := walk.read_list():
+    if listed := site.read_list():
         walk.visit(listed)
     else:
         walk.follow(start)
@@ -109,64 +91,11 @@ def find_pages(
     )
 
 
-class _Site:
-    """One host, the rules of its robots.txt, and the directory a crawl stays in."""
-
-    def __init__(self, start: str, source: CrawlSource, policy: HttpPolicy) -> None:
-        split = urlsplit(start)
-        self.policy = policy
-        self._source = source
-        self.root = f"{split.scheme}://{split.netloc}"
-        self.prefix = split.path.rpartition("/")[0] + "/"
-        self.refused = 0
-        place = f"{self.root}/robots.txt"
-        with refuse_hostile(place):
-            self._robots = Robots(fetch_text(place, policy) or "", PRODUCT)
-
-    def covers(self, url: str) -> bool:
-        """Tell whether a link leads to a page of the crawl."""
-        split = urlsplit(url)
-        _, dot, extension = split.path.rpartition("/")[2].rpartition(".")
-        # A number after a dot is a version, not an extension.
-        is_page = not dot or not extension or extension.lower() in _PAGES or extension.isdigit()
-        inside = self.is_here(url) and split.path.startswith(self.prefix)
-        if not inside or not is_page or _GENERATED.search(split.path[len(self.prefix) - 1 :]):
-            return False
-        return self._source.wants(self.path_of(url))
-
-    def path_of(self, url: str) -> str:
-        """Return the path of a page below the directory of the first."""
-        return unquote(urlsplit(url).path[len(self.prefix) :])
-
-    def is_here(self, url: str) -> bool:
-        """Tell whether an address is on this site."""
-        split = urlsplit(url)
-        return f"{split.scheme}://{split.netloc}" == self.root
-
-    @property
-    def sitemaps(self) -> list[str]:
-        """Where the site's lists of pages may be."""
-        usual = [f"{self.root}{self.prefix}sitemap.xml", f"{self.root}/sitemap.xml"]
-        named = filter(self.is_here, self._robots.sitemaps)
-        return list(dict.fromkeys([*named, *usual]))[:MAX_SITEMAPS]
-
-    def allows(self, url: str) -> bool:
-        """Tell whether robots.txt lets us have a page."""
-        allowed = self._robots.allows(url)
-        self.refused += not allowed
-        return allowed
-
-    def wait(self) -> None:
-        """Keep the distance between requests that the site asks for."""
-        if self._robots.delay:
-            time.sleep(self._robots.delay)
-
-
 class _Walk:
     """A crawl under way: the pages found, and those that failed, with the reason."""
 
     def __init__(
-        self, source: CrawlSource, site: _Site, known: Mapping[str, Conditions], progress: Count
+        self, source: CrawlSource, site: Site, known: Mapping[str, Conditions], progress: Count
     ) -> None:
         self.pages: dict[str, PlannedPage] = {}
         self.failed: dict[str, str] = {}
@@ -183,7 +112,6 @@ class _Walk:
         """Known pages whose links were not sent again."""
         self._is_cut = False
         self._is_late = False
-        self._unread: list[str] = []
         self._site = site
         self._asked: set[str] = set()
         self._kept: set[str] = set()
@@ -191,44 +119,15 @@ class _Walk:
         self._digests: set[str] = set()
         self._copies = 0
         self._empty = 0
-        self._elsewhere = 0
+        self._asides: set[str] = set()
+        """Where a wiki keeps its own pages, as `Special:`; in its own language."""
+        self._documents: set[str] = set()
+        """Those that cannot be read here."""
 
     @property
     def is_incomplete(self) -> bool:
         """Whether something that may lead to more pages could not be read."""
-        return bool(self.failed or self._unread)
-
-    def read_list(self) -> list[str]:
-        """Return the pages of `llms.txt`; empty when there is no such list."""
-        site = self._site
-        for place in dict.fromkeys((f"{site.root}{site.prefix}llms.txt", f"{site.root}/llms.txt")):
-            try:
-                text = fetch_text(place, site.policy)
-            except FetchError as error:
-                self._unread.append(f"{place}: {error.reason}")
-                continue
-            if text and text.lstrip().startswith("#"):
-                links = (join_url(place, link) for link in _MARKDOWN_LINK.findall(text))
-                pages = dict.fromkeys(link.partition("#")[0] for link in links if link)
-                self._elsewhere = sum(not site.is_here(page) for page in pages)
-                return [page for page in pages if site.covers(page)]
-        return []
-
-    def read_sitemaps(self) -> list[str]:
-        """Return the pages that the site's `sitemap.xml` lists, and those that it leads to."""
-        pages: dict[str, None] = {}
-        places = self._site.sitemaps
-        for number, place in enumerate(places):
-            try:
-                text = fetch_text(place, self._site.policy) or ""
-            except FetchError:
-                continue  # links lead on without it
-            found = [unescape(location) for location in _LOCATION.findall(text)]
-            if "<sitemapindex" in text and number < MAX_SITEMAPS:
-                places += filter(self._site.is_here, found[: MAX_SITEMAPS - len(places)])
-            else:
-                pages |= dict.fromkeys(filter(self._site.covers, found))
-        return list(pages)
+        return bool(self.failed or self._site.unread)
 
     def visit(self, urls: Sequence[str]) -> None:
         """Read pages whose links lead nowhere further: those that are listed, or too deep."""
@@ -243,7 +142,7 @@ class _Walk:
         seen = {page_key(start.page.url)}
         following = list(filter(self._site.covers, start.links))
         if self._source.depth:
-            following += self.read_sitemaps()
+            following += self._site.read_sitemaps()
         for depth in range(1, self._source.depth + 1):
             fresh = {page_key(url): url for url in reversed(following) if page_key(url) not in seen}
             seen.update(fresh)
@@ -280,15 +179,17 @@ class _Walk:
     def _choose(self, urls: Iterable[str]) -> list[str]:
         """Return the pages to read of those newly found: of the first page's edition."""
         urls = [url for url in urls if url not in self._asked]
+        self._documents.update(url for url in urls if is_unread_document(urlsplit(url).path))
+        urls = [url for url in urls if url not in self._documents]
         self._paths.update(map(self._site.path_of, urls))
         if not self._source.include:
             self._editions |= find_editions(self._paths)
-        others = tuple(self._editions)
+        others = (*self._editions, *self._asides)
         return [url for url in urls if not self._site.path_of(url).startswith(others)]
 
     def describe(self) -> list[str]:
         """Return what was left out."""
-        notes = [f"passed over: {problem}" for problem in self._unread]
+        notes = [f"passed over: {problem}" for problem in self._site.unread]
         if self._is_late:
             notes.append(f"stopped after {count(len(self.pages), 'page')}: it took too long")
         if self._is_cut:
@@ -299,16 +200,19 @@ class _Walk:
             notes.append(f"left out: {what}")
         if self._editions:
             notes.append(describe_editions(self._editions))
-        if self._copies:
-            repeating = count(self._copies, "repeated page")
-            notes.append(f"left out: {repeating}")
-        if self._empty:
-            notes.append(f"left out: {count(self._empty, 'page')} without text")
-        if self._elsewhere:
-            entries = count(self._elsewhere, "entry", "entries")
-            notes.append(f"left out: {entries} of llms.txt on other hosts")
-        if self._site.refused:
-            notes.append(f"left out: {self._site.refused} page(s) that robots.txt does not allow")
+        left_out = (
+            (count(self._copies, "repeated page"), ""),
+            (count(self._empty, "page"), " without text"),
+            (count(self._site.elsewhere, "entry", "entries"), " of llms.txt on other hosts"),
+            (count(self._site.refused, "page"), " that robots.txt does not allow"),
+        )
+        notes += [f"left out: {what}{more}" for what, more in left_out if what[:2] != "0 "]
+        if self._asides:
+            notes.append(f"left out: the wiki's own pages ({', '.join(sorted(self._asides))})")
+        if self._documents:
+            documents = count(len(self._documents), "document")
+            example = min(self._documents)
+            notes.append(f"left out: {documents}, such as {example}; to read them: {INSTALL}")
         return notes
 
     def _conditions_of(self, url: str) -> Conditions | None:
@@ -358,7 +262,7 @@ class _Walk:
         if found.is_unchanged and leads_on:
             self._unchanged.append(url)
         self.keep(found)
-        return found.links
+        return () if found.is_aside else found.links
 
     def keep(self, found: FoundPage) -> None:
         """Add a page, unless the same content or the same address was found before."""
@@ -368,6 +272,10 @@ class _Walk:
         if found.canonical and _name(found.canonical) == _name(url):
             keys.add(page_key(found.canonical))
         if url in self.pages or _CONTENTS.search(url):
+            return
+        if found.is_aside:
+            place, colon, _ = self._site.path_of(url).partition(":")
+            self._asides |= {f"{place}:"} if colon else set()
             return
         if not found.content and not found.is_unchanged:
             self._empty += url not in self._known
@@ -391,44 +299,3 @@ def _name(url: str) -> str:
     """Return the last part of a page's path: `b` of `/a/b/`, `/a/b.html` and `/a/b?x`."""
     path = urlsplit(page_key(url)).path.rstrip("/")
     return path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")
-
-
-MAX_READ = 50_000_000
-"""Characters of pages that are held until they are fetched; more of them are asked for again."""
-
-MAX_SITEMAPS = 5
-"""Sitemaps that are read of a site."""
-
-MAX_DELAY = 5.0
-"""Seconds between requests that a site may ask for with Crawl-delay."""
-
-
-MAX_WILDCARDS = 5_000
-"""Signs of patterns in robots.txt: each of its rules is matched with each address."""
-
-MAX_REFUSED = 5_000
-"""Addresses that robots.txt may refuse before a crawl ends."""
-
-
-class Robots:
-    """The rules of one site for one client, as RFC 9309 reads them."""
-
-    def __init__(self, text: str, agent: str) -> None:
-        if text.count("*") + text.count("$") > MAX_WILDCARDS:
-            raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
-        self._agent = agent
-        self._rules = Protego.parse(text)
-
-    def allows(self, url: str) -> bool:
-        """Tell whether a page may be fetched: the longest rule that matches decides."""
-        return self._rules.can_fetch(url, self._agent)
-
-    @property
-    def sitemaps(self) -> list[str]:
-        """The addresses of sitemaps that it names."""
-        return list(self._rules.sitemaps)
-
-    @property
-    def delay(self) -> float:
-        """How many seconds to keep between requests."""
-        return min(self._rules.crawl_delay(self._agent) or 0.0, MAX_DELAY)

@@ -6,11 +6,18 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 import webencodings
 
+from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
-from llm_kb.references.sources.html.page import canonical_link, page_links, refresh_target
+from llm_kb.references.sources.html.page import (
+    canonical_link,
+    is_wiki_aside,
+    page_links,
+    refresh_target,
+)
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.html.tree import parse_html
 from llm_kb.references.sources.http import (
@@ -21,11 +28,20 @@ from llm_kb.references.sources.http import (
     request,
 )
 from llm_kb.references.sources.records import PlannedPage
+from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
 
-ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8"
+ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml"})
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENT_TYPES = {
+    "application/pdf": "pdf",
+    "application/epub+zip": "epub",
+    f"{_OFFICE}.wordprocessingml.document": "docx",
+    f"{_OFFICE}.presentationml.presentation": "pptx",
+}
 
 TOO_MANY_REQUESTS = 429
 
@@ -64,6 +80,8 @@ class FoundPage:
     content: Page | None = None
     """The page as it would be kept; None where there is no text in it."""
     is_unchanged: bool = False
+    is_aside: bool = False
+    """Whether a wiki made it for itself: it is not kept, nor followed."""
 
 
 def find_page(
@@ -84,12 +102,14 @@ def find_page(
             return find_page(url, policy, hosts=hosts)
         return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True)
     _require_text(answer)
-    text = _decode(answer)
+    text = _convert(answer) or _decode(answer)
     links: list[str] = []
     canonical = None
+    is_aside = False
     if answer.content_type in HTML_TYPES:
         root = parse_html(text)
         links, canonical = page_links(root, answer.url), canonical_link(root, answer.url)
+        is_aside = is_wiki_aside(root)
         text = html_to_markdown(text, answer.url)
     content = Page(
         url=answer.url,
@@ -104,6 +124,7 @@ def find_page(
         links=tuple(links),
         canonical=canonical,
         content=content if text.strip() else None,
+        is_aside=is_aside,
     )
 
 
@@ -170,11 +191,32 @@ def _get(
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
 
 
+def _document_kind(answer: Response) -> str | None:
+    """Return what kind of document an answer is (`pdf`), by its type or its name; None for none."""
+    extension = find_extension(urlsplit(answer.url).path)
+    is_named = extension in DOCUMENTS and not answer.content_type.startswith("text/")
+    return _DOCUMENT_TYPES.get(answer.content_type) or (extension if is_named else None)
+
+
+def _convert(answer: Response) -> str | None:
+    """Return the text of a document; None where an answer is none."""
+    kind = _document_kind(answer)
+    try:
+        text = Conversions(None).convert(kind, answer.body) if kind else b""
+    except ConversionError as error:
+        raise FetchError(answer.url, error.reason) from error
+    return text.decode("utf-8", "replace") or None
+
+
 def _require_text(answer: Response) -> None:
     """Raise FetchError for a failure, NoPageError where there is no page or it is not text."""
     if answer.status >= 400:
         kind = NoPageError if answer.status in {404, 410} else FetchError
         raise kind(answer.url, f"the server answered {answer.status}")
+    if document := _document_kind(answer):
+        if can_convert():
+            return
+        raise NoPageError(answer.url, f"it is a document ({document}); to read it: {INSTALL}")
     content_type = answer.content_type
     is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))
     if content_type and not is_text and content_type not in TEXT_TYPES:

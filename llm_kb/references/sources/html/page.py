@@ -13,6 +13,7 @@ MAX_LINK = 2_000
 """Characters of a link; longer ones, and longer `<base>`, are passed over."""
 
 
+_NAMESPACE = re.compile(r"ns-(-?\d{1,5})")
 _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)""", re.IGNORECASE)
 
 
@@ -33,7 +34,11 @@ def page_links(root: Element, url: str) -> list[str]:
     base = page_base(root, url)
     # mdBook has its contents in a frame, for readers without scripts.
     names = {"a": "href", "iframe": "src"}
-    links = (absolute_link(base, e.attributes.get(names[e.tag], "")) for e in root.find(*names))
+    links = (
+        absolute_link(base, e.attributes.get(names[e.tag], ""))
+        for e in root.find(*names)
+        if "wikilink2" not in e.classes()  # a page that DokuWiki has not, and offers to write
+    )
     return list(dict.fromkeys(link.partition("#")[0] for link in links if link))
 
 
@@ -44,6 +49,15 @@ def canonical_link(root: Element, url: str) -> str | None:
         if "canonical" in element.attributes.get("rel", "").lower().split():
             return absolute_link(base, element.attributes.get("href", "")) or None
     return None
+
+
+def is_wiki_aside(root: Element) -> bool:
+    """Tell whether MediaWiki made a page for itself: a list, a discussion, a user, a file."""
+    body = next(iter(root.find("body")), root)
+    numbers = (_NAMESPACE.fullmatch(name) for name in body.classes())
+    number = next((int(found[1]) for found in numbers if found), 0)
+    # Pages, those on the project, help and categories; from 100 on, those of the wiki's own.
+    return number not in {0, 4, 12, 14} and (number < 100 or number % 2 == 1)
 
 
 def refresh_target(root: Element, url: str) -> str | None:

@@ -32,6 +32,11 @@ _CODE = frozenset({"code", "kbd", "samp", "tt"})
 _PERMALINKS = frozenset(
     {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
 )
+# What MediaWiki and DokuWiki put on a page to edit it, to find a way in it and to cite it.
+_WIKI = frozenset(
+    {"mw-editsection", "editsection", "mw-jump-link", "printfooter", "pageId", "docInfo"}
+)
+_WIKI_IDS = frozenset({"siteSub", "contentSub", "dw__toc"})
 _PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
 # The frames of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
 _ADMONITIONS = frozenset({"admonition", "theme-admonition", "markdown-alert", "custom-block"})
@@ -79,6 +84,8 @@ def _is_skipped(element: Element) -> bool:
         or (element.tag == "span" and element.classes() == ["lang"])
         # rustdoc's words for what hides nothing here: "Expand description".
         or (element.tag == "summary" and "hideme" in element.classes())
+        or not _WIKI.isdisjoint(element.classes())
+        or attributes.get("id") in _WIKI_IDS
     )
 
 

@@ -1,0 +1,156 @@
+"""The site of a crawl: which addresses are its pages, what it lists, what its robots.txt allows."""
+
+from __future__ import annotations
+
+import re
+import time
+from html import unescape
+from urllib.parse import unquote, urlsplit
+
+from protego import Protego
+
+from llm_kb.references.errors import FetchError, refuse_hostile
+from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
+from llm_kb.references.sources.records import CrawlSource
+from llm_kb.references.sources.web import fetch_text
+from llm_kb.subjects.names import DOCUMENTS
+
+_MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
+_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
+# What generators make besides the pages: sources, indices, and all pages as one (of Sphinx, mdBook,
+# rustdoc, javadoc, GitHub's wikis and DokuWiki, in this order).
+_GENERATED = re.compile(
+    r"/(?:_sources|_modules)/|/(?:genindex(?:-[^/]*)?|(?:py-)?modindex)(?:\.html?|/)$|/search\.html$"
+    r"|/print(?:\.html?|/)$|\.rs\.html$|/(?:class-use|index-files)/"
+    r"|/(?:index-all|all(?:classes|packages)-index|(?:overview|package)-tree|package-use)\.html$"
+    r"|/_(?:access|compare|delete|edit|history|new|pages)(?:/|$)|/lib/exe/"
+    r"|/llms(?:-full)?\.txt$"
+)
+# Actions on a page, other revisions and feeds: of MediaWiki, DokuWiki, WordPress and Apache.
+_ACTION = re.compile(
+    r"(?:^|[&;])(?:action|diff|feed|oldid|printable|redlink|veaction|do|idx|rev|replytocom|C)="
+)
+_PAGES = DOCUMENTS | frozenset(
+    {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
+)
+
+MAX_SITEMAPS = 5
+"""Sitemaps that are read of a site."""
+
+MAX_DELAY = 5.0
+"""Seconds between requests that a site may ask for with Crawl-delay."""
+
+MAX_WILDCARDS = 5_000
+"""Signs of patterns in robots.txt: each of its rules is matched with each address."""
+
+MAX_REFUSED = 5_000
+"""Addresses that robots.txt may refuse before a crawl ends."""
+
+
+class Site:
+    """One host, the rules of its robots.txt, and the directory a crawl stays in."""
+
+    def __init__(self, start: str, source: CrawlSource, policy: HttpPolicy) -> None:
+        split = urlsplit(start)
+        self.policy = policy
+        self._source = source
+        self.root = f"{split.scheme}://{split.netloc}"
+        self.prefix = split.path.rpartition("/")[0] + "/"
+        self.refused = 0
+        self.elsewhere = 0
+        """Entries of `llms.txt` on other hosts."""
+        self.unread: list[str] = []
+        """Why lists of pages could not be read."""
+        place = f"{self.root}/robots.txt"
+        with refuse_hostile(place):
+            self._robots = Robots(fetch_text(place, policy) or "", PRODUCT)
+
+    def covers(self, url: str) -> bool:
+        """Tell whether a link leads to a page of the crawl."""
+        split = urlsplit(url)
+        _, dot, extension = split.path.rpartition("/")[2].rpartition(".")
+        # A number after a dot is a version, not an extension.
+        is_page = not dot or not extension or extension.lower() in _PAGES or extension.isdigit()
+        inside = self.is_here(url) and split.path.startswith(self.prefix)
+        if not inside or not is_page or _ACTION.search(split.query):
+            return False
+        if _GENERATED.search(split.path[len(self.prefix) - 1 :]):
+            return False
+        return self._source.wants(self.path_of(url))
+
+    def path_of(self, url: str) -> str:
+        """Return the path of a page below the directory of the first."""
+        return unquote(urlsplit(url).path[len(self.prefix) :])
+
+    def is_here(self, url: str) -> bool:
+        """Tell whether an address is on this site."""
+        split = urlsplit(url)
+        return f"{split.scheme}://{split.netloc}" == self.root
+
+    def read_list(self) -> list[str]:
+        """Return the pages of `llms.txt`; empty when there is no such list."""
+        for place in dict.fromkeys((f"{self.root}{self.prefix}llms.txt", f"{self.root}/llms.txt")):
+            try:
+                text = fetch_text(place, self.policy)
+            except FetchError as error:
+                self.unread.append(f"{place}: {error.reason}")
+                continue
+            if text and text.lstrip().startswith("#"):
+                links = (join_url(place, link) for link in _MARKDOWN_LINK.findall(text))
+                pages = dict.fromkeys(link.partition("#")[0] for link in links if link)
+                self.elsewhere = sum(not self.is_here(page) for page in pages)
+                return [page for page in pages if self.covers(page)]
+        return []
+
+    def read_sitemaps(self) -> list[str]:
+        """Return the pages that the site's `sitemap.xml` lists, and those that it leads to."""
+        usual = [f"{self.root}{self.prefix}sitemap.xml", f"{self.root}/sitemap.xml"]
+        named = filter(self.is_here, self._robots.sitemaps)
+        places = list(dict.fromkeys([*named, *usual]))[:MAX_SITEMAPS]
+        pages: dict[str, None] = {}
+        for number, place in enumerate(places):
+            try:
+                text = fetch_text(place, self.policy) or ""
+            except FetchError:
+                continue  # links lead on without it
+            found = [unescape(location) for location in _LOCATION.findall(text)]
+            if "<sitemapindex" in text and number < MAX_SITEMAPS:
+                places += filter(self.is_here, found[: MAX_SITEMAPS - len(places)])
+            else:
+                pages |= dict.fromkeys(filter(self.covers, found))
+        return list(pages)
+
+    def allows(self, url: str) -> bool:
+        """Tell whether robots.txt lets us have a page."""
+        allowed = self._robots.allows(url)
+        self.refused += not allowed
+        return allowed
+
+    def wait(self) -> None:
+        """Keep the distance between requests that the site asks for."""
+        if self._robots.delay:
+            time.sleep(self._robots.delay)
+
+
+class Robots:
+    """The rules of one site for one client, as RFC 9309 reads them."""
+
+    def __init__(self, text: str, agent: str) -> None:
+        if text.count("*") + text.count("$") > MAX_WILDCARDS:
+            raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
+        self._agent = agent
+        self._rules = Protego.parse(text)
+
+    def allows(self, url: str) -> bool:
+        """Tell whether a page may be fetched: the longest rule that matches decides."""
+        return self._rules.can_fetch(url, self._agent)
+
+    @property
+    def sitemaps(self) -> list[str]:
+        """The addresses of sitemaps that it names."""
+        return list(self._rules.sitemaps)
+
+    @property
+    def delay(self) -> float:
+        """How many seconds to keep between requests."""
+        return min(self._rules.crawl_delay(self._agent) or 0.0, MAX_DELAY)
