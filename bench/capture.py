@@ -28,9 +28,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.git.notes import EMPTY_TREES, KNOWLEDGE_REF
+from llm_kb.capture.git.notes import EMPTY_TREES, KNOWLEDGE_REF, read_note
 from llm_kb.capture.likeness import filter_by_file
-from llm_kb.capture.store import add_to_store, parse_note, read_store_note
+from llm_kb.capture.store import add_to_store, parse_note
 from llm_kb.capture.store_format import dump_store, parse_store
 from llm_kb.commands.knowledge.group import list_
 from llm_kb.git import ObjectReader, run_git
@@ -80,7 +80,7 @@ def make_store(directory: Path, count: int) -> bytes:
         for number in range(1, count + 1)
     ]
     raw = {"schema": "chronicle/knowledge-v1", "conventions": conventions}
-    data = dump_store(parse_store(json.dumps(raw).encode()))
+    data = dump_store(parse_store(json.dumps(raw).encode(), ValueError))
     write_note(directory, data)
     return data
 
@@ -125,7 +125,7 @@ def bench_list(directory: Path) -> None:
 
     def read() -> object:
         with ObjectReader(directory) as reader:
-            return filter_by_file(parse_note(read_store_note(reader)), "src1/file1.py")
+            return filter_by_file(parse_note(read_note(reader, KNOWLEDGE_REF)), "src1/file1.py")
 
     def listing(**options: object) -> Callable[[], None]:
         def run() -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 from llm_kb.capture import wisdom
 from llm_kb.capture.entries import KINDS, KnowledgeStore
 from llm_kb.capture.git.history import load_statuses
-from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
+from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF, read_note
 from llm_kb.capture.git.repository import Repository, find_repository, has_ref
 from llm_kb.capture.likeness import find_place_problem, normalize_place
 from llm_kb.capture.rendering import View, make_section
 from llm_kb.capture.sharing.export import exports_of, find_exported, is_exported
-from llm_kb.capture.store import parse_note, read_store_note
+from llm_kb.capture.store import parse_note
 from llm_kb.capture.subjects import Section, describe_places, make_texts, render_place
 from llm_kb.capture.wisdom import read_lessons
 from llm_kb.errors import KbError, UnreadableError
@@ -171,7 +171,7 @@ class KnowledgeCatalog:
 
     def _load(self) -> tuple[Section, ...]:
         with ObjectReader(self._repository.root) as reader:
-            store = parse_note(read_store_note(reader))
+            store = parse_note(read_note(reader, KNOWLEDGE_REF))
             lessons = read_lessons(reader)
             commit = reader.read("HEAD")
         head = commit.id if commit else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -37,14 +36,12 @@ from llm_kb.capture.git.notes import (
     Note,
     RefMovedError,
     commit_note,
-    empty_tree_of,
     move_refs,
     read_note,
 )
 from llm_kb.capture.git.repository import Repository, find_repository
 from llm_kb.capture.likeness import find_place_problem, normalize_place
-from llm_kb.capture.store_format import StoreFormatError, dump_store, parse_store
-from llm_kb.files.atomic import WriteError, locked
+from llm_kb.capture.store_format import dump_store, parse_store
 from llm_kb.git import ObjectReader
 
 PATIENCE = 30.0
@@ -52,8 +49,6 @@ PATIENCE = 30.0
 
 LOCK_PATIENCE = 3.0
 """Seconds to wait for a lock of git's that stays: a live git holds one for a moment."""
-
-_QUEUE_PATIENCE = 10.0
 
 T = TypeVar("T")
 
@@ -96,16 +91,7 @@ def load_store(directory: Path) -> KnowledgeStore:
     """
     require_repository(directory)
     with ObjectReader(directory) as reader:
-        return parse_note(read_store_note(reader))
-
-
-def read_store_note(reader: ObjectReader) -> Note | None:
-    """Return the note that holds the store; None where nothing was captured yet."""
-    # Where it nearly always is, and one question instead of three.
-    blob = reader.read(f"{KNOWLEDGE_REF}:{EMPTY_TREES[40]}")
-    if blob:
-        return Note(ref=KNOWLEDGE_REF, target=EMPTY_TREES[40], commit=None, data=blob.data)
-    return read_note(reader, KNOWLEDGE_REF)
+        return parse_note(read_note(reader, KNOWLEDGE_REF))
 
 
 def parse_note(note: Note | None, remote: str | None = None) -> KnowledgeStore:
@@ -115,10 +101,9 @@ def parse_note(note: Note | None, remote: str | None = None) -> KnowledgeStore:
     """
     if note is None or note.data is None:
         return KnowledgeStore()
-    try:
-        return parse_store(note.data)
-    except StoreFormatError as error:
-        raise DamagedStoreError(note.ref, note.path, error.problems, remote) from error
+    return parse_store(
+        note.data, lambda problems: DamagedStoreError(note.ref, note.path, problems, remote)
+    )
 
 
 def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
@@ -127,7 +112,7 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
         found = reader.read(f"{commit}^{{commit}}")
         if found is None:
             raise NoCommitError(directory) if commit == "HEAD" else UnknownCommitError(commit)
-        note = read_note(reader, KNOWLEDGE_REF, empty_tree_of(found.id))
+        note = read_note(reader, KNOWLEDGE_REF, EMPTY_TREES[len(found.id)])
     assert note is not None  # noqa: S101 - an object was named
     return Snapshot(commit=found.id, note=note, store=parse_note(note))
 
@@ -135,31 +120,30 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
 def change_store(
     directory: Path, decide: Callable[[Snapshot], Change[T]], commit: str = "HEAD"
 ) -> T:
-    """Change the store as `decide` says, repeatedly until no other writer came in between.
+    """Change the store as `decide` says, again and again until no other writer came in between.
 
     Returns the result of the last decision, once its change is written. Raises
     BusyStoreError when other writers always do.
     """
-    repository = require_repository(directory)
+    require_repository(directory)
     deadline = time.monotonic() + PATIENCE
     locked_since: float | None = None
     pause = 0.005
-    with _queue_of_writers(repository.common_dir):
-        while True:
-            snapshot = read_snapshot(directory, commit)
-            change = decide(snapshot)
-            try:
-                _write(directory, snapshot.note, change)
-            except RefMovedError as error:
-                now = time.monotonic()
-                locked_since = (locked_since or now) if error.is_locked else None
-                if now > deadline or now - (locked_since or now) > LOCK_PATIENCE:
-                    raise BusyStoreError(KNOWLEDGE_REF, str(error)) from error
-            else:
-                return change.result
-            # Jitter, so that those who collided once do not collide again.
-            time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
-            pause = min(pause * 2, 0.5)
+    while True:
+        snapshot = read_snapshot(directory, commit)
+        change = decide(snapshot)
+        try:
+            _write(directory, snapshot.note, change)
+        except RefMovedError as error:
+            now = time.monotonic()
+            locked_since = (locked_since or now) if error.is_locked else None
+            if now > deadline or now - (locked_since or now) > LOCK_PATIENCE:
+                raise BusyStoreError(KNOWLEDGE_REF, str(error)) from error
+        else:
+            return change.result
+        # Jitter, so that those who collided once do not collide again.
+        time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
+        pause = min(pause * 2, 0.5)
 
 
 def _write(directory: Path, note: Note, change: Change[T]) -> None:
@@ -252,16 +236,3 @@ def _update(
         return Change(result=result, store=store, message=message)
 
     return change_store(directory, change)
-
-
-@contextmanager
-def _queue_of_writers(common_dir: Path) -> Iterator[None]:
-    """Let writers on this machine take turns.
-
-    The ref alone keeps the store right; turns spare ten writers nine failures each.
-    So where there are no such locks, or one is held too long, we go on without.
-    """
-    with ExitStack() as stack:
-        with suppress(WriteError):  # git says what is wrong with the directory
-            stack.enter_context(locked(common_dir / "llm-kb.lock", seconds=_QUEUE_PATIENCE))
-        yield

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from llm_kb.capture.entries import KINDS, SCHEMA, STABILITIES, Entry, Kind, KnowledgeStore
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe
 
-
-class StoreFormatError(ValueError):
-    """Bytes that are not a knowledge store, each problem with the path to it."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(self.problems))
+MakeError: TypeAlias = Callable[[Sequence[str]], Exception]
+"""Makes an error of all problems, each with the path to it."""
 
 
-def parse_store(data: bytes) -> KnowledgeStore:
-    """Read a store from its JSON; raise StoreFormatError with every problem of it."""
-    fields = read_fields(data, StoreFormatError)
+def parse_store(data: bytes, make_error: MakeError) -> KnowledgeStore:
+    """Read a store from its JSON; raise what `make_error` makes of its problems."""
+    fields = read_fields(data, make_error)
     if (found := fields.table.get("schema")) != SCHEMA:
         # What another schema has in its fields is not known.
         fields.refuse("schema", BadValueError(describe(found), repr(SCHEMA)))
-        fields.raise_problems(StoreFormatError)
+        fields.raise_problems(make_error)
     entries = tuple(entry for kind in KINDS for entry in _parse_kind(kind, fields))
-    fields.raise_problems(StoreFormatError)
+    fields.raise_problems(make_error)
     known = {"schema", *(kind.key for kind in KINDS)}
     extra = {key: value for key, value in fields.table.items() if key not in known}
     return KnowledgeStore(entries=entries, extra=extra)
 
 
-def read_fields(data: str | bytes, make_error: Callable[[Sequence[str]], Exception]) -> Fields:
+def read_fields(data: str | bytes, make_error: MakeError) -> Fields:
     """Return the fields of a JSON object; raise what `make_error` makes if it is not JSON."""
     try:
         return Fields(json.loads(data))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
-from llm_kb.capture.annotation import CATEGORIES
+from llm_kb.capture.annotation import CATEGORIES, Wisdom
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, flatten_notes
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
 from llm_kb.capture.rendering import shorten_commit
@@ -20,15 +20,8 @@ MAX_NOTES = 2000
 _MAX_CHARS = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
-    """One lesson, and the commit that taught it."""
-
-    commit: str
-    category: str
-    content: str
-    file: str | None
-    lines: tuple[int, int] | None
+Lesson: TypeAlias = tuple[str, Wisdom]
+"""A commit, and a lesson that it taught."""
 
 
 def read_lessons(reader: ObjectReader) -> tuple[Lesson, ...]:
@@ -61,13 +54,13 @@ def parse_lessons(commit: str, data: bytes) -> Iterator[Lesson]:
             continue
         content, file, lines = item.get("content"), item.get("file"), item.get("lines")
         if isinstance(content, str) and one_line(content):
-            yield Lesson(
-                commit=commit,
+            wisdom = Wisdom(
                 category=item["category"],
                 content=content,
                 file=file if isinstance(file, str) and file.strip() else None,
                 lines=_parse_lines(lines) if isinstance(lines, dict) else None,
             )
+            yield commit, wisdom
 
 
 def _parse_lines(lines: dict[str, object]) -> tuple[int, int] | None:
@@ -75,9 +68,9 @@ def _parse_lines(lines: dict[str, object]) -> tuple[int, int] | None:
     return (start, end) if type(start) is int and type(end) is int else None
 
 
-def make_section(lessons: tuple[Lesson, ...]) -> Section:
+def make_section(lessons: Iterable[Lesson]) -> Section:
     """Return the lessons as a list, by file."""
-    ordered = sorted(lessons, key=lambda lesson: (lesson.file or "", lesson.commit))
+    ordered = sorted(lessons, key=lambda lesson: (lesson[1].file or "", lesson[0]))
     return Section(
         slug="wisdom",
         title="Wisdom",
@@ -87,19 +80,19 @@ def make_section(lessons: tuple[Lesson, ...]) -> Section:
         ),
         items=tuple(
             Item(
-                place=normalize_place(lesson.file) if lesson.file else EVERYWHERE,
-                text=_render(lesson),
+                place=normalize_place(wisdom.file) if wisdom.file else EVERYWHERE,
+                text=_render(commit, wisdom),
             )
-            for lesson in ordered
+            for commit, wisdom in ordered
         ),
     )
 
 
-def _render(lesson: Lesson) -> str:
+def _render(commit: str, wisdom: Wisdom) -> str:
     place = ""
-    if lesson.file:
-        lines = f", lines {lesson.lines[0]}-{lesson.lines[1]}" if lesson.lines else ""
-        place = "`" + one_line(lesson.file).replace("`", "'") + f"`{lines}: "
-    kind = lesson.category.replace("_", " ")
-    content = shorten(one_line(lesson.content), _MAX_CHARS)
-    return f"- {place}{kind}: {content} (from {shorten_commit(lesson.commit)})"
+    if wisdom.file:
+        lines = f", lines {wisdom.lines[0]}-{wisdom.lines[1]}" if wisdom.lines else ""
+        place = "`" + one_line(wisdom.file).replace("`", "'") + f"`{lines}: "
+    kind = wisdom.category.replace("_", " ")
+    content = shorten(one_line(wisdom.content), _MAX_CHARS)
+    return f"- {place}{kind}: {content} (from {shorten_commit(commit)})"

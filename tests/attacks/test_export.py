@@ -84,6 +84,7 @@ def test_marks_that_the_text_quotes_are_text(repo: Repo, run_llm: RunLlm) -> Non
 def test_few_files_are_looked_at_for_entries() -> None:
     names = [f'"f{number}.md"' for number in range(1000)]
     store = parse_store(
-        f'{{"schema": "chronicle/knowledge-v1", "exports": [{",".join(names * 2)}]}}'.encode()
+        f'{{"schema": "chronicle/knowledge-v1", "exports": [{",".join(names * 2)}]}}'.encode(),
+        ValueError,
     )
     assert len(exports_of(store)) == MOST_EXPORTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,12 +19,14 @@ from llm_kb.capture.entries import (
     KnowledgeStore,
     arrange,
 )
+from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.store_format import (
-    StoreFormatError,
     dump_json,
     dump_store,
     parse_store,
 )
+
+refuse = partial(DamagedStoreError, "ref", "path")
 
 # As git-chronicle writes it: optional fields are absent, not null.
 CHRONICLE: dict[str, Any] = {
@@ -62,11 +65,11 @@ def encode(value: object) -> bytes:
 
 def test_a_store_of_git_chronicle_is_read_and_written_back_to_the_byte() -> None:
     data = (json.dumps(CHRONICLE, indent=2) + "\n").encode()
-    assert dump_store(parse_store(data)) == data
+    assert dump_store(parse_store(data, refuse)) == data
 
 
 def test_entries_know_their_kind_place_rule_and_provenance() -> None:
-    entries = parse_store(encode(CHRONICLE)).entries
+    entries = parse_store(encode(CHRONICLE), refuse).entries
     assert [(e.kind, e.id, e.place, e.rule, e.provenance) for e in entries] == [
         (CONVENTION, "conv-1", "src/schema/", "Use parse_annotation() for everything", "abc123"),
         (BOUNDARY, "bound-1", "src/git/", "Must not import from provider module", None),
@@ -75,7 +78,7 @@ def test_entries_know_their_kind_place_rule_and_provenance() -> None:
 
 
 def test_lists_that_are_absent_are_empty() -> None:
-    assert parse_store(encode({"schema": "chronicle/knowledge-v1"})) == KnowledgeStore()
+    assert parse_store(encode({"schema": "chronicle/knowledge-v1"}), refuse) == KnowledgeStore()
 
 
 def test_unknown_keys_survive_at_every_level() -> None:
@@ -83,7 +86,7 @@ def test_unknown_keys_survive_at_every_level() -> None:
     raw["future"] = {"deep": [1, None]}
     raw["conventions"][0]["owner"] = {"team": "core"}
     raw["anti_patterns"][0]["seen"] = 3
-    assert json.loads(dump_store(parse_store(encode(raw)))) == raw
+    assert json.loads(dump_store(parse_store(encode(raw), refuse))) == raw
 
 
 def test_known_fields_are_written_in_order_and_null_ones_left_out() -> None:
@@ -123,7 +126,7 @@ stored = st.builds(
 def test_what_is_written_is_read_again(entries: list[Entry], extra: dict[str, object]) -> None:
     store = KnowledgeStore(entries=arrange(entries), extra=extra)
     data = dump_store(store)
-    assert parse_store(data) == store
+    assert parse_store(data, refuse) == store
 
 
 @pytest.mark.parametrize(
@@ -189,8 +192,8 @@ def test_what_is_written_is_read_again(entries: list[Entry], extra: dict[str, ob
     ],
 )
 def test_what_is_no_store_is_refused_with_every_path(data: bytes, problems: list[str]) -> None:
-    with pytest.raises(StoreFormatError) as caught:
-        parse_store(data)
+    with pytest.raises(DamagedStoreError) as caught:
+        parse_store(data, refuse)
     assert list(caught.value.problems) == problems
 
 
@@ -198,12 +201,12 @@ def test_what_is_no_store_is_refused_with_every_path(data: bytes, problems: list
     "data", [b"\xff\xfe", b"[" * 100_000, b'{"a": ' * 100_000], ids=["bytes", "deep", "deep keys"]
 )
 def test_hostile_bytes_are_refused(data: bytes) -> None:
-    with pytest.raises(StoreFormatError, match="not JSON: "):
-        parse_store(data)
+    with pytest.raises(DamagedStoreError, match="not JSON: "):
+        parse_store(data, refuse)
 
 
 def test_at_most_fifty_problems_are_listed_and_the_rest_counted() -> None:
     raw = {"schema": "chronicle/knowledge-v1", "conventions": [7] * 55}
-    with pytest.raises(StoreFormatError) as caught:
-        parse_store(encode(raw))
+    with pytest.raises(DamagedStoreError) as caught:
+        parse_store(encode(raw), refuse)
     assert (len(caught.value.problems), caught.value.problems[-1]) == (51, "and 5 more")

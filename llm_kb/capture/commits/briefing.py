@@ -86,22 +86,6 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
-    """What was read of a commit, and what was not."""
-
-    commit: str
-    message: str
-    diffs: tuple[tuple[str, str], ...] = ()
-    """The path and the diff of each file that was read, in git's order."""
-    left_out: tuple[tuple[str, str], ...] = ()
-    """Paths that are not in the diff, each with the reason."""
-    has_more_files: bool = False
-    """Whether there are files that are in neither."""
-    known: tuple[Entry, ...] = ()
-    """Entries of the places it touches."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
     """The prompt about one commit, and what it leaves out, also named in it."""
 
@@ -150,25 +134,38 @@ def find_skip_reason(info: CommitInfo) -> str | None:
     return None
 
 
-def render_briefing(excerpt: Excerpt) -> Briefing:
-    """Return the prompt about a commit, with a list of what is not in it."""
-    cut, unseen = share_room(excerpt.diffs)
-    left_out = (*excerpt.left_out, *unseen)
+def render_briefing(  # noqa: PLR0913 - what is shown of a commit
+    commit: str,
+    message: str,
+    diffs: Sequence[tuple[str, str]],
+    *,
+    left_out: Sequence[tuple[str, str]] = (),
+    has_more_files: bool = False,
+    known: Sequence[Entry] = (),
+) -> Briefing:
+    """Return the prompt about a commit, with a list of what is not in it.
+
+    `diffs` has the path and the diff of each file that was read, in git's order, `left_out`
+    other paths, each with the reason. `has_more_files` tells whether there are files in neither,
+    and `known` are the entries of the places it touches.
+    """
+    cut, unseen = share_room(diffs)
+    left_out = (*left_out, *unseen)
     notices = [f"{one_line(path)} ({reason})" for path, reason in left_out[:_LISTED]]
     if len(left_out) > _LISTED:
         notices.append(f"{len(left_out) - _LISTED} more files")
-    if excerpt.has_more_files:
+    if has_more_files:
         notices.append("files beyond those: the commit changes too many to list")
     parts = [
-        f"Commit {excerpt.commit}",
-        f"<message>\n{_defuse(excerpt.message)}\n</message>",
+        f"Commit {commit}",
+        f"<message>\n{_defuse(message)}\n</message>",
         f"<diff>\n{_defuse(''.join(cut))}</diff>",
     ]
     if notices:
         parts.append("Left out:\n" + "\n".join(f"- {notice}" for notice in notices))
-    if excerpt.known:
-        known = "\n".join(f"- {_defuse(render_short(e))}" for e in excerpt.known)
-        parts.append(f"Already recorded here, so do not record it again:\n{known}")
+    if known:
+        listed = "\n".join(f"- {_defuse(render_short(e))}" for e in known)
+        parts.append(f"Already recorded here, so do not record it again:\n{listed}")
     text = "\n\n".join(parts)
     return Briefing(text=text, left_out=tuple(notices), is_empty=not any(cut))
 

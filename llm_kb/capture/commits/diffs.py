@@ -10,7 +10,6 @@ from pathlib import Path
 from llm_kb.capture.commits.briefing import (
     MAX_ENTRIES_SHOWN,
     Briefing,
-    Excerpt,
     FileChange,
     choose_files,
     render_briefing,
@@ -49,14 +48,12 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
     diffs = zip([file.path for file in read.files], read.diffs, strict=False)
     wanted = {path: text for path, text in diffs if path in shown}
     return render_briefing(
-        Excerpt(
-            commit=commit,
-            message=change.message,
-            diffs=tuple(wanted.items()),
-            left_out=(*left_out, *((p, "not read") for p in shown if p not in wanted)),
-            has_more_files=change.is_cut and not change.diffs,
-            known=_find_known(store or KnowledgeStore(), paths),
-        )
+        commit,
+        change.message,
+        list(wanted.items()),
+        left_out=[*left_out, *((p, "not read") for p in shown if p not in wanted)],
+        has_more_files=change.is_cut and not change.diffs,
+        known=_find_known(store or KnowledgeStore(), paths),
     )
 
 

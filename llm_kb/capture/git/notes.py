@@ -30,6 +30,9 @@ CHRONICLE_TARGET = "4b825dc642cb6eb9a060e54bf899d15f13160d28"
 """What git-chronicle takes for the empty tree: an id that no object has. git accepts a
 note on it all the same, until `git notes prune` drops it."""
 
+_MOVED = ("but expected", "already exists", "File exists", "unable to resolve reference")
+"""git's words for a ref that is not where it was, or that another process holds."""
+
 _MOST_TREES = 70_000  # more than two levels of 256 directories
 
 
@@ -70,11 +73,6 @@ class Note:
         return "/".join([*parts, self.target[width:]])
 
 
-def empty_tree_of(id_: str) -> str:
-    """Return the empty tree's id in a repository whose ids look like this one."""
-    return EMPTY_TREES[len(id_)]
-
-
 def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note | None:
     """Return the note of an object, of the empty tree unless one is named.
 
@@ -86,7 +84,7 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
         return Note(ref=ref, target=target, commit=None, data=None) if target else None
     if commit.type != "commit":
         raise DamagedNotesError(ref)
-    target = target or empty_tree_of(commit.id)
+    target = target or EMPTY_TREES[len(commit.id)]
     tree = _tree_of(commit)
     levels: list[tuple[TreeEntry, ...]] = []
     data: bytes | None = None
@@ -161,9 +159,14 @@ def commit_note(
     Its parents are the commit the note was read at and those in `merged`. The ref
     stays where it is.
     """
-    blob = run_git("hash-object", "-w", "--stdin", cwd=directory, stdin=data).decode().strip()
-    tree = write_trees(directory, note, blob)
+    tree = write_trees(directory, note, write_object(directory, "blob", data))
     return commit_tree(directory, tree, message, [*([note.commit] if note.commit else []), *merged])
+
+
+def write_object(directory: Path, type_: str, data: bytes) -> str:
+    """Write a blob or a tree and return its id."""
+    command = ("hash-object", "-t", type_, "-w", "--stdin")
+    return run_git(*command, cwd=directory, stdin=data).decode().strip()
 
 
 def commit_tree(directory: Path, tree: str, message: str, parents: Sequence[str]) -> str:
@@ -189,12 +192,7 @@ def write_trees(directory: Path, note: Note, blob: str) -> str:
     tree = ""
     for depth in range(len(note.levels) - 1, -1, -1):
         kept = [entry for entry in note.levels[depth] if entry.name != child.name]
-        raw = format_tree([*kept, child])
-        tree = (
-            run_git("hash-object", "-t", "tree", "-w", "--stdin", cwd=directory, stdin=raw)
-            .decode()
-            .strip()
-        )
+        tree = write_object(directory, "tree", format_tree([*kept, child]))
         if depth:
             name = note.target[2 * (depth - 1) : 2 * depth].encode()
             child = TreeEntry(mode=TREE, name=name, id=bytes.fromhex(tree))
@@ -206,21 +204,10 @@ def move_refs(directory: Path, moves: Sequence[tuple[str, str, str | None]], rea
 
     Raises RefMovedError when one is no longer there, or is locked.
     """
-    lines = []
-    for ref, new, old in moves:
-        lines.append(f"update {ref} {new} {old or '0' * len(new)}\n")
+    lines = "".join(f"update {ref} {new} {old or '0' * len(new)}\n" for ref, new, old in moves)
     try:
-        run_git("update-ref", "-m", reason, "--stdin", cwd=directory, stdin="".join(lines).encode())
+        run_git("update-ref", "-m", reason, "--stdin", cwd=directory, stdin=lines.encode())
     except GitError as error:
-        said = error.stderr
-        if any(
-            sign in said
-            for sign in (
-                "but expected",
-                "already exists",
-                "File exists",
-                "unable to resolve reference",
-            )
-        ):
-            raise RefMovedError(said.strip()) from error
+        if any(sign in error.stderr for sign in _MOVED):
+            raise RefMovedError(error.stderr.strip()) from error
         raise

@@ -14,11 +14,12 @@ from llm_kb.capture.git.notes import (
     commit_tree,
     flatten_notes,
     move_refs,
+    write_object,
 )
 from llm_kb.capture.git.trees import BLOB, TreeEntry, format_tree
 from llm_kb.capture.sharing.remotes import fetch_ref, find_merge_base
 from llm_kb.capture.store_format import dump_json
-from llm_kb.git import ObjectReader, run_git
+from llm_kb.git import ObjectReader
 
 _MAX_ATTEMPTS = 10
 
@@ -69,11 +70,9 @@ def _merge(directory: Path, ours: str, theirs: str, base: str | None) -> str:
             if chosen:
                 kept.append(chosen)
     for name, data in joined.items():
-        blob = run_git("hash-object", "-w", "--stdin", cwd=directory, stdin=data).decode().strip()
+        blob = write_object(directory, "blob", data)
         kept.append(TreeEntry(mode=BLOB, name=name, id=bytes.fromhex(blob)))
-    raw = format_tree(kept)
-    command = ("hash-object", "-t", "tree", "-w", "--stdin")
-    tree = run_git(*command, cwd=directory, stdin=raw).decode().strip()
+    tree = write_object(directory, "tree", format_tree(kept))
     return commit_tree(directory, tree, "Merge annotations", [ours, theirs])
 
 

@@ -10,6 +10,7 @@ from llm_kb.capture.emission import parse_emission, with_provenance
 from llm_kb.capture.entries import CONVENTION
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
+from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
 from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.rendering import View, render_short, render_store
 from llm_kb.capture.sharing.remotes import (
@@ -21,7 +22,6 @@ from llm_kb.capture.store import (
     add_to_store,
     edit_in_store,
     parse_note,
-    read_store_note,
     remove_from_store,
     require_repository,
 )
@@ -62,7 +62,7 @@ def list_(file: str | None, json_: bool) -> None:
     here = find_here()
     repository = require_repository(here)
     with ObjectReader(here) as reader:
-        note = read_store_note(reader)
+        note = read_note(reader, KNOWLEDGE_REF)
         store = parse_note(note)
         remind_of_older(reader, store)
     if place is not None:
