@@ -74,12 +74,12 @@ def describe(value: object) -> str:
         return "a table"
     if isinstance(value, list | tuple):
         is_short = len(value) <= MAX_SHOWN // 3 and all(isinstance(i, str | int) for i in value)
-        shown = f"[{', '.join(map(_show, value))}]" if is_short else ""
+        shown = f"[{', '.join(map(show_value, value))}]" if is_short else ""
         return f"the list {shown}" if is_short and len(shown) <= MAX_SHOWN else "a list"
     if isinstance(value, bool | str):
-        return _show(value)
+        return show_value(value)
     kind = "number" if isinstance(value, int | float) else type(value).__name__
-    return f"the {kind} {_show(value)}"
+    return f"the {kind} {show_value(value)}"
 
 
 def suggest(found: object, choices: Collection[str]) -> str:
@@ -93,7 +93,8 @@ def suggest(found: object, choices: Collection[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _show(value: object) -> str:
+def show_value(value: object) -> str:
+    """Return a single value as an error names it: short, on one line."""
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, bool):

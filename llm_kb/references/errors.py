@@ -5,49 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from llm_kb.errors import KbError, quote
+from llm_kb.errors import KbError, bound, quote
 from llm_kb.rendering.plain_text import shorten
 
-MOST_SHOWN = 80
-MOST_REASON = 2_000
 
-
-def show_value(value: object) -> str:
-    """Return a value that somebody wrote as an error names it: short, whatever it is."""
-    try:
-        text = repr(value)
-    except ValueError:  # a number with more digits than Python prints
-        return f"a {type(value).__name__} too long to print"
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
-
-
-class SourceError(KbError):
-    """A source that is not one, or that this user does not allow."""
+class PlacedError(KbError):
+    """An error of a file, a source or a topic, which the message names first."""
 
     def __init__(self, where: str, reason: str) -> None:
-        self.where = where
-        # It holds what somebody wrote, which may be of any length.
-        self.reason = reason if len(reason) <= MOST_REASON else f"{reason[:MOST_REASON]}…"
+        self.reason = bound(reason)  # it may hold what somebody wrote
         super().__init__(f"{where}: {self.reason}")
 
 
-class TopicFileError(KbError):
-    """A `topic.md` that cannot be read as one."""
-
-    def __init__(self, where: str, reason: str) -> None:
-        self.where = where
-        self.reason = reason
-        super().__init__(f"{where}: {reason}")
+class SourceError(PlacedError):
+    """A source that is invalid, or that this user does not allow."""
 
 
-class PlaceTakenError(KbError):
+class TopicFileError(PlacedError):
+    """A `topic.md` or a record of files that is invalid or cannot be read."""
+
+
+class ShareError(PlacedError):
+    """A topic that cannot be exported, or an archive that cannot be imported."""
+
+
+class PlaceTakenError(PlacedError):
     """Something that is not a topic where a topic was to be put."""
 
     def __init__(self, place: str) -> None:
-        self.place = place
         super().__init__(
-            f"{place}: it is not a reference topic, and stays; move it away, "
-            "or choose another title"
+            place, "it is not a reference topic, and stays; move it away, or choose another title"
         )
 
 
@@ -64,8 +51,6 @@ class BlockedAddressError(FetchError):
     """A host that leads to an address nobody outside should be led to."""
 
     def __init__(self, url: str, host: str, address: str) -> None:
-        self.host = host
-        self.address = address
         super().__init__(
             url,
             f"{host} is the private or reserved address {address}; if you trust it, add it to "
@@ -97,27 +82,15 @@ class NothingFetchedError(KbError):
     """Every source failed, or none of them held a file."""
 
     def __init__(self, title: str, reasons: Sequence[str]) -> None:
-        self.title = title
         self.reasons = tuple(reasons)
         details = "".join(f"\n  - {reason}" for reason in self.reasons)
         super().__init__(f"nothing could be fetched for {title!r}{':' if details else ''}{details}")
-
-
-class ShareError(KbError):
-    """A topic that cannot be exported, or an archive that cannot be imported."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        self.name = name
-        self.reason = reason
-        super().__init__(f"{name}: {reason}")
 
 
 class NotIndexedError(KbError):
     """A topic that is in place, but whose index could not be made."""
 
     def __init__(self, topic_id: str, reason: str) -> None:
-        self.topic_id = topic_id
-        self.reason = reason
         super().__init__(
             f"{topic_id} is fetched and can be read, but not searched: {reason}; once that is "
             f"fixed, index it: llm kb references refresh {topic_id}"
@@ -128,8 +101,6 @@ class UnknownReferenceError(KbError):
     """An id that no reference topic has, or words that name none, or several."""
 
     def __init__(self, topic_id: str, known: Sequence[str], *, near: Sequence[str] = ()) -> None:
-        self.topic_id = topic_id
-        self.known = tuple(known)
         self.near = tuple(near)
         there = (
             f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(known) or 'none'}"
@@ -155,7 +126,6 @@ class DeniedError(KbError):
 
     def __init__(self, title: str, summary: str) -> None:
         self.title = title
-        self.summary = summary
         super().__init__(
             f"the operator denied fetching {title!r} ({summary}); suggest a smaller scope: give "
             'the git sources a `paths` filter such as ["README.md", "docs/", "examples/"], or '
@@ -168,9 +138,6 @@ class ApprovalNeededError(KbError):
 
     def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id
-        self.title = title
-        self.summary = summary
-        self.hosts = hosts
         super().__init__(
             f"fetching {title!r} ({summary}) from {hosts} needs the operator's approval: "
             f"llm kb references approve {plan_id}"
@@ -181,8 +148,6 @@ class GrowthError(KbError):
     """A refresh that would fetch what nobody has approved, where nobody can be asked."""
 
     def __init__(self, topic_id: str, reason: str) -> None:
-        self.topic_id = topic_id
-        self.reason = reason
         super().__init__(
             f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
         )
@@ -192,7 +157,6 @@ class TooManyPlansError(KbError):
     """One plan more than may wait for the operator."""
 
     def __init__(self, most: int) -> None:
-        self.most = most
         super().__init__(
             f"{most} plans wait for the operator's approval already; the operator can approve or"
             " drop some: llm kb references pending"
@@ -203,8 +167,6 @@ class UnknownPlanError(KbError):
     """A pending plan that is not there, was used, or was changed on disk."""
 
     def __init__(self, plan_id: str, reason: str) -> None:
-        self.plan_id = plan_id
-        self.reason = reason
         super().__init__(f"no plan {plan_id!r} to approve: {reason}")
 
 
@@ -224,4 +186,4 @@ def refuse_hostile(url: str) -> Iterator[None]:
         yield
     except HOSTILE as error:
         reason = f"its content cannot be processed ({type(error).__name__}: {error})"
-        raise FetchError(url, shorten(reason, MOST_SHOWN * 2)) from error
+        raise FetchError(url, shorten(reason, 160)) from error

@@ -76,7 +76,7 @@ class Library:
                 return f"{source.url} has changed since it was fetched"
             if isinstance(source, GitSource | ArchiveSource) and source.package:
                 package = parse_package(source.package)
-                installed = find_installed(package.ecosystem, package.package, self.workspace)
+                installed = find_installed(package.ecosystem, package.name, self.workspace)
                 if installed and installed.version != package.version:
                     return f"it is of {source.package}, while {installed.version} is installed here"
         return None

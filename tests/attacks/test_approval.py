@@ -463,7 +463,7 @@ def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, s
     metadata.parent.mkdir(parents=True)
     metadata.write_text(f"Name: frob\nVersion: 1.0\nProject-URL: Source, {site.url}/frob\n")
     plans: list[Plan] = []
-    source = PackageSource(ecosystem="pypi", package="frob")
+    source = PackageSource(ecosystem="pypi", name="frob")
     with pytest.raises(DeniedError):
         create_topic(careful, request(source), recorder(plans, answer=False), by_model=True)
     (plan,) = plans
@@ -487,7 +487,7 @@ def test_the_index_leads_to_no_host_unasked(
     with serve_site() as other:
         info = {"info": {"version": "1.0", "project_urls": {"Source": f"{other.url}/frob"}}}
         site.answer("/pypi/frob/json", Answer(json.dumps(info).encode(), kind="application/json"))
-        source = PackageSource(ecosystem="pypi", package="frob")
+        source = PackageSource(ecosystem="pypi", name="frob")
         wanted = replace(request(source), id="topic-package")
         with pytest.raises(NothingFetchedError, match="is not approved; give this address"):
             create_topic(careful, wanted, yes, by_model=True)

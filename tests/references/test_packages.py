@@ -27,7 +27,7 @@ from tests.references.remotes import Remote
 from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site
 
-FROB = PackageSource(ecosystem="pypi", package="Frob_Nicate")
+FROB = PackageSource(ecosystem="pypi", name="Frob_Nicate")
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -189,8 +189,8 @@ def test_the_index_is_that_of_the_users_own_configuration(
     site.put("/root/pypi/frob/json", json.dumps({"info": info}))
     site.put("/root/pypi/frob/1.0/json", json.dumps({"info": {**info, "version": "1.0"}}))
     library = replace(library, workspace=workspace)
-    newest = plan_topic(library, request(replace(FROB, package="frob")))
-    asked = plan_topic(library, request(replace(FROB, package="frob", version="1.0")))
+    newest = plan_topic(library, request(replace(FROB, name="frob")))
+    asked = plan_topic(library, request(replace(FROB, name="frob", version="1.0")))
     found = [plan.sources[0].source for plan in (newest, asked)]
     assert [source.ref for source in found if isinstance(source, GitSource)] == ["v2.0", "v1.0"]
 
@@ -211,7 +211,7 @@ def test_an_index_may_answer_anything(
     if answer is not None:
         site.put("/pypi/frob/json", answer)
     with pytest.raises(NothingFetchedError, match=reason):
-        plan_topic(library, request(replace(FROB, package="frob")))
+        plan_topic(library, request(replace(FROB, name="frob")))
 
 
 def test_a_version_without_a_tag_says_so(
@@ -327,7 +327,7 @@ def index(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     return site
 
 
-SDIST = replace(FROB, package="frob-nicate")
+SDIST = replace(FROB, name="frob-nicate")
 
 
 def test_without_a_repository_it_is_the_source_distribution_and_is_followed(
@@ -376,7 +376,7 @@ def test_a_source_distribution_is_what_the_index_says(
         plan_topic(replace(library, workspace=workspace), request(SDIST))
 
 
-MODULE = PackageSource(ecosystem="go", package="go.example/Frob/sub/v2")
+MODULE = PackageSource(ecosystem="go", name="go.example/Frob/sub/v2")
 
 
 def test_a_go_module_is_found_by_the_users_proxy(

@@ -13,6 +13,7 @@ from llm_kb.references.sources.records import (
     LocalSource,
     Source,
     WebSource,
+    covers,
     describe_source,
     read_source,
     source_table,
@@ -172,7 +173,7 @@ def test_paths_and_pages_may_be_in_any_script() -> None:
     ],
 )
 def test_paths_name_files_and_directories(path: str, wanted: bool) -> None:
-    assert GitSource(url="https://e.org/x", paths=("docs/", "README.md")).wants(path) is wanted
+    assert covers(("docs/", "README.md"), path) is wanted
 
 
 def test_names_for_people() -> None:

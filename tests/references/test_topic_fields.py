@@ -114,4 +114,4 @@ def test_all_problems_of_a_file_are_reported_together() -> None:
 
 def test_what_made_a_topic_is_told_as_text() -> None:
     made = parse('created_by = {ghost = "me", version = 3, stable = true}').created_by
-    assert made == {"ghost": "me", "version": "3", "stable": "True"}
+    assert made == {"ghost": "me", "version": "3", "stable": "true"}

@@ -69,7 +69,7 @@ def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
     for source in request.sources:
         planned = PlannedSource(source=source, size=None)
         if isinstance(source, PackageSource):
-            package = find_installed(source.ecosystem, source.package, workspace)
+            package = find_installed(source.ecosystem, source.name, workspace)
             if package and package.repository:
                 pages = (PlannedPage(url=package.repository),)
                 planned = replace(planned, pages=pages, notes=(f"leads to {package.repository}",))

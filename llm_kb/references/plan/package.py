@@ -38,7 +38,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | Arch
     Raises FetchError where there is neither.
     """
     package = find_package(source, remotes.workspace, remotes.http)
-    source = replace(source, version=package.version)
+    source = replace(source, version=package.version or None)
     problem = FetchError(
         source.url, "its metadata names no repository; give it with type git and its ref"
     )
@@ -63,8 +63,7 @@ def _make_archive(
     found: tuple[str, str], package: PackageSource, remotes: Remotes
 ) -> ArchiveSource:
     """Return the source distribution that an index names, with its documents."""
-    named = f"{package.ecosystem} {package.package} {package.version}"
-    table = {"type": "archive", "url": found[0], "hash": found[1], "package": named}
+    table = {"type": "archive", "url": found[0], "hash": found[1], "package": str(package)}
     fields = Fields(table)
     archive = read_source(fields, allow_local=True)
     fields.raise_problems(lambda problems: FetchError(package.url, "; ".join(problems)))
@@ -90,7 +89,7 @@ def _find_wanted(source: GitSource | ArchiveSource, remotes: Remotes) -> Package
     if source.package is None:
         return None
     package = parse_package(source.package)
-    installed = find_installed(package.ecosystem, package.package, remotes.workspace)
+    installed = find_installed(package.ecosystem, package.name, remotes.workspace)
     if installed is None or installed.version == package.version:
         return None
     return replace(package, version=installed.version)
@@ -109,15 +108,13 @@ def _find_tag(
     git: GitSource, package: PackageSource, remotes: Remotes, ref: str | None = None
 ) -> GitSource:
     """Return a repository at the tag of a package's version; raise FetchError without one."""
-    named = f"{package.ecosystem} {package.package} {package.version}"
-    parse_package(named)
     if package.ecosystem == "go":
         # Of a module in a directory of its repository, the tag begins with that.
-        inner = re.sub(r"/v\d+$", "", "/".join(package.package.split("/")[3:]))
+        inner = re.sub(r"/v\d+$", "", "/".join(package.name.split("/")[3:]))
         version = (package.version or "").partition("+")[0]
         tags = [version, f"{inner}/{version}"]
     else:
-        short = package.package.rpartition("/")[2]
+        short = package.name.rpartition("/")[2]
         tags = [pattern.format(name=short, version=package.version) for pattern in _TAGS]
     for tag in [ref, *tags] if ref else tags:
         try:
@@ -125,7 +122,7 @@ def _find_tag(
             commit = remotes.find_commit(replace(git, ref=tag))
         except (FetchError, SourceError):
             continue
-        return replace(git, ref=tag, commit=commit, package=named)
+        return replace(git, ref=tag, commit=commit, package=str(package))
     raise FetchError(
         package.url,
         f"{git.url} has no tag for version {package.version}; give it with type git and its ref",

@@ -18,7 +18,7 @@ from llm_kb.git import MAX_OUTPUT
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.file_names import is_safe_path
 from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
-from llm_kb.references.sources.records import GitSource, LocalSource
+from llm_kb.references.sources.records import GitSource, LocalSource, covers
 from llm_kb.rendering.plain_text import count
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, G
     Links are not kept, submodules neither, nor what git has no mode for (`special`), nor
     names that are not safe to write.
     """
-    wanted = [(mode, file) for mode, file in entries if source.wants(file.path)]
+    wanted = [(mode, file) for mode, file in entries if covers(source.paths, file.path)]
     regular = [file for mode, file in wanted if mode.startswith("100")]
     files = sorted((f for f in regular if is_safe_path(f.path)), key=lambda file: file.path)
     left_out = (
@@ -225,7 +225,7 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, G
     notes += [
         f"no file matches the path {path!r}"
         for path in source.paths
-        if not any(GitSource(url="", paths=(path,)).wants(file.path) for file in files)
+        if not any(covers([path], file.path) for file in files)
     ]
     root = _find_kept(source, files)
     own = tuple(file for file in files if root is not None and file.path in _own_paths(root))

@@ -16,7 +16,7 @@ from llm_kb.git import GitError, read_git
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.archive import is_archive, list_archive, read_archive
 from llm_kb.references.sources.git import GitFile, Tree, select_files
-from llm_kb.references.sources.records import LocalSource
+from llm_kb.references.sources.records import LocalSource, covers
 from llm_kb.rendering.plain_text import count, format_size
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 
@@ -183,7 +183,7 @@ class _Walk:
 
     def _leads_to_wanted(self, directory: str) -> bool:
         """Tell whether a directory holds something of `paths`; others need not be readable."""
-        return self.source.wants(directory) or any(
+        return covers(self.source.paths, directory) or any(
             wanted.startswith(f"{directory}/") for wanted in self.source.paths
         )
 

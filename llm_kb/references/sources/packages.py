@@ -34,7 +34,7 @@ def find_package(source: PackageSource, workspace: Path | None, policy: HttpPoli
     What is installed in the workspace says itself where its repository is; of others the
     index of the user's own configuration is asked. Raises FetchError.
     """
-    installed = find_installed(source.ecosystem, source.package, workspace)
+    installed = find_installed(source.ecosystem, source.name, workspace)
     version = source.version or (installed.version if installed else None)
     if installed and installed.version == version and installed.repository:
         return installed
@@ -43,9 +43,9 @@ def find_package(source: PackageSource, workspace: Path | None, policy: HttpPoli
 
 def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) -> Package:
     """Return what an index says of a package; raise FetchError."""
-    name = quote(source.package, safe="@")
+    name = quote(source.name, safe="@")
     if source.ecosystem == "go":
-        return _ask_proxy(source.package, version, policy)
+        return _ask_proxy(source.name, version, policy)
     if source.ecosystem == "pypi":
         table = _get_json(f"{_pypi()}/{name}{f'/{version}' if version else ''}/json", policy)
         info = get_table(table, "info")

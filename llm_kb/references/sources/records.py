@@ -7,8 +7,9 @@ once, before anything is run or connected to. Nothing here does I/O.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
@@ -31,14 +32,7 @@ from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500
 
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
-
-
-def read_string(value: object) -> str:
-    """Read a string, whatever is in it: its own rules say more than that it has control codes."""
-    if not isinstance(value, str):
-        raise BadValueError(describe(value), "a string")
-    return value
+# The fields of a record are the keys of its table, in the order `topic.md` has them.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,24 +42,17 @@ class GitSource:
     type: ClassVar[str] = "git"
     url: str
     ref: str | None = None
-    paths: tuple[str, ...] = ()
     commit: str | None = None
-    role: Role | None = None
+    paths: tuple[str, ...] = ()
     package: str | None = None
     """The package and version whose repository it is: `pypi flask 3.0.1`."""
+    role: Role | None = None
 
     @property
     def name(self) -> str:
         """The repository's last component, without `.git`."""
         path = urlsplit(self.url).path.rstrip("/")
         return PurePosixPath(path).name.removesuffix(".git") or "repository"
-
-    def wants(self, path: str) -> bool:
-        """Tell whether `paths` covers a file; all files without `paths`."""
-        return not self.paths or any(
-            path == wanted.rstrip("/") or path.startswith(wanted.rstrip("/") + "/")
-            for wanted in self.paths
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +105,6 @@ class LocalSource:
         """The directory's own name."""
         return PurePosixPath(self.url).name or "files"
 
-    def wants(self, path: str) -> bool:
-        """Tell whether `paths` covers a file; all files without `paths`."""
-        return GitSource(url=self.url, paths=self.paths).wants(path)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSource:
@@ -132,15 +115,15 @@ class ArchiveSource:
     hash: str
     """Of its bytes, as `sha256:…` or `sha512:…`."""
     paths: tuple[str, ...] = ()
-    role: Role | None = None
     package: str | None = None
     """The package and version it is of: `pypi flask 3.0.1`."""
+    role: Role | None = None
 
     @property
     def name(self) -> str:
         """The name of the package, else that of the file."""
         if self.package:
-            return parse_package(self.package).package.rpartition("/")[2]
+            return parse_package(self.package).name.rpartition("/")[2]
         return PurePosixPath(urlsplit(self.url).path).name.partition(".")[0] or "archive"
 
 
@@ -148,19 +131,38 @@ class ArchiveSource:
 class PackageSource:
     """The documentation of a package: a plan finds its repository, and its version's tag.
 
-    Without `version` it is that of the workspace, else the newest.
+    Without `version` it is that of the workspace, else the newest. Raises SourceError for
+    what cannot be a package.
     """
 
     type: ClassVar[str] = "package"
     ecosystem: str
-    package: str
+    name: str
     version: str | None = None
     role: Role | None = None
+
+    def __post_init__(self) -> None:
+        pattern = _MODULE if self.ecosystem == "go" else _PACKAGE
+        if not pattern.fullmatch(self.name):
+            raise SourceError("", f"{self.name!r} is not the name of a package")
+        if self.version is not None and not _VERSION.fullmatch(self.version):
+            raise SourceError("", f"{self.version!r} is not a version")
 
     @property
     def url(self) -> str:
         """Where people look at the package."""
-        return PACKAGE_PAGES[self.ecosystem] + self.package
+        return PACKAGE_PAGES[self.ecosystem] + self.name
+
+    def __str__(self) -> str:
+        return f"{self.ecosystem} {self.name} {self.version}"
+
+
+def parse_package(text: str) -> PackageSource:
+    """Return the package and version that `pypi flask 3.0.1` names; raise SourceError."""
+    words = text.split(" ")
+    if len(words) != 3 or words[0] not in PACKAGE_PAGES:
+        raise SourceError("", f"{text!r} is not a package such as 'pypi flask 3.0.1'")
+    return PackageSource(ecosystem=words[0], name=words[1], version=words[2])
 
 
 PACKAGE_PAGES = {
@@ -177,14 +179,19 @@ _MODULE = re.compile(
 _HASH = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
+
 TreeSource = GitSource | LocalSource | ArchiveSource
 """Those that hold files with paths."""
 
 Source = TreeSource | WebSource | CrawlSource | PackageSource
 
-KINDS = ("git", "web", "crawl", "package", "local", "archive")
+_TYPES: dict[str, type[Source]] = {
+    each.type: each
+    for each in (GitSource, WebSource, CrawlSource, PackageSource, LocalSource, ArchiveSource)
+}
 _OPERATORS = frozenset({"local", "archive"})
-"""Kinds that models may not name."""
+"""Types that models may not name."""
 
 
 def read_source(
@@ -200,83 +207,47 @@ def read_source(
     keys, as `topic.md` may have some of its owner's.
     """
     known = len(fields.problems)
-    kind = fields.choice("type", [name for name in KINDS if allow_local or name not in _OPERATORS])
-    url = "" if kind == "package" else fields.text("url", read=read_string)
-    role = fields.get("role", lambda value: Role(read_choice(value, ROLES)))
-    source: Source | None = None
-    try:
-        if kind == "git":
-            source = _read_git(fields, url, role, protocols)
-        elif kind == "web":
-            source = WebSource(url=check_web_url(url, ""), role=role)
-        elif kind == "crawl":
-            source = _read_crawl(fields, url, role)
-        elif kind == "package":
-            source = _read_package(fields, role)
-        elif kind == "local":
-            source = _read_local(fields, url, role)
-        elif kind == "archive":
-            source = _read_archive(fields, url, role)
-    except SourceError as error:
-        if url or kind == "package":  # else it was reported as missing
+    kind = fields.choice("type", [name for name in _TYPES if allow_local or name not in _OPERATORS])
+    if not kind:
+        return None
+    values: dict[str, Any] = {}
+    for key in (each.name for each in fields_of(_TYPES[kind])):
+        try:
+            if key == "url":
+                values[key] = _read_url(fields, kind, protocols)
+            else:
+                values[key] = _READERS[key](fields)
+        except SourceError as error:
             fields.report("", error.reason)
-    if not lenient and kind:
+    if not lenient:
         fields.reject_unknown()
-    return source if len(fields.problems) == known else None
+    if len(fields.problems) > known:
+        return None
+    try:
+        return _TYPES[kind](**values)
+    except SourceError as error:
+        fields.report("", error.reason)
+        return None
 
 
-def _read_git(fields: Fields, url: str, role: Role | None, protocols: Collection[str]) -> GitSource:
-    ref, commit = fields.get("ref", read_string), fields.get("commit", read_string)
-    paths = fields.texts("paths", read_string)
-    package = fields.get("package", read_string)
-    if package is not None:
-        parse_package(package)
-    return GitSource(
-        url=check_git_url(url, "", protocols),
-        ref=check_ref(ref or None, ""),
-        commit=check_ref(commit or None, ""),
-        paths=check_paths(paths, ""),
-        role=role,
-        package=package,
-    )
+def _read_url(fields: Fields, kind: str, protocols: Collection[str]) -> str:
+    url = fields.text("url", read=read_string)
+    if not url:  # which is reported
+        return url
+    if kind == "git":
+        return check_git_url(url, "", protocols)
+    if kind != "local":
+        return check_web_url(url, "")
+    if not _ABSOLUTE.match(url) or is_unsafe(url):
+        raise SourceError("", f"url {url!r} must be the absolute path of a directory")
+    return url
 
 
-def _read_package(fields: Fields, role: Role | None) -> PackageSource:
-    ecosystem = fields.choice("ecosystem", PACKAGE_PAGES)
-    name, version = fields.text("name", read=read_string), fields.get("version", read_string)
-    source = PackageSource(
-        ecosystem=ecosystem or "pypi", package=name, version=version or None, role=role
-    )
-    return _check_package(source) if name else source
-
-
-def parse_package(text: str) -> PackageSource:
-    """Return the package and version that `pypi flask 3.0.1` names; raise SourceError."""
-    words = text.split(" ")
-    if len(words) != 3 or words[0] not in PACKAGE_PAGES:
-        raise SourceError("", f"{text!r} is not a package such as 'pypi flask 3.0.1'")
-    ecosystem, name, version = words
-    return _check_package(PackageSource(ecosystem=ecosystem, package=name, version=version))
-
-
-def _check_package(source: PackageSource) -> PackageSource:
-    pattern = _MODULE if source.ecosystem == "go" else _PACKAGE
-    if not pattern.fullmatch(source.package):
-        raise SourceError("", f"{source.package!r} is not the name of a package")
-    if source.version is not None and not _VERSION.fullmatch(source.version):
-        raise SourceError("", f"{source.version!r} is not a version")
-    return source
-
-
-def _read_crawl(fields: Fields, url: str, role: Role | None) -> CrawlSource:
-    # Models know the first of these from other tools.
-    depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
-    depth = fields.count("depth", depth, most=MAX_CRAWL_DEPTH)
-    max_pages = fields.count("max_pages", 50, most=MAX_CRAWL_PAGES)
-    patterns = {key: fields.texts(key, _read_pattern) for key in ("include", "exclude")}
-    return CrawlSource(
-        url=check_web_url(url, ""), depth=depth, max_pages=max_pages, role=role, **patterns
-    )
+def read_string(value: object) -> str:
+    """Read a string, whatever is in it: its own rules say more than that it has control codes."""
+    if not isinstance(value, str):
+        raise BadValueError(describe(value), "a string")
+    return value
 
 
 def _read_pattern(value: object) -> str:
@@ -289,48 +260,61 @@ def _read_pattern(value: object) -> str:
         ) from error
 
 
-def _read_local(fields: Fields, url: str, role: Role | None) -> LocalSource:
-    paths = fields.texts("paths", read_string)
-    if not _ABSOLUTE.match(url) or is_unsafe(url):
-        raise SourceError("", f"url {url!r} must be the absolute path of a directory")
-    return LocalSource(url=url, paths=check_paths(paths, ""), role=role)
-
-
-def _read_archive(fields: Fields, url: str, role: Role | None) -> ArchiveSource:
-    paths, hash_ = fields.texts("paths", read_string), fields.text("hash", read=read_string)
+def _read_package(fields: Fields) -> str | None:
     package = fields.get("package", read_string)
-    if hash_ and not _HASH.fullmatch(hash_):
-        raise SourceError("", f"hash {hash_!r} must be sha256: or sha512: and as many digits")
-    if package is not None:
-        parse_package(package)
-    return ArchiveSource(
-        url=check_web_url(url, ""),
-        hash=hash_,
-        paths=check_paths(paths, ""),
-        role=role,
-        package=package,
-    )
+    return None if package is None else str(parse_package(package))
+
+
+def _read_hash(fields: Fields) -> str:
+    text = fields.text("hash", read=read_string)
+    if text and not _HASH.fullmatch(text):
+        raise SourceError("", f"hash {text!r} must be sha256: or sha512: and as many digits")
+    return text
+
+
+def _read_depth(fields: Fields) -> int:
+    # Models know the first of these from other tools.
+    depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
+    return fields.count("depth", depth, most=MAX_CRAWL_DEPTH)
+
+
+_READERS: dict[str, Callable[[Fields], object]] = {
+    "ref": lambda fields: check_ref(fields.get("ref", read_string) or None, ""),
+    "commit": lambda fields: check_ref(fields.get("commit", read_string) or None, ""),
+    "paths": lambda fields: check_paths(fields.texts("paths", read_string), ""),
+    "role": lambda fields: fields.get("role", lambda value: Role(read_choice(value, ROLES))),
+    "package": _read_package,
+    "hash": _read_hash,
+    "depth": _read_depth,
+    "max_pages": lambda fields: fields.count("max_pages", 50, most=MAX_CRAWL_PAGES),
+    "include": lambda fields: fields.texts("include", _read_pattern),
+    "exclude": lambda fields: fields.texts("exclude", _read_pattern),
+    "ecosystem": lambda fields: fields.choice("ecosystem", PACKAGE_PAGES),
+    "name": lambda fields: fields.text("name", read=read_string),
+    "version": lambda fields: fields.get("version", read_string) or None,
+}
+"""How each field is read, but for `url`."""
 
 
 def source_table(source: Source) -> dict[str, Any]:
-    """Return the table `parse_source` reads back; keys in the order `topic.md` has them."""
+    """Return the table that `read_source` reads back; what a source has not is left out."""
     table: dict[str, Any] = {"type": source.type}
-    if isinstance(source, PackageSource):
-        table |= {"ecosystem": source.ecosystem, "name": source.package, "version": source.version}
-    else:
-        table["url"] = source.url
-    if isinstance(source, GitSource):
-        table |= {"ref": source.ref, "commit": source.commit, "paths": list(source.paths)}
-        table["package"] = source.package
-    if isinstance(source, LocalSource):
-        table |= {"paths": list(source.paths)}
-    if isinstance(source, ArchiveSource):
-        table |= {"hash": source.hash, "paths": list(source.paths), "package": source.package}
-    if isinstance(source, CrawlSource):
-        table |= {"depth": source.depth, "max_pages": source.max_pages}
-        table |= {"include": list(source.include), "exclude": list(source.exclude)}
-    table["role"] = source.role.value if source.role else None
-    return {key: value for key, value in table.items() if value is not None and value != []}
+    for key in (each.name for each in fields_of(source)):
+        value = getattr(source, key)
+        if isinstance(value, tuple):
+            value = list(value)
+        elif isinstance(value, Role):
+            value = value.value
+        if value is not None and value != []:
+            table[key] = value
+    return table
+
+
+def covers(paths: Sequence[str], path: str) -> bool:
+    """Tell whether the `paths` of a source cover a file or directory; all without any."""
+    return not paths or any(
+        path == wanted.rstrip("/") or path.startswith(wanted.rstrip("/") + "/") for wanted in paths
+    )
 
 
 def describe_source(source: Source) -> str:

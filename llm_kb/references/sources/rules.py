@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from urllib.parse import SplitResult, urlsplit
 
 import idna
@@ -123,12 +123,9 @@ def check_ref(ref: str | None, where: str) -> str | None:
     return ref
 
 
-def check_paths(paths: object, where: str) -> tuple[str, ...]:
+def check_paths(paths: Iterable[str], where: str) -> tuple[str, ...]:
     """Return the `paths` of a source; raise SourceError for one that leads outside."""
-    if paths is None:
-        return ()
-    if not isinstance(paths, list | tuple) or not all(isinstance(path, str) for path in paths):
-        raise SourceError(where, "paths must be a list of strings")
+    paths = tuple(dict.fromkeys(paths))
     for path in paths:
         parts = path.removesuffix("/").split("/")
         if is_unsafe(path) or any(part in {"", ".", ".."} for part in parts):
@@ -137,7 +134,7 @@ def check_paths(paths: object, where: str) -> tuple[str, ...]:
                 f"path {path!r} must name a file or a directory inside the source, such as "
                 "'README.md' or 'docs/'",
             )
-    return tuple(dict.fromkeys(paths))
+    return paths
 
 
 def is_unsafe(path: str) -> bool:

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import describe
-from llm_kb.references.errors import TopicFileError, show_value
+from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 
@@ -153,7 +153,7 @@ def _check_files(files: Mapping[str, FileRecord]) -> None:
         # Not `is_safe_path`: a folder may be called whatever its source is.
         names = path.split("/")
         if not _NO_NAMES.isdisjoint(names) or "\\" in path or "\0" in path or path[1:2] == ":":
-            raise ValueError(f"{show_value(path)} is not a path inside the topic")
+            raise ValueError(f"{describe(path)} is not a path inside the topic")
     texts = list(files)
     for name in (*_TEXTS, *_OPTIONAL_TEXTS):
         values = list(map(attrgetter(name), files.values()))
