@@ -19,7 +19,13 @@ from click.testing import CliRunner, Result
 # Fixtures and hooks of conftest, kept in modules of their own.
 from tests.golden_files import golden as golden
 from tests.golden_files import pytest_addoption as pytest_addoption
-from tests.isolation import guard_home, isolated_environment, make_home, writes_to_home
+from tests.isolation import (
+    environment,
+    guard_home,
+    isolated_environment,
+    make_home,
+    writes_to_home,
+)
 from tests.references.unreadable import shut as shut
 
 # `llm` decides at import which plugins it loads. Naming this one loads it through its
@@ -83,18 +89,16 @@ def tmp_path(own_directory: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def home(own_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(own_directory: Path, tmp_path: Path) -> Iterator[Path]:
     """An empty home with a git identity, and an empty directory to work in."""
     directory = own_directory / "home"
     make_home(directory)
-    environment = isolated_environment(directory, os.environ)
-    for name in os.environ.keys() - environment.keys():
-        monkeypatch.delenv(name)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
+    started_in = Path.cwd()
+    os.chdir(tmp_path)
     writes_to_home.clear()
-    yield directory
+    with environment(isolated_environment(directory, os.environ)):
+        yield directory
+    os.chdir(started_in)
     assert writes_to_home == []
 
 

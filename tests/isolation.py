@@ -8,10 +8,34 @@ computed at import).
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+
+def use_memory(place: str = "/dev/shm") -> None:
+    """Keep temporary files in memory where there is room and a program may run from there.
+
+    A test makes and removes directories, repositories and databases: on a disk, most of the
+    suite's time is spent waiting for it. A `TMPDIR` that is set is kept.
+    """
+    try:
+        flags = os.statvfs(place).f_flag
+        free = shutil.disk_usage(place).free
+    except (AttributeError, OSError):  # of another system
+        return
+    if "TMPDIR" in os.environ or free < 2 * 10**9 or not os.access(place, os.W_OK):
+        return
+    if flags & os.ST_NOEXEC:
+        return
+    os.environ["TMPDIR"] = place
+    tempfile.tempdir = None  # pytest has asked before, and the answer is kept
+
+
+use_memory()
 
 REAL_HOME = Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 - before HOME is changed
 
@@ -94,6 +118,25 @@ def isolated_environment(home: Path, inherited: Mapping[str, str]) -> dict[str, 
         "GIT_TERMINAL_PROMPT": "0",
         "COLUMNS": "80",
     }
+
+
+@contextmanager
+def environment(changed: Mapping[str, str]) -> Iterator[None]:
+    """Have exactly this environment, and afterwards the one there was."""
+    before = dict(os.environ)
+    _set_environment(changed)
+    try:
+        yield
+    finally:
+        _set_environment(before)
+
+
+def _set_environment(wanted: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 def make_home(home: Path) -> None:

@@ -59,7 +59,9 @@ def start_llm(args: Sequence[str], *, stdin: int, stdout: int, stderr: int) -> R
 
 @cache
 def _directory() -> str:
-    return tempfile.mkdtemp(prefix="llm-kb-preloaded-")
+    directory = tempfile.TemporaryDirectory(prefix="llm-kb-preloaded-")
+    atexit.register(directory.cleanup)
+    return directory.name
 
 
 @cache

@@ -20,7 +20,7 @@ OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 def pack(parts: Mapping[str, str | bytes]) -> bytes:
     """Return a packed document of these parts."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
         for path, text in parts.items():
             packed.writestr(path, text)
     return file.getvalue()

@@ -70,13 +70,18 @@ ENTITIES = '<!DOCTYPE a [<!ENTITY b "c">]><container>&b;</container>'
         ("docx", b"PK no zip", "it is damaged, or not of the kind that its name says"),
         ("epub", pack({"META-INF/container.xml": ENTITIES}), "it declares entities"),
         ("epub", pack({"META-INF/container.xml": ENTITIES.encode("utf-16")}), "declares entities"),
-        ("pptx", pack({"x": b"\0" * 200_000_001}), "it unpacks to more than 200 MB"),
     ],
-    ids=["password", "no archive", "entities", "entities in UTF-16", "bomb"],
+    ids=["password", "no archive", "entities", "entities in UTF-16"],
 )
 def test_a_hostile_document_is_refused(kind: str, data: bytes, reason: str) -> None:
     with pytest.raises(BadDocumentError, match=reason):
         convert.CONVERTERS[kind](data)
+
+
+def test_a_bomb_is_refused() -> None:
+    bomb = pack({"x": b"\0" * 200_000_001})
+    with pytest.raises(BadDocumentError, match="it unpacks to more than 200 MB"):
+        convert.CONVERTERS["pptx"](bomb)
 
 
 @pytest.mark.parametrize(
