@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.references.errors import TopicFileError
+from llm_kb.files.values import BadValueError
 from llm_kb.references.topic.provenance import FileRecord
 from llm_kb.references.topic.staleness import is_stale, render_origin, shown_status, stale_since
 from llm_kb.references.topic.topic_file import (
     Status,
     TopicFile,
-    check_title,
     format_time,
     make_topic_id,
 )
+from llm_kb.references.topic.topic_text import read_title
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 
@@ -100,8 +100,8 @@ def test_no_title_makes_an_id_that_is_a_path(title: str) -> None:
 
 @pytest.mark.parametrize("title", ["", "  ", "a\x00b", "\x1b[31m", "a\u202eb", "x" * 201])
 def test_titles_that_deceive_are_refused(title: str) -> None:
-    with pytest.raises(TopicFileError, match="visible characters"):
-        check_title(title)
+    with pytest.raises(BadValueError, match="visible characters"):
+        read_title(title)
 
 
 def test_a_topic_fetched_in_the_future_is_stale_and_nobody_knows_since_when() -> None:

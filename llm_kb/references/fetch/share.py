@@ -88,7 +88,7 @@ def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> C
         raise ShareError(path.name, f"it holds no {TOPIC_FILE} and {FILE_NAME} of a topic")
     recorded = parse_provenance(own[FILE_NAME], f"{path.name}: {FILE_NAME}")
     text = own[TOPIC_FILE].decode("utf-8", "replace")
-    topic_id = StoredTopic.find_id(text, f"{path.name}: {TOPIC_FILE}")
+    topic_id = parse_topic_file(text, f"{path.name}: {TOPIC_FILE}").id
     library.store.clean()
     library.store.require_free(topic_id)
     with library.store.lock(topic_id):

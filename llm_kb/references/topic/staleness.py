@@ -12,7 +12,7 @@ CLOCK_SKEW = timedelta(days=1)
 
 
 def is_stale(topic: TopicFile, now: datetime) -> bool:
-    """Tell whether a topic is older than its `max_age_days`, or its owner gave it up.
+    """Tell whether a topic is older than its `max_age_days`, or was marked stale or obsolete.
 
     The rule is the seed's. A time in the future is not believed: such a topic would
     never become stale.
@@ -23,21 +23,23 @@ def is_stale(topic: TopicFile, now: datetime) -> bool:
         return False
     if topic.status is Status.OBSOLETE or topic.fetched_at is None:
         return True
-    return _age_in_days(topic.fetched_at, now) > topic.max_age_days or _is_ahead(topic, now)
+    age = now - topic.fetched_at
+    return age.days > topic.max_age_days or age < -CLOCK_SKEW
 
 
 def stale_since(topic: TopicFile, now: datetime) -> datetime | None:
-    """Return when a stale topic became so; None for a fresh one, or where no date tells.
+    """Return when a stale topic became so; None for a fresh one, or if no date is known.
 
     A topic that was marked stale before its age made it so counts as stale since it was
     fetched: the time of the mark is not recorded.
     """
-    if not is_stale(topic, now) or topic.fetched_at is None or _is_ahead(topic, now):
+    fetched_at = topic.fetched_at
+    if not is_stale(topic, now) or fetched_at is None or now - fetched_at < -CLOCK_SKEW:
         return None
     # Compared as days: the sum may lie beyond the end of the calendar.
-    if not topic.max_age_days or _age_in_days(topic.fetched_at, now) <= topic.max_age_days:
-        return topic.fetched_at
-    return topic.fetched_at + timedelta(days=topic.max_age_days + 1)
+    if not topic.max_age_days or (now - fetched_at).days <= topic.max_age_days:
+        return fetched_at
+    return fetched_at + timedelta(days=topic.max_age_days + 1)
 
 
 def shown_status(topic: TopicFile, now: datetime, outdated: str | None = None) -> Status:
@@ -58,11 +60,3 @@ def render_origin(topic: TopicFile, record: FileRecord | None, now: datetime) ->
         return line
     since = stale_since(topic, now)
     return f"{line}, STALE since {format_time(since)}" if since else f"{line}, STALE"
-
-
-def _age_in_days(fetched_at: datetime, now: datetime) -> int:
-    return (now - fetched_at).days
-
-
-def _is_ahead(topic: TopicFile, now: datetime) -> bool:
-    return topic.fetched_at is not None and topic.fetched_at - now > CLOCK_SKEW

@@ -18,9 +18,10 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import BusyError, WriteError, locked
@@ -42,13 +43,9 @@ cannot be written can still be read."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
-
 _SCRATCH = "git-"
-_LOCK = ".lock"
-
-
-def _lock_of_scratch(directory: Path) -> Path:
-    return directory.with_name(directory.name + _LOCK)
+_SCRATCH_SECONDS = 86_400
+"""After how long a repository counts as left behind; no fetch takes that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class Store:
     root: Path
 
     def directory(self, topic_id: str) -> Path:
-        """Return where a topic is; raise UnknownReferenceError for what can be no id."""
+        """Return where a topic is; raise UnknownReferenceError for an invalid id."""
         if not _ID.fullmatch(topic_id):
             raise UnknownReferenceError(topic_id, self.ids())
         return self.root / topic_id
@@ -79,37 +76,24 @@ class Store:
         topic = Topic(id=topic_id, root=root, ignore=own)
         catalog = DirectoryCatalog(topic, self.conversions)
         index = self.index_path(topic_id)
-        try:
+        known: dict[str, Any] = {}
+        with suppress(KbError):  # reported by `llm kb references list`; the files are searched
             stored = self.open(topic_id)
-        except KbError:  # whoever lists topics reports it; its files are searched as they are
-            return TopicDocuments(topic_id, root, catalog, index, hidden=True)
-        return TopicDocuments(
-            topic_id,
-            root,
-            catalog,
-            index,
-            hidden=True,
-            trust=stored.file.trust_score,
-            role_of=stored.find_roles(),
-        )
+            known = {"trust": stored.file.trust_score, "role_of": stored.find_roles()}
+        return TopicDocuments(topic_id, root, catalog, index, hidden=True, **known)
 
     def ids(self) -> list[str]:
-        """Return the ids of the topics that are there, sorted.
-
-        Those that are being swapped at this moment are there as well, and those that
-        cannot be read: `read` says why.
-        """
-        swapped = self.root / ".old"
+        """Return the ids of all topics, sorted, also of those that cannot be read."""
         found = {
             name
-            for place in (self.root, swapped)
+            for place in (self.root, self.root / ".old")  # where one is while it is swapped
             for name in list_names(place)
             if _ID.fullmatch(name) and _is_topic(place / name)
         }
         return sorted(found)
 
     def find_problem(self) -> str | None:
-        """Say what keeps all topics from being listed; None where nothing does."""
+        """Return why no topic can be listed; None if they can."""
         try:
             os.listdir(self.root)  # noqa: PTH208 - only whether it can be
         except FileNotFoundError:
@@ -151,7 +135,9 @@ class Store:
                     looks = _LOOKS
                 if not looks:
                     self.require(topic_id)
-                    raise _missing(path) from error
+                    what = "it is missing; put it back, or delete what is left of the topic: "
+                    delete = f"llm kb references delete {topic_id}"
+                    raise TopicFileError(str(path), what + delete) from error
                 if not os.path.lexists(path.parent):
                     time.sleep(0.005)
             except OSError as error:
@@ -177,39 +163,19 @@ class Store:
             self._recover(topic_id)
             yield
 
-    @contextmanager
-    def staging(self, topic_id: str) -> Iterator[Path]:
+    def staging(self, topic_id: str) -> AbstractContextManager[Path]:
         """Make an empty directory for a topic in the making; gone after the block.
 
-        The caller holds the topic's lock.
+        The caller must hold the topic's lock.
         """
-        parent = self.root / ".staging"
-        directory = parent / f"{topic_id}.{secrets.token_hex(4)}"
-        try:
-            directory.mkdir(parents=True)
-        except OSError as error:
-            raise WriteError(directory, error.strerror or str(error)) from error
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+        return _temporary(self.root / ".staging" / f"{topic_id}.{secrets.token_hex(4)}")
 
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
+    def scratch(self) -> AbstractContextManager[Path]:
         """Make an empty directory for a repository; gone after the block, or by `clean`."""
-        directory = self.root / ".staging" / f"{_SCRATCH}{secrets.token_hex(8)}"
-        with locked(_lock_of_scratch(directory)):
-            try:
-                directory.mkdir()
-            except OSError as error:
-                raise WriteError(directory, error.strerror or str(error)) from error
-            try:
-                yield directory
-            finally:
-                shutil.rmtree(directory, ignore_errors=True)
+        return _temporary(self.root / ".staging" / f"{_SCRATCH}{secrets.token_hex(8)}")
 
     def publish(self, topic_id: str, staged: Path) -> None:
-        """Put a staged topic in the place of the old one. The caller holds the lock.
+        """Put a staged topic in the place of the old one. The caller must hold the lock.
 
         A link that was there goes; what it leads to stays. Raises PlaceTakenError.
         """
@@ -224,7 +190,7 @@ class Store:
             self._recover(topic_id)
 
     def delete(self, topic_id: str) -> None:
-        """Delete a topic at once. The caller holds the lock."""
+        """Delete a topic at once. The caller must hold the lock."""
         self._trash(self.directory(topic_id))
 
     def clean(self) -> None:
@@ -232,14 +198,16 @@ class Store:
 
         The index of a topic that somebody removed by hand goes as well.
         """
-        leftovers = set()
-        for place in (".staging", ".old"):
-            names = list_names(self.root / place)
-            leftovers |= {n.rpartition(".")[0] if place == ".staging" else n for n in names}
-        for topic_id in filter(_ID.fullmatch, sorted(leftovers)):
+        staged = list_names(self.root / ".staging")
+        left = {name.rpartition(".")[0] for name in staged} | set(list_names(self.root / ".old"))
+        for topic_id in filter(_ID.fullmatch, sorted(left)):
             with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
                 self._recover(topic_id)
-        self._clean_scratch()
+        for place in (self.root / ".staging" / name for name in staged):
+            with suppress(OSError):
+                age = time.time() - place.lstat().st_mtime
+                if place.name.startswith(_SCRATCH) and age > _SCRATCH_SECONDS:
+                    remove(place)
         for name in list_names(self.root / ".index"):
             topic_id = name.removesuffix(".sqlite3")
             if topic_id != name and _ID.fullmatch(topic_id):
@@ -262,15 +230,6 @@ class Store:
             if not any(map(os.path.lexists, self._places(topic_id))):
                 discard(self.index_path(topic_id))
 
-    def _clean_scratch(self) -> None:
-        """Remove the repositories of killed processes; their locks ended with them."""
-        names = [n for n in list_names(self.root / ".staging") if n.startswith(_SCRATCH)]
-        # The file of a lock may outlive its directory.
-        for name in sorted({name.removesuffix(_LOCK) for name in names}):
-            directory = self.root / ".staging" / name
-            with suppress(*_IGNORED), locked(_lock_of_scratch(directory), seconds=0):
-                shutil.rmtree(directory, ignore_errors=True)
-
     def _recover(self, topic_id: str) -> None:
         """Finish or undo a swap that was cut short, and drop what was in the making."""
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
@@ -291,6 +250,18 @@ class Store:
             remove(target)
 
 
+@contextmanager
+def _temporary(directory: Path) -> Iterator[Path]:
+    try:
+        directory.mkdir(parents=True)
+    except OSError as error:
+        raise WriteError(directory, error.strerror or str(error)) from error
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 def _is_topic(directory: Path) -> bool:
     """Tell whether a directory is a topic's, even where nobody may look or `topic.md` is lost."""
     for name in (TOPIC_FILE, FILE_NAME):
@@ -302,14 +273,6 @@ def _is_topic(directory: Path) -> bool:
             return True
         return True
     return False
-
-
-def _missing(path: Path) -> TopicFileError:
-    return TopicFileError(
-        str(path),
-        "it is missing; put it back, or delete what is left of the topic: "
-        f"llm kb references delete {path.parent.name}",
-    )
 
 
 def list_names(directory: Path) -> list[str]:
@@ -331,7 +294,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a directory as far as that can be done; of a link only the link."""
+    """Delete a directory as far as possible; of a link only the link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import CrawlSource, Source, WebSource
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
+    FileRecord,
     Provenance,
     hash_content,
     parse_provenance,
@@ -39,11 +40,6 @@ class StoredTopic:
     text: str
     file: TopicFile
 
-    @staticmethod
-    def find_id(text: str, where: str) -> str:
-        """Return the id that a `topic.md` gives; raise TopicFileError."""
-        return parse_topic_file(text, where).id
-
     @classmethod
     def parse(cls, directory: Path, text: str) -> StoredTopic:
         """Return the topic of a directory; raise TopicFileError for an invalid `topic.md`."""
@@ -58,51 +54,39 @@ class StoredTopic:
         return read_provenance(self.directory)
 
     def find_roles(self) -> Callable[[str], str]:
-        """Return the function that tells what its source says that a file is good for.
-
-        Pages are documentation unless they list changes; empty where nothing is said.
-        """
-        given = [_given_role(source) for source in self.file.sources]
-        if len(set(given)) <= 1:
-            only = given[0] if given else ""
-            return lambda path: _choose_role(only, path)
-        try:
+        """Return the function that gives the role of a file by its source; empty if not known."""
+        sources = self.file.sources
+        if len({(each.role, isinstance(each, _PAGES)) for each in sources}) == 1:
+            return lambda path: _find_role(sources[0], path)
+        files: Mapping[str, FileRecord] = {}
+        with suppress(KbError):  # `verify` reports it
             files = self.read_provenance().files
-        except KbError:  # `verify` reports it
-            return lambda _: ""
 
-        def find_role(path: str) -> str:
-            record = files.get(path)
-            number = record.source if record else len(given)
-            return _choose_role(given[number], path) if number < len(given) else ""
+        def find(path: str) -> str:
+            number = files[path].source if path in files else len(sources)
+            return _find_role(sources[number], path) if number < len(sources) else ""
 
-        return find_role
+        return find
 
     def change(self, changes: dict[str, Any], body: str | None = None) -> StoredTopic:
         """Return the topic with changed keys and description; nothing is written."""
         where = str(self.directory / TOPIC_FILE)
         return self.parse(self.directory, change_topic_file(self.text, where, changes, body))
 
-    def write(self, directory: Path | None = None) -> None:
-        """Write `topic.md`, here or into another directory, whole or not at all."""
-        write_topic_text(directory or self.directory, self.text)
+    def write(self) -> None:
+        """Write `topic.md`, whole or not at all."""
+        write_topic_text(self.directory, self.text)
 
 
-_PAGE = "page"
-"""Stands for the role of what is fetched as a page."""
+_PAGES = (WebSource, CrawlSource)
 
 
-def _given_role(source: Source) -> str:
-    if source.role:
-        return str(source.role.value)
-    return _PAGE if isinstance(source, WebSource | CrawlSource) else ""
-
-
-def _choose_role(given: str, path: str) -> str:
-    if given != _PAGE:
-        return given
-    role = Role.CHANGES if find_role(path) is Role.CHANGES else Role.DOCS
-    return str(role.value)
+def _find_role(source: Source, path: str) -> str:
+    """Return what a source's file is good for; pages are documentation unless they list changes."""
+    role = source.role
+    if role is None and isinstance(source, _PAGES):
+        role = Role.CHANGES if find_role(path) is Role.CHANGES else Role.DOCS
+    return role.value if role else ""
 
 
 def write_topic_text(directory: Path, text: str) -> None:
@@ -129,21 +113,16 @@ def write_provenance(directory: Path, provenance: Provenance) -> None:
 
 
 def hash_fetched(directory: Path) -> dict[str, str | None]:
-    """Return the hashes of a topic's files, as `hash_files` does, without our own two."""
-    hashes = hash_files(directory)
-    return {path: hash_ for path, hash_ in hashes.items() if path not in RESERVED}
-
-
-def hash_files(root: Path) -> dict[str, str | None]:
-    """Return the hashes of the files below a directory, keyed by path; links are not followed.
+    """Return the hashes of a topic's files but our own two, keyed by path; no link is followed.
 
     A link or a device has its kind in place of a hash, so that it differs from every file.
     What cannot be read has None, a directory as `iter_files` names it.
     """
     hashes: dict[str, str | None] = {}
-    for path, entry in iter_files(root):
-        with suppress(FileNotFoundError):
-            hashes[path] = None if isinstance(entry, OSError) else _hash(entry)
+    for path, entry in iter_files(directory):
+        if path not in RESERVED:
+            with suppress(FileNotFoundError):
+                hashes[path] = None if isinstance(entry, OSError) else _hash(entry)
     return hashes
 
 

@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
-from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, source_table
 
 MAX_TITLE = 200
@@ -102,15 +101,6 @@ def make_topic_id(title: str) -> str:
     elif len(slug) > MAX_ID:
         slug = f"{slug[:MAX_ID].rstrip('-')}-{digest}"
     return f"topic-{slug}"
-
-
-def check_title(title: str, where: str = "title") -> str:
-    """Return a title on one line; raise TopicFileError for one that is empty or too long."""
-    title = " ".join(title.split())
-    bad = [c for c in title if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn"}]
-    if not title or bad or len(title) > MAX_TITLE:
-        raise TopicFileError(where, f"{title[:60]!r} must be 1 to {MAX_TITLE} visible characters")
-    return title
 
 
 def format_time(moment: datetime) -> str:

@@ -7,9 +7,10 @@ comments, order and unknown keys stay. Pure; reading and writing is the store's.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llm_kb.files.fields import Fields
 from llm_kb.files.toml import TomlError, decode_toml
@@ -23,13 +24,9 @@ from llm_kb.references.topic.topic_file import (
     Description,
     Status,
     TopicFile,
-    check_title,
     format_time,
     list_fields,
 )
-
-if TYPE_CHECKING:
-    from tomlkit.items import AoT
 
 TYPE = "ReferenceTopic"
 FENCE = "+++"
@@ -217,32 +214,31 @@ def _split(text: str, where: str) -> tuple[str, str]:
 def _array(values: Sequence[str]) -> Any:
     import tomlkit  # noqa: PLC0415 - as above
 
-    # Parsed from text: appending to an array of tomlkit takes quadratic time.
-    items = [tomlkit.string(value).as_string() for value in values]
-    line = f"[{', '.join(items)}]"
-    if len(line) > WIDTH:
-        line = "[\n" + "".join(f"    {item},\n" for item in items) + "]"
-    return tomlkit.value(line)
+    array = tomlkit.item(list(values))
+    return array.multiline(len(array.as_string()) > WIDTH)
 
 
-def _sources(sources: Sequence[Source]) -> AoT:
+def _sources(sources: Sequence[Source]) -> Any:
     import tomlkit  # noqa: PLC0415 - as above
 
-    tables = tomlkit.aot()
-    for source in sources:
-        table = tomlkit.table()
-        for key, value in source_table(source).items():
-            table[key] = _array(value) if isinstance(value, list) else value
-        tables.append(table)
-    return tables
+    return tomlkit.item(
+        [
+            {
+                key: _array(value) if isinstance(value, list) else value
+                for key, value in source_table(source).items()
+            }
+            for source in sources
+        ]
+    )
 
 
 def read_title(value: object) -> str:
     """Read a title: one visible line."""
-    try:
-        return check_title(read_string(value))
-    except TopicFileError as error:
-        raise BadValueError(describe(value), f"1 to {MAX_TITLE} visible characters") from error
+    title = " ".join(read_string(value).split())
+    is_visible = not any(unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn"} for c in title)
+    if not title or not is_visible or len(title) > MAX_TITLE:
+        raise BadValueError(describe(value), f"1 to {MAX_TITLE} visible characters")
+    return title
 
 
 def read_time(value: object) -> datetime:
