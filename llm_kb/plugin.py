@@ -264,29 +264,36 @@ def make_options() -> list[click.Option]:
             multiple=True,
             metavar="TOPIC/PATTERN",
             help="Knowledge to pre-load into the system prompt",
-            shell_complete=complete_knowledge,
+            shell_complete=make_completion("complete_topic_slash_pattern"),
         ),
         click.Option(
             ["kb_cfg", "--kb-cfg"],
             multiple=True,
             metavar="NAME|FILE|KEY=VALUE",
             help="Config fragment or assignment for the knowledge base",
-            shell_complete=complete_fragments,
+            shell_complete=make_completion("complete_fragment"),
         ),
         click.Option(["no_kb", "--no-kb"], is_flag=True, help="Leave the knowledge base out"),
     ]
 
 
-def complete_also(param: click.Parameter, completion: str) -> None:
-    """Let an option of the host complete our references as well, such as `kb:project`."""
-    complete = param.shell_complete
+def make_completion(name: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Return the completion of this name, to be imported when it is asked."""
 
-    def complete_both(ctx: click.Context, incomplete: str) -> list[Any]:
-        # Imported here: completion alone needs it.
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         from llm_kb.commands import _completion
 
-        ours = getattr(_completion, completion)(ctx, param, incomplete)
-        return [*complete(ctx, incomplete), *ours]
+        return cast(list[Any], getattr(_completion, name)(ctx, param, incomplete))
+
+    return complete
+
+
+def complete_also(param: click.Parameter, name: str) -> None:
+    """Let an option of the host complete our references as well, such as `kb:project`."""
+    theirs, ours = param.shell_complete, make_completion(name)
+
+    def complete_both(ctx: click.Context, incomplete: str) -> list[Any]:
+        return [*theirs(ctx, incomplete), *ours(ctx, param, incomplete)]
 
     param.shell_complete = complete_both  # type: ignore[method-assign]  # this option alone
 
@@ -310,19 +317,3 @@ def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., A
 
     setattr(run, _WRAPPER, run)
     return run
-
-
-def complete_fragments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Complete `--kb-cfg`: the names of config fragments."""
-    # Imported here: completion alone needs it.
-    from llm_kb.commands._completion import complete_fragment
-
-    return cast(list[Any], complete_fragment(ctx, param, incomplete))
-
-
-def complete_knowledge(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Complete `-k`: topics first, then the slugs of the one named."""
-    # Imported here: completion alone needs it.
-    from llm_kb.commands._completion import complete_topic_slash_pattern
-
-    return cast(list[Any], complete_topic_slash_pattern(ctx, param, incomplete))

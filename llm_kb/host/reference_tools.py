@@ -64,8 +64,8 @@ class References(llm.Toolbox):
         """Yield the five tools, under their own names."""
         implementations: dict[str, Callable[..., Any]] = {
             "reference_topic_create": self._create,
-            "reference_topic_search": self._topic_search,
-            "reference_topic_list": self._topic_list,
+            "reference_topic_search": lambda query: search_topics(current_library(), query),
+            "reference_topic_list": lambda **given: list_topics(current_library(), **given),
             "reference_topic_update": self._topic_update,
             "reference_search": self._search,
         }
@@ -92,12 +92,6 @@ class References(llm.Toolbox):
         for warning in created.warnings:
             _say(warning)
         return created_answer(created)
-
-    def _topic_search(self, query: str) -> list[dict[str, Any]]:
-        return search_topics(current_library(), query)
-
-    def _topic_list(self, include_obsolete: bool = False) -> list[dict[str, Any]]:
-        return list_topics(current_library(), include_obsolete)
 
     def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
         from llm_kb.references.plan.topic_request import parse_changes  # noqa: PLC0415 - as above

@@ -28,7 +28,7 @@ from llm_kb.errors import KbError
 from llm_kb.host.mcp import subjects
 from llm_kb.host.mcp.approval import Context, answer_asking
 from llm_kb.host.mcp.calls import describe_error, fit_clients, work
-from llm_kb.host.mcp.tools import TOOLS, Needs, find_tools
+from llm_kb.host.mcp.tools import TOOLS, Needs, describe_tool, find_tools
 
 OpenKnowledgeBase = Callable[[], KnowledgeBase]
 T = TypeVar("T")
@@ -176,20 +176,20 @@ class KnowledgeServer(Server[dict[str, Any]]):
 
 
 def _list_tools(kb: KnowledgeBase, *, can_write: bool) -> types.ListToolsResult:
-    served = [(name, TOOLS[name]) for name in find_tools(kb, can_write=can_write)]
+    served = [TOOLS[name] for name in find_tools(kb, can_write=can_write)]
     return types.ListToolsResult(
         tools=[
             types.Tool(
-                name=name,
-                description=tool.describe(kb),
-                input_schema=tool.schema,
+                name=tool.text.name,
+                description=describe_tool(kb, tool),
+                input_schema=tool.text.schema,
                 annotations=types.ToolAnnotations(
                     read_only_hint=not tool.writes,
                     destructive_hint=False,
                     open_world_hint=tool.needs is Needs.WRITING,
                 ),
             )
-            for name, tool in served
+            for tool in served
         ]
     )
 

@@ -30,7 +30,7 @@ from llm_kb.host.tool_text import (
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.create import carry_out
-from llm_kb.references.fetch.outcomes import Created, Progress, created_answer
+from llm_kb.references.fetch.outcomes import Progress, created_answer
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
@@ -71,12 +71,13 @@ class Needs(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedTool:
-    """A tool as clients see it, and what answers a call of it."""
+    """A tool as clients see it, and the function that answers a call of it."""
 
-    schema: dict[str, Any]
-    describe: Callable[[KnowledgeBase], str]
+    text: ToolText
     answer: Callable[[KnowledgeBase, Mapping[str, Any], Steps], str]
     needs: Needs = Needs.NOTHING
+    checks_arguments: bool = False
+    """Whether `answer` checks the arguments itself."""
 
     @property
     def writes(self) -> bool:
@@ -110,7 +111,14 @@ def answer_call(
     """Check a call and answer it. Raises KbError."""
     if name not in TOOLS or (TOOLS[name].writes and not can_write):
         raise UnknownToolError(name, list(find_tools(kb, can_write=can_write)))
-    return TOOLS[name].answer(kb, arguments, steps)
+    tool = TOOLS[name]
+    given = arguments if tool.checks_arguments else check_arguments(tool.text, arguments)
+    return tool.answer(kb, given, steps)
+
+
+def describe_tool(kb: KnowledgeBase, tool: ServedTool) -> str:
+    """Return the description of a tool; that of `learn` names the topics."""
+    return kb.describe_learn() if tool is _LEARN else tool.text.description
 
 
 def open_references(kb: KnowledgeBase) -> Library:
@@ -133,24 +141,20 @@ def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> st
     return answer_within(kb, lambda: kb.answer_call(**arguments))
 
 
-def _search(kb: KnowledgeBase, arguments: Mapping[str, Any], steps: Steps) -> str:
-    given = check_arguments(SEARCH, arguments)
+def _search(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
     return answer_search(kb, SEARCH, given, lambda *done: steps.report("indexing", *done))
 
 
-def _reference_search(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
-    given = check_arguments(reference_calls.SEARCH, arguments)
+def _reference_search(kb: KnowledgeBase, given: Mapping[str, Any], _steps: Steps) -> str:
     filters = read_filters(reference_calls.SEARCH, given)
     return dump(ask(open_references(kb), given["question"], given.get("topic"), **filters))
 
 
-def _reference_topic_search(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
-    given = check_arguments(reference_calls.TOPIC_SEARCH, arguments)
+def _reference_topic_search(kb: KnowledgeBase, given: Mapping[str, Any], _steps: Steps) -> str:
     return dump(reference_calls.search_topics(open_references(kb), given["query"]))
 
 
-def _reference_topic_list(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
-    given = check_arguments(reference_calls.TOPIC_LIST, arguments)
+def _reference_topic_list(kb: KnowledgeBase, given: Mapping[str, Any], _steps: Steps) -> str:
     topics: list[Any] = reference_calls.list_topics(open_references(kb), **given)
     shown = len(topics)
     while shown and len(dump(topics[:shown])) > MOST_LISTED:
@@ -159,12 +163,20 @@ def _reference_topic_list(kb: KnowledgeBase, arguments: Mapping[str, Any], _step
     return dump(topics[:shown] + ([{"left_out": left}] if left else []))
 
 
-def _create(kb: KnowledgeBase, arguments: Mapping[str, Any], steps: Steps) -> str:
+def _create(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
     """Answer a call of `reference_topic_create`. Raises ApprovalNeededError for a new plan."""
-    given = check_arguments(reference_calls.CREATE, arguments)
     library = open_references(kb)
     keep = open_pending(library).keep
-    return _dump_created(reference_calls.create(library, given, CREATED_BY, keep, _progress(steps)))
+    created = reference_calls.create(library, given, CREATED_BY, keep, _progress(steps))
+    return dump(created_answer(created))
+
+
+def _emit(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
+    return answer_emission(_require_root(kb), arguments)
+
+
+def _annotate(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
+    return answer_annotation(_require_root(kb), arguments)
 
 
 def carry_out_approved(
@@ -178,7 +190,7 @@ def carry_out_approved(
     read_plan(kb, plan_id, arguments)
     library = open_references(kb)
     keep = open_pending(library).keep
-    return _dump_created(carry_out(library, plan_id, keep, _progress(steps)))
+    return dump(created_answer(carry_out(library, plan_id, keep, _progress(steps))))
 
 
 def read_plan(kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any]) -> Plan:
@@ -190,10 +202,6 @@ def read_plan(kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any]) -> 
     if plan.request.digest != wanted.digest:
         raise UnknownPlanError(plan_id, "it was made for another request")
     return plan
-
-
-def _dump_created(created: Created) -> str:
-    return dump(created_answer(created))
 
 
 def _progress(steps: Steps) -> Progress:
@@ -210,41 +218,33 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _described(text: ToolText) -> dict[str, Any]:
-    return {"schema": text.schema, "describe": lambda _: text.description}
+_LEARN = ServedTool(text=ToolText("learn", "", LEARN_SCHEMA), answer=_learn, checks_arguments=True)
 
+_SERVED = (
+    _LEARN,
+    ServedTool(text=SEARCH, answer=_search),
+    ServedTool(text=reference_calls.SEARCH, answer=_reference_search, needs=Needs.REFERENCES),
+    ServedTool(
+        text=reference_calls.TOPIC_SEARCH, answer=_reference_topic_search, needs=Needs.REFERENCES
+    ),
+    ServedTool(
+        text=reference_calls.TOPIC_LIST, answer=_reference_topic_list, needs=Needs.REFERENCES
+    ),
+    ServedTool(text=reference_calls.CREATE, answer=_create, needs=Needs.WRITING),
+    ServedTool(
+        text=ToolText(EMIT_NAME, EMIT_DESCRIPTION, EMIT_SCHEMA),
+        answer=_emit,
+        needs=Needs.REPOSITORY,
+        checks_arguments=True,
+    ),
+    ServedTool(
+        text=ToolText("annotate", ANNOTATE_DESCRIPTION, SCHEMAS["live-input"]),
+        answer=_annotate,
+        needs=Needs.REPOSITORY,
+        checks_arguments=True,
+    ),
+)
 
-TOOLS = {
-    "learn": ServedTool(schema=LEARN_SCHEMA, describe=KnowledgeBase.describe_learn, answer=_learn),
-    SEARCH.name: ServedTool(**_described(SEARCH), answer=_search),
-    reference_calls.SEARCH.name: ServedTool(
-        **_described(reference_calls.SEARCH), answer=_reference_search, needs=Needs.REFERENCES
-    ),
-    reference_calls.TOPIC_SEARCH.name: ServedTool(
-        **_described(reference_calls.TOPIC_SEARCH),
-        answer=_reference_topic_search,
-        needs=Needs.REFERENCES,
-    ),
-    reference_calls.TOPIC_LIST.name: ServedTool(
-        **_described(reference_calls.TOPIC_LIST),
-        answer=_reference_topic_list,
-        needs=Needs.REFERENCES,
-    ),
-    reference_calls.CREATE.name: ServedTool(
-        **_described(reference_calls.CREATE), answer=_create, needs=Needs.WRITING
-    ),
-    EMIT_NAME: ServedTool(
-        schema=EMIT_SCHEMA,
-        describe=lambda _: EMIT_DESCRIPTION,
-        answer=lambda kb, arguments, _: answer_emission(_require_root(kb), arguments),
-        needs=Needs.REPOSITORY,
-    ),
-    "annotate": ServedTool(
-        schema=SCHEMAS["live-input"],
-        describe=lambda _: ANNOTATE_DESCRIPTION,
-        answer=lambda kb, arguments, _: answer_annotation(_require_root(kb), arguments),
-        needs=Needs.REPOSITORY,
-    ),
-}
+TOOLS = {tool.text.name: tool for tool in _SERVED}
 """Every tool there is, by name. Those that write add notes to the repository, or fetch a
 reference topic once a person has approved its plan."""

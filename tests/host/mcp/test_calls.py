@@ -136,11 +136,8 @@ def test_a_call_that_is_cancelled_stops_at_its_next_step(
         finally:
             loops[0].call_soon_threadsafe(ended.set)
 
-    monkeypatch.setitem(
-        tools.TOOLS,
-        "search",
-        tools.ServedTool(schema=tools.SEARCH.schema, describe=lambda _: "", answer=work_for_ever),
-    )
+    endless = tools.ServedTool(text=tools.SEARCH, answer=work_for_ever)
+    monkeypatch.setitem(tools.TOOLS, "search", endless)
 
     async def conversation(client: Client) -> str:
         loops.append(asyncio.get_running_loop())
