@@ -1,7 +1,6 @@
 """Changes of a configuration's text, each in the ways a person might write it.
 
-A change has the document it leads to, and several texts for it; `edit_config` writes the
-first that reads back as exactly that document.
+`edit_config` writes the first text that reads back as exactly the document it should be.
 """
 
 from __future__ import annotations
@@ -32,11 +31,22 @@ _BLANK_OR_COMMENT = re.compile(r"\s*(#.*)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of one dotted key: what it makes of a document, and how texts may show it."""
+    """A change of one dotted key to a value; to None, which takes it out."""
 
     key: tuple[str, ...]
-    apply: Callable[[dict[str, Any]], None]
+    value: dict[str, str] | list[str] | str | None
     write: Callable[[str], Iterator[str]]
+    """Yields texts that may show it, the best first."""
+
+    def apply(self, document: Any) -> None:
+        """Change a document."""
+        *tables, name = self.key
+        for table in tables:
+            document = document.setdefault(table, {})
+        if self.value is None:
+            del document[name]
+        else:
+            document[name] = self.value
 
 
 class TopicExistsError(KbError):
@@ -62,14 +72,25 @@ def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str
     """Return the change that defines a new topic. Raises TopicExistsError."""
     if id_ in _topics(document):
         raise TopicExistsError(id_)
-    return add_topic(id_, fields)
+
+    def write(text: str) -> Iterator[str]:
+        lines = "".join(f"{name} = {_quote(value)}\n" for name, value in fields.items())
+        start = text.rstrip("\n") + "\n\n" if text.strip() else ""
+        name = id_ if re.fullmatch(r"[A-Za-z0-9_-]+", id_) else _quote(id_)
+        yield f"{start}[kb.topic.{name}]\n{lines}"
+
+    return Change(key=("kb", "topic", id_), value=dict(fields), write=write)
 
 
 def drop_topic(document: Mapping[str, Any], id_: str) -> Change:
-    """Return the change that takes a topic out. Raises UnknownTopicError."""
-    if id_ not in _topics(document):
-        raise UnknownTopicError(id_, sorted(_topics(document)))
-    return remove_topic(id_)
+    """Return the change that takes a topic out; comments outside its table stay.
+
+    Raises UnknownTopicError.
+    """
+    _require_topic(document, id_)
+    return Change(
+        key=("kb", "topic", id_), value=None, write=lambda text: _without_table(text, id_)
+    )
 
 
 def extend_patterns(
@@ -93,18 +114,23 @@ def reduce_patterns(
 
 def set_text(document: Mapping[str, Any], id_: str, name: str, value: str) -> Change:
     """Return the change that sets a text of a topic. Raises UnknownTopicError."""
-    if id_ not in _topics(document):
-        raise UnknownTopicError(id_, sorted(_topics(document)))
-
-    def apply(document: dict[str, Any]) -> None:
-        document["kb"]["topic"][id_][name] = value
+    _require_topic(document, id_)
 
     def write(text: str) -> Iterator[str]:
         if name not in _topics(document)[id_]:
             yield from _with_line(text, id_, f"{name} = {_quote(value)}")
-        yield _with_tomlkit(text, apply)
 
-    return Change(key=("kb", "topic", id_, name), apply=apply, write=write)
+    return Change(key=("kb", "topic", id_, name), value=value, write=write)
+
+
+def set_patterns(id_: str, name: str, patterns: Sequence[str]) -> Change:
+    """Return the change that makes a topic's `learned` or `disabled` these patterns."""
+
+    def write(text: str) -> Iterator[str]:
+        yield _with_tomlkit(text, lambda document: _edit_array(document, id_, name, patterns))
+        yield from _with_line(text, id_, f"{name} = {json.dumps(list(patterns))}")
+
+    return Change(key=("kb", "topic", id_, name), value=list(patterns), write=write)
 
 
 def _topics(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -112,47 +138,9 @@ def _topics(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return topics
 
 
-def add_topic(id_: str, fields: Mapping[str, str]) -> Change:
-    """Return the change that defines a topic."""
-
-    def apply(document: dict[str, Any]) -> None:
-        document.setdefault("kb", {}).setdefault("topic", {})[id_] = dict(fields)
-
-    def write(text: str) -> Iterator[str]:
-        lines = "".join(f"{name} = {_quote(value)}\n" for name, value in fields.items())
-        start = text.rstrip("\n") + "\n\n" if text.strip() else ""
-        yield f"{start}[kb.topic.{_quote_id(id_)}]\n{lines}"
-        yield _with_tomlkit(text, apply)
-
-    return Change(key=("kb", "topic", id_), apply=apply, write=write)
-
-
-def remove_topic(id_: str) -> Change:
-    """Return the change that takes a topic out; comments outside its table stay."""
-
-    def apply(document: dict[str, Any]) -> None:
-        del document["kb"]["topic"][id_]
-
-    def write(text: str) -> Iterator[str]:
-        yield from _without_table(text, id_)
-        yield _with_tomlkit(text, lambda document: document["kb"]["topic"].pop(id_))
-
-    return Change(key=("kb", "topic", id_), apply=apply, write=write)
-
-
-def set_patterns(id_: str, name: str, patterns: Sequence[str]) -> Change:
-    """Return the change that makes a topic's `learned` or `disabled` these patterns."""
-
-    def apply(document: dict[str, Any]) -> None:
-        topics = document.setdefault("kb", {}).setdefault("topic", {})
-        topics.setdefault(id_, {})[name] = list(patterns)
-
-    def write(text: str) -> Iterator[str]:
-        yield _with_tomlkit(text, lambda document: _edit_array(document, id_, name, patterns))
-        yield from _with_line(text, id_, f"{name} = {json.dumps(list(patterns))}")
-        yield _with_tomlkit(text, apply)
-
-    return Change(key=("kb", "topic", id_, name), apply=apply, write=write)
+def _require_topic(document: Mapping[str, Any], id_: str) -> None:
+    if id_ not in _topics(document):
+        raise UnknownTopicError(id_, sorted(_topics(document)))
 
 
 def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
@@ -212,10 +200,6 @@ def _find_headers(lines: Sequence[str], id_: str) -> list[int]:
     return [number for number, line in enumerate(lines) if header.fullmatch(line)]
 
 
-def _quote_id(id_: str) -> str:
-    return id_ if re.fullmatch(r"[A-Za-z0-9_-]+", id_) else _quote(id_)
-
-
 def _quote(value: str) -> str:
     # JSON's strings are TOML's, once DEL is escaped too and nothing else is.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -268,10 +252,15 @@ def apply_change(change: Change, text: str, path: Path) -> str:
     expected = decode_toml(text)
     change.apply(expected)
     _prune(expected)
-    for candidate in change.write(text):
+    for candidate in _iter_candidates(change, text):
         if _reads_as(candidate, expected):
             return candidate.replace("\n", newline)
     raise EditError(path, ".".join(change.key))
+
+
+def _iter_candidates(change: Change, text: str) -> Iterator[str]:
+    yield from change.write(text)
+    yield _with_tomlkit(text, change.apply)
 
 
 def _reads_as(text: str, expected: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from llm_kb.errors import PatternError, UnresolvableError
 from llm_kb.files.values import (
@@ -25,6 +25,8 @@ from llm_kb.files.values import (
 )
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Origin
+
+T = TypeVar("T")
 
 Value: TypeAlias = "bool | int | str | tuple[str, ...]"
 """What a setting holds; paths are absolute strings."""
@@ -137,29 +139,18 @@ def _require_relative(value: str) -> None:
         )
 
 
-def _flag(value: object, _source: LayerSource) -> bool:
-    return read_flag(value)
+def _plain(read: Callable[[object], T]) -> Callable[[object, LayerSource], T]:
+    """Return a reader of values that do not depend on where a layer comes from."""
+    return lambda value, _source: read(value)
 
 
-def _count(value: object, _source: LayerSource) -> int:
-    return read_count(value)
-
-
-def _text(value: object, _source: LayerSource) -> str:
-    return read_text(value)
-
-
-def _line(value: object, _source: LayerSource) -> str:
-    return read_line(value)
-
-
-def _search(value: object, _source: LayerSource) -> bool | str:
+def _read_search(value: object) -> bool | str:
     if isinstance(value, bool) or value == "auto":
         return value
     raise BadValueError(describe(value), '"auto", true or false')
 
 
-def _references(value: object, _source: LayerSource) -> bool | tuple[str, ...]:
+def _read_references(value: object) -> bool | tuple[str, ...]:
     if isinstance(value, bool):
         return value
     if isinstance(value, list) and all(isinstance(id_, str) for id_ in value):
@@ -171,54 +162,60 @@ def _references(value: object, _source: LayerSource) -> bool | tuple[str, ...]:
 
 
 def _choice(choices: Collection[str]) -> ItemReader:
-    return lambda value, _source: read_choice(value, choices)
+    return _plain(lambda value: read_choice(value, choices))
 
+
+_FLAG = Key(read=_plain(read_flag))
+_COUNT = Key(read=_plain(read_count))
+_TEXT = Key(read=_plain(read_text), is_text=True)
+_LINE = Key(read=_plain(read_line), is_text=True)
+_LINES = ListKey(read=_plain(read_line))
 
 KB_KEYS: Mapping[str, Key] = {
-    "auto": Key(read=_flag),
+    "auto": _FLAG,
     "menu": Key(read=_choice({"topics", "subjects"}), is_text=True),
-    "menu_budget": Key(read=_count),
-    "max_result_chars": Key(read=_count),
-    "outline_over": Key(read=_count),
-    "search": Key(read=_search),
-    "show_reads": Key(read=_flag),
+    "menu_budget": _COUNT,
+    "max_result_chars": _COUNT,
+    "outline_over": _COUNT,
+    "search": Key(read=_plain(_read_search)),
+    "show_reads": _FLAG,
     "config_load_paths": ListKey(read=read_load_path),
     "allow_links_to": ListKey(read=read_directory, user_only=True),
 }
 """The keys of `[kb]`, tables aside."""
 
 TOPIC_KEYS: Mapping[str, Key] = {
-    "enable": Key(read=_flag),
-    "title": Key(read=_line, is_text=True),
-    "introduction": Key(read=_text, is_text=True),
-    "description": Key(read=_text, is_text=True),
+    "enable": _FLAG,
+    "title": _LINE,
+    "introduction": _TEXT,
+    "description": _TEXT,
     "subjects": Key(read=read_directory, is_text=True),
     "learned": ListKey(read=read_pattern, is_unique=True),
     "disabled": ListKey(read=read_pattern, is_unique=True),
-    "ignore": ListKey(read=_line),
+    "ignore": _LINES,
     "layout": Key(read=_choice({layout.value for layout in Layout}), is_text=True),
 }
 """The keys of `[kb.topic.<id>]`."""
 
-CHECK_KEYS: Mapping[str, Key] = {"ignore": ListKey(read=_line)}
+CHECK_KEYS: Mapping[str, Key] = {"ignore": _LINES}
 """The keys of `[kb.check]`. Which rules there are is for `llm kb check` to say."""
 
 REFERENCE_KEYS: Mapping[str, Key] = {
-    "menu": Key(read=_references),
-    "ask_first": Key(read=_flag, user_only=True),
-    "allow_hosts": ListKey(read=_line, user_only=True),
+    "menu": Key(read=_plain(_read_references)),
+    "ask_first": Key(read=_plain(read_flag), user_only=True),
+    "allow_hosts": ListKey(read=_plain(read_line), user_only=True),
     "allow_protocols": ListKey(read=_choice({"file", "git", "ssh"}), user_only=True),
     "dir": Key(read=read_directory, user_only=True, is_text=True),
-    "embedding_model": Key(read=_line, user_only=True, is_text=True),
-    "max_bytes": Key(read=_count, user_only=True),
-    "max_files": Key(read=_count, user_only=True),
-    "timeout": Key(read=_count, user_only=True),
+    "embedding_model": Key(read=_plain(read_line), user_only=True, is_text=True),
+    "max_bytes": Key(read=_plain(read_count), user_only=True),
+    "max_files": Key(read=_plain(read_count), user_only=True),
+    "timeout": Key(read=_plain(read_count), user_only=True),
 }
 """The keys of `[kb.references]`."""
 
 CAPTURE_KEYS: Mapping[str, Key] = {
-    "offer": Key(read=_flag),
-    "branch_only": Key(read=_flag),
-    "shared": Key(read=_flag),
+    "offer": _FLAG,
+    "branch_only": _FLAG,
+    "shared": _FLAG,
 }
 """The keys of `[kb.capture]`."""

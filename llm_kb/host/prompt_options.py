@@ -17,7 +17,7 @@ import click
 import llm
 
 from llm_kb.config.workspace import find_cwd, find_untrusted_auto, mentions_auto
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, join_names
 from llm_kb.host.arguments import Arguments, require_no_files
 from llm_kb.host.request import (
     MEMORY,
@@ -125,7 +125,7 @@ def _open(
         kept: AbstractSet[str] = asked | _keep_restored(arguments, kb, restored)
         if kb.elsewhere:
             _say(
-                f"not looked up here: {_shorten(kb.elsewhere)}; this conversation was given that"
+                f"not looked up here: {join_names(kb.elsewhere, 5)}; this conversation was given that"
                 " of another place"
             )
         return kb, kept
@@ -164,10 +164,9 @@ def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
     where = find_cwd(), Path(llm.user_dir()), os.environ
     if not mentions_auto(*where):
         return None
-    untrusted = find_untrusted_auto(*where)
-    if untrusted is not None:
-        from llm_kb.config.trust_report import render_skipped  # as in `_discover`
+    from llm_kb.config.trust_report import render_skipped, render_withheld  # as in `_discover`
 
+    if untrusted := find_untrusted_auto(*where):
         _say(render_skipped(untrusted, ["kb.auto"]))
         return None
     try:
@@ -176,7 +175,7 @@ def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
         _say(f"auto is skipped: {str(error).splitlines()[0]}")
         return None
     if "kb.auto" in kb.config.withheld:
-        _say_withheld(kb.config)
+        _say(render_withheld(kb.config))
     return kb if kb.config.auto and arguments.supports_tools() else None
 
 
@@ -205,10 +204,15 @@ def _decide_tools(
     One that the command line names must be; those of templates and conversations are left
     out, with a line that says so.
     """
+    # Loading has imported most of it.
+    from llm_kb.config.trust_report import render_replaced, render_withheld
+
     tools = set(asked)
     if set(kb.config.withheld) - {"kb.auto"}:
-        _say_withheld(kb.config)  # `auto` alone makes no difference to who asks for knowledge
-    _say_replaced(kb.config)
+        # `auto` alone makes no difference to who asks for knowledge.
+        _say(render_withheld(kb.config))
+    if replaced := render_replaced(kb.config):
+        _say(replaced)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
     if "learn" in tools:
@@ -268,21 +272,6 @@ def _say_lacking(config: Config) -> None:
     repository = find_repository(cwd, bare=False) if cwd else None
     if repository and (hint := take_hint(repository, is_shared=config.capture.shared)):
         _say(hint)
-
-
-def _say_withheld(config: Config) -> None:
-    """Name what an untrusted workspace asks for and does not get."""
-    from llm_kb.config.trust_report import render_withheld  # most requests need none of it
-
-    _say(render_withheld(config))
-
-
-def _say_replaced(config: Config) -> None:
-    """Name the user's own topics in whose place the workspace puts its own."""
-    from llm_kb.config.trust_report import render_replaced  # loading has imported most of it
-
-    if line := render_replaced(config):
-        _say(line)
 
 
 def _iter_texts(
@@ -357,11 +346,6 @@ def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str])
     _set_tools(arguments, ())
     arguments.drop_fragments()
     return Request(is_muted=True)
-
-
-def _shorten(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5:,} more" if len(names) > 5 else shown
 
 
 def _say(text: str) -> None:

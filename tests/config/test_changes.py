@@ -22,14 +22,12 @@ from llm_kb.config.changes import (
     EditError,
     PatternNotSetError,
     TopicExistsError,
-    add_topic,
     apply_change,
     define_topic,
     drop_topic,
     edit_config,
     extend_patterns,
     reduce_patterns,
-    remove_topic,
     set_patterns,
 )
 from llm_kb.config.load import workspace_source
@@ -37,6 +35,15 @@ from llm_kb.config.workspace import WorkspaceFile
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.files.atomic import WriteError
 from llm_kb.files.toml import decode_toml
+
+
+def add_topic(id_: str, fields: Mapping[str, str]) -> Change:
+    return define_topic({}, id_, fields)
+
+
+def remove_topic(id_: str) -> Change:
+    return drop_topic({"kb": {"topic": {id_: {}}}}, id_)
+
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
@@ -191,7 +198,8 @@ def test_a_change_that_no_text_can_show_is_refused() -> None:
         yield text
         yield "not toml ["
 
-    change = Change(key=("kb", "x"), apply=lambda document: document.update(x=1), write=write)
+    unknown: Any = object()
+    change = Change(key=("kb", "x"), value=unknown, write=write)
     with pytest.raises(EditError, match=r"cannot change kb\.x in 'f'"):
         apply_change(change, "", Path("f"))
 
