@@ -125,8 +125,8 @@ def _open(
         kept: AbstractSet[str] = asked | _keep_restored(arguments, kb, restored)
         if kb.elsewhere:
             _say(
-                f"not looked up here: {join_names(kb.elsewhere, 5)}; this conversation was given that"
-                " of another place"
+                f"not looked up here: {join_names(kb.elsewhere, 5)}; this conversation was given"
+                " that of another place"
             )
         return kb, kept
     if not restored:
