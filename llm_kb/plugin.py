@@ -146,7 +146,7 @@ def register_template_loaders(register: Callable[..., None]) -> None:
 
 
 def load_passages(reference: str) -> Any:
-    """Load kb-search:topic:question as the passages that answer; without topic, of all."""
+    """Load kb-search:topic:question as the passages that answer; kb-search:question, of all."""
     from llm_kb.host.loaders import load_passages
 
     return load_passages(reference)
@@ -199,17 +199,15 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         return cast(list[str], super().parse_args(ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand; if `list` failed in its place, suggest commands spelled alike."""
+        """Run the subcommand; an error in its arguments says what they may be meant for."""
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            typed = getattr(ctx, "arg0", None)
-            if typed is None:
-                raise
             # Imported here: only a command that fails pays for it.
-            from llm_kb.commands._errors import suggest_command
+            from llm_kb.commands._errors import explain_usage
 
-            raise suggest_command(error, ctx, typed, list(self._members)) from error
+            typed = getattr(ctx, "arg0", None)
+            raise explain_usage(error, ctx, typed, list(self._members)) from error
 
 
 def _load_command(name: str, member: Member) -> click.Command:

@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 _NEAR_COMMAND = 0.6
 """How alike a mistyped command and a real one must be, as `difflib` counts it."""
+_EXTRA = "Got unexpected extra argument"
+"""How click begins the error for an argument that a command does not take."""
 
 
 def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
@@ -57,18 +59,36 @@ def _describe(error: OSError) -> str:
     return what if error.filename is None else f"{what}: {str(error.filename)!r}"
 
 
-def suggest_command(
-    error: click.ClickException, ctx: click.Context, typed: str, commands: Sequence[str]
+def explain_usage(
+    error: click.ClickException, ctx: click.Context, typed: str | None, commands: Sequence[str]
 ) -> click.ClickException:
-    """Return an error that also names the commands that a mistyped one may have meant.
+    """Return the error of a command, in words that help where its arguments were misunderstood.
 
-    Only for the errors of a `list` that ran because `typed` is not a command, and that
-    does not know it either.
+    `typed` is the first argument where `list` ran because it is not a command.
     """
     is_usage = isinstance(error, click.UsageError)
-    near = get_close_matches(typed, commands, n=3, cutoff=_NEAR_COMMAND)
-    if not near or not (is_usage or isinstance(error.__cause__, UnknownTopicError)):
+    is_extra = is_usage and error.message.startswith(_EXTRA)
+    if typed is None:
+        own = error.ctx if isinstance(error, click.UsageError) else None
+        # Of a group within a group, the inner one has done it.
+        return _name_options(error, own) if is_extra and own and own.parent is ctx else error
+    if not is_usage and not isinstance(error.__cause__, UnknownTopicError):
         return error
+    near = get_close_matches(typed, commands, n=3, cutoff=_NEAR_COMMAND)
     names = " or ".join(f"'{ctx.command_path} {name}'" for name in near)
+    if is_usage and (near or is_extra):
+        advice = f"did you mean {names}?" if near else f"'{ctx.command_path} --help' lists them"
+        return click.UsageError(f"{typed!r} is not a command; {advice}", ctx)
     message = f"{error.format_message()}\nDid you mean the command {names}?"
-    return click.UsageError(message, ctx) if is_usage else click.ClickException(message)
+    return click.ClickException(message) if near else error
+
+
+def _name_options(error: click.ClickException, ctx: click.Context) -> click.ClickException:
+    """Return the error for an argument too many, with the options that it may belong to."""
+    options = [
+        f"{param.opts[-1]} {param.make_metavar(ctx)}"
+        for param in ctx.command.params
+        if isinstance(param, click.Option) and not param.is_flag
+    ]
+    advice = f"; it may be meant for {', '.join(options)}" if options else ""
+    return click.UsageError(f"{error.message}{advice}", ctx)

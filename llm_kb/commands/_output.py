@@ -69,7 +69,7 @@ def _escape(match: re.Match[str]) -> str:
     return json.dumps(match[0])[1:-1]
 
 
-def confirm(question: str, *, yes: bool) -> None:
+def confirm(question: str, *, yes: bool = False) -> None:
     """Ask on a terminal and abort on no; without a terminal require `-y`."""
     if yes:
         return

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
 
 from llm_kb.commands._editing import edit_file, nearest_file
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands._output import say
+from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import show_place
+from llm_kb.host.terminal import is_terminal
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.topics import Layout
 from llm_kb.upkeep.proposals import find_layout, measure
+
+MANY_SUBJECTS = 500
+MANY_TOKENS = 500_000
+"""A topic of more than either is only made after a question."""
 
 
 @click.command()
@@ -56,7 +62,8 @@ def add(
     """
     file = nearest_file(user=user)
     place = Path(os.path.normpath((find_cwd() or Path("/")) / directory))
-    if layout is None and find_layout(place) is Layout.SKILLS:
+    is_there = os.path.isdir(place)  # noqa: PTH112 - it never raises, however long the name
+    if is_there and layout is None and find_layout(place) is Layout.SKILLS:
         layout = Layout.SKILLS.value
         say(
             f"{show_place(place)} holds skills, so each is one subject; --layout files changes that"
@@ -69,14 +76,22 @@ def add(
         "layout": layout,
     }
     given = {name: value for name, value in fields.items() if value is not None}
+    if is_there:
+        _announce(place, Layout(layout or Layout.FILES))
     edit_file(file, lambda document: define_topic(document, topic, given))
-    if not os.path.isdir(place):  # noqa: PTH112 - it never raises, however long the name
-        say(f"added topic {topic} to {show_place(file.path)}")
+    say(f"added topic {topic} to {show_place(file.path)}")
+    if not is_there:
         say(f"{show_place(place)} is not there yet; 'llm kb new {topic}/SLUG' makes it")
-        return
-    totals = measure(place, Layout(layout or Layout.FILES))
+
+
+def _announce(place: Path, layout: Layout) -> None:
+    """Name the size of a directory, and ask on a terminal where it is large."""
+    totals = measure(place, layout)
     size = f"{count(totals.subjects, 'subject')}, ~{totals.tokens:,} tokens"
-    say(f"added topic {topic} to {show_place(file.path)}: {size}")
+    say(f"{show_place(place)}: {size}")
+    is_large = totals.subjects > MANY_SUBJECTS or totals.tokens > MANY_TOKENS
+    if is_large and is_terminal(sys.stdin):
+        confirm("Make all of it one topic? (`ignore` in the configuration can leave files out)")
 
 
 def _name_directory(place: Path, root: Path | None) -> str:

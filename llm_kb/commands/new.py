@@ -50,6 +50,8 @@ def new(name: str, no_edit: bool) -> None:
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if not no_edit and has_terminal():
         open_editor(path)
+    elif not no_edit and _named_editor():
+        say("llm-kb: there is no terminal, so the editor was not opened")
 
 
 class AmbiguousSlugError(KbError):
@@ -98,9 +100,13 @@ def find_file(topic: Topic, slug: str) -> Path:
     return topic.root / subjects[0].path
 
 
+def _named_editor() -> str | None:
+    return os.environ.get("VISUAL") or os.environ.get("EDITOR")
+
+
 def open_editor(path: Path) -> None:
     """Open a file in $VISUAL, $EDITOR or the system's editor, and wait for it."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    editor = _named_editor()
     if not editor and not has_terminal():
         raise click.ClickException(
             f"there is no terminal to edit on; the file is {show_place(path)}"

@@ -56,8 +56,8 @@ def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...])
     Show which subjects models read in this workspace, by llm's log
 
     Of each subject: how often models loaded it with learn, how often a search of
-    theirs found it, and in how many conversations it was given, by -k or
-    otherwise; which were never read; which names failed, and which searches found
+    theirs found it, and in how many conversations it was given, by -k, kb: or
+    kb-search:; which were never read; which names failed, and which searches found
     nothing. Names are resolved as of today. Only requests of 'llm prompt' and 'llm
     chat' in this workspace count, and only logged ones.
 

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import llm
 
-from llm_kb.host.request import MEMORY, OUR_TOOLS, PREFIX, SECTION, Rounds, tool_name
+from llm_kb.host.request import (
+    MEMORY,
+    OUR_TOOLS,
+    OURS,
+    PREFIX,
+    SEARCH,
+    SECTION,
+    Rounds,
+    tool_name,
+)
 
 if TYPE_CHECKING:
     from llm_kb.api import Memory
@@ -108,6 +117,10 @@ class Arguments:
             if fragment.startswith(PREFIX) and not fragment.startswith(SECTION)
         ]
 
+    def has_search(self) -> bool:
+        """Tell whether a fragment is the answer of a search."""
+        return any(fragment.startswith(SEARCH) for fragment in self._fragments())
+
     def earlier_text(self) -> str:
         """Return all that a continued conversation has sent so far."""
         return "\n".join(_iter_texts(self.conversation))
@@ -125,21 +138,21 @@ class Arguments:
         self.kwargs[key] = [*(self.kwargs.get(key) or ()), *fragments]
 
     def take_chat_fragments(self) -> None:
-        """Make the `kb:` fragments of templates the chat's own: the host leaves them out."""
+        """Make our fragments in templates the chat's own: the host leaves them out."""
         for key in FRAGMENT_KEYS:
             ours = [
                 fragment
                 for template in self.templates
                 for fragment in getattr(template, key) or ()
-                if fragment.startswith(PREFIX) and not fragment.startswith(SECTION)
+                if fragment.startswith(OURS) and not fragment.startswith(SECTION)
             ]
             self.kwargs[key] = [*ours, *(self.kwargs.get(key) or ())]
 
     def drop_fragments(self) -> None:
-        """Take every `kb:` fragment off the command line's."""
+        """Take every fragment of ours off the command line's."""
         for key in FRAGMENT_KEYS:
             if given := self.kwargs.get(key):
-                self.kwargs[key] = [f for f in given if not f.startswith(PREFIX)]
+                self.kwargs[key] = [f for f in given if not f.startswith(OURS)]
 
     def hand_over_templates(self) -> None:
         """Have the host ask us for the templates, so that none is loaded twice."""
@@ -155,7 +168,7 @@ class Arguments:
         yield from (f"-T {name}" for name in tools if name in OUR_TOOLS)
         for key, option in zip(FRAGMENT_KEYS, ("--sf", "-f"), strict=True):
             given = self.kwargs.get(key) or ()
-            yield from (f"{option} {name}" for name in given if name.startswith(PREFIX))
+            yield from (f"{option} {name}" for name in given if name.startswith(OURS))
 
     def _brought(self) -> list[str]:
         return [tool for template in self.templates for tool in template.tools or ()]

@@ -7,7 +7,8 @@ import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.fragments import split_knowledge
-from llm_kb.host.request import MEMORY, PREFIX, SECTION, Request, current_request
+from llm_kb.errors import UnknownTopicError
+from llm_kb.host.request import MEMORY, PREFIX, SEARCH, SECTION, Request, current_request
 from llm_kb.rendering.passages import render_passages
 from llm_kb.rendering.plain_text import visible_text
 from llm_kb.rendering.section import PreloadedTopic, describe_large
@@ -42,19 +43,18 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
 
 
 def load_passages(reference: str) -> llm.Fragment:
-    """Return the passages of `TOPIC:QUESTION`, or `:QUESTION` for all topics, as a fragment."""
+    """Return the passages of `TOPIC:QUESTION`, or `QUESTION` for all topics, as a fragment."""
     request = current_request()
     if request is not None and request.is_muted:
-        return llm.Fragment("", f"kb-search:{reference}")
-    topic, colon, question = reference.partition(":")
-    if not colon:
-        raise ValueError(
-            "a search is kb-search:TOPIC:QUESTION, or kb-search::QUESTION for all topics"
-        )
+        return llm.Fragment("", f"{SEARCH}{reference}")
+    topic, question = reference.split(":", 1) if ":" in reference else ("", reference)
     topics = [topic] if topic else []
-    # A model without tools cannot load more of what it is shown.
-    found = _open(request).find_passages(question, topics, whole=True)
-    return llm.Fragment(render_passages(found), f"kb-search:{reference}")
+    try:
+        # A model without tools cannot load more of what it is shown.
+        found = _open(request).find_passages(question, topics, whole=True)
+    except UnknownTopicError as error:
+        raise ValueError(f"{error}; {SEARCH}:QUESTION searches all topics") from error
+    return llm.Fragment(render_passages(found), f"{SEARCH}{reference}")
 
 
 def load_template(reference: str) -> llm.Template:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from llm_kb.api import Memory
 from llm_kb.errors import KbError
-from llm_kb.host.request import SECTION
+from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.upkeep.usage import Call, Turn
 
 _MARK = f"{SECTION}{{"
@@ -38,6 +38,11 @@ _ANSWERS = """
     and parts.type in ('tool_call', 'tool_result') order by parts.type, parts.position
 """
 """The calls of which a turn was sent the answers, then these answers, in the same order."""
+_PASSAGES = """
+    select fragments.content from turn_fragments
+    join fragments on fragments.id = turn_fragments.fragment_id
+    where turn_fragments.turn_id = ? and substr(fragments.source, 1, ?) = ?
+"""
 
 
 class LogError(KbError):
@@ -111,7 +116,11 @@ def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
                     turn, conversation, when, source = map(str, row)
                     if memory := parse_memory(source):
                         calls = tuple(_parse_calls(log.execute(_ANSWERS, (turn,))))
-                        yield Turn(conversation, when, memory.workspace, memory.sent, calls)
+                        texts = log.execute(_PASSAGES, (turn, len(SEARCH), SEARCH))
+                        passages = tuple(str(text) for (text,) in texts)
+                        yield Turn(
+                            conversation, when, memory.workspace, memory.sent, calls, passages
+                        )
     except sqlite3.OperationalError as error:
         advice = "try again later" if "locked" in str(error) else "it may be of a newer llm"
         raise LogError(path, f"cannot be read: {error}; {advice}") from error

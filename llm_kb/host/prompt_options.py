@@ -90,7 +90,7 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
     _set_tools(arguments, tools)
     is_asked = kb is not None
     if kb is None:
-        if not arguments.references:
+        if not arguments.references and not arguments.has_search():
             return Request(tools=tools)
         kb = _discover(arguments, (), (), set())
     request = Request(

@@ -32,6 +32,9 @@ _OF_REFERENCES = "reference_"
 """How the names of the tools of `References` begin: a conversation is logged with these."""
 
 PREFIX = "kb:"
+SEARCH = "kb-search:"
+OURS = (PREFIX, SEARCH)
+"""How the names of our fragments begin."""
 SECTION = "kb:@"
 """The fragment that stands for the whole section of a request."""
 MEMORY = "kb:@@"

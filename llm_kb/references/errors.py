@@ -127,7 +127,7 @@ class DeniedError(KbError):
     def __init__(self, title: str, summary: str) -> None:
         self.title = title
         super().__init__(
-            f"the operator denied fetching {title!r} ({summary}); suggest a smaller scope: give "
+            f"the user denied fetching {title!r} ({summary}); suggest a smaller scope: give "
             'the git sources a `paths` filter such as ["README.md", "docs/", "examples/"], or '
             "leave sources out, and ask again"
         )
@@ -139,7 +139,7 @@ class ApprovalNeededError(KbError):
     def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id
         super().__init__(
-            f"fetching {title!r} ({summary}) from {hosts} needs the operator's approval: "
+            f"fetching {title!r} ({summary}) from {hosts} waits for the user to approve it: "
             f"llm kb references approve {plan_id}"
         )
 
@@ -158,8 +158,8 @@ class TooManyPlansError(KbError):
 
     def __init__(self, most: int) -> None:
         super().__init__(
-            f"{most} plans wait for the operator's approval already; the operator can approve or"
-            " drop some: llm kb references pending"
+            f"{most} plans wait for approval already; the user can approve or drop some:"
+            " llm kb references pending"
         )
 
 

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 RULES_FILE = ".kbignore"
 """The file at a topic's root that holds rules; it is not a subject itself."""
 
+_SECRETS = (
+    ".aws", ".env", ".envrc", ".git-credentials", ".gnupg", ".htpasswd", ".netrc", ".npmrc",
+    ".pgpass", ".pypirc", ".ssh",
+)  # fmt: skip
+"""Where programs keep passwords and keys: a hidden subject could be loaded by its name."""
+
 _ALWAYS = frozenset(
-    {".git", ".hg", ".svn", "node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}
+    {".git", ".hg", ".svn", "node_modules", "__pycache__", ".DS_Store", "Thumbs.db", *_SECRETS}
 )
 
 _MOST_RULES = 500

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 from llm_kb.errors import KbError, PatternError, UnknownTopicError
@@ -41,6 +42,8 @@ class Turn(NamedTuple):
     """Topic id, root of the topic and name of each subject that it had been given."""
     calls: tuple[Call, ...]
     """The calls of the turn before, whose answers this one was sent."""
+    passages: tuple[str, ...] = ()
+    """The texts of its `kb-search:` fragments."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +56,7 @@ class TopicUse:
     found: Counter[str] = field(default_factory=Counter)
     """By `search_knowledge`."""
     given: Counter[str] = field(default_factory=Counter)
-    """In how many conversations they were pre-loaded, or sent as a fragment."""
+    """In how many conversations they were pre-loaded, or sent as a fragment or in passages."""
     never: list[str] = field(default_factory=list)
     """The listed subjects of which none of this is true."""
 
@@ -125,7 +128,13 @@ def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
         if turn.workspace != here:
             continue
         conversations.add(turn.conversation)
-        given.update((turn.conversation, topic, name) for topic, _, name in turn.sent)
+        sent = [(topic, name) for topic, _, name in turn.sent]
+        sent += [found for text in turn.passages for found in _PASSAGE.findall(text)]
+        given.update(
+            (turn.conversation, topic, name)
+            for topic, address in sent
+            for name in tally.resolve(topic, address)
+        )
         for call in turn.calls:
             if call.name == "learn":
                 patterns = tuple(read_patterns(call.arguments.get("subjects")) or ())
@@ -137,9 +146,9 @@ def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
     for load, times in loads.items():
         tally.add_load(load, times)
     for (topic, address), times in found.items():
-        tally.add_subject("found", topic, address, times)
+        tally.use(topic).found.update(dict.fromkeys(tally.resolve(topic, address), times))
     for _, topic, name in given:
-        tally.add_subject("given", topic, name, 1)
+        tally.use(topic).given[name] += 1
     tally.usage.conversations = len(conversations)
     return tally.finish()
 
@@ -152,9 +161,12 @@ class _Tally:
         self.usage = Usage()
         for opened in kb.active:
             if opened.topic.in_menu:
-                self._use(opened.topic.id)
+                self.use(opened.topic.id)
+        self.resolve = cache(self._resolve)
+        """The subjects of an address, if it is still there."""
 
-    def _use(self, topic: str) -> TopicUse:
+    def use(self, topic: str) -> TopicUse:
+        """Return the counts of a topic."""
         return self.usage.topics.setdefault(topic, TopicUse(id=topic))
 
     def add_load(self, load: Load, times: int) -> None:
@@ -169,7 +181,7 @@ class _Tally:
             failed.update({f"{load.topic}/{pattern}": times for pattern in load.patterns})
             return
         for topic, patterns in groups.items():
-            use = self._use(topic)
+            use = self.use(topic)
             use.listed += 0 if patterns else times
             selections = select_each(self.kb.topics[topic].catalog, patterns)
             for pattern, selection in zip(patterns, selections, strict=True):
@@ -178,14 +190,12 @@ class _Tally:
                 else:
                     use.loaded.update({subject.name: times for subject in selection.subjects})
 
-    def add_subject(self, kind: str, topic: str, address: str, times: int) -> None:
-        """Count the subject of an address, if it is still there."""
-        if topic not in self.kb.topics:
-            return
-        counts: Counter[str] = getattr(self._use(topic), kind)
-        with suppress(PatternError):
-            for subject in select(self.kb.topics[topic].catalog, [address]).subjects:
-                counts[subject.name] += times
+    def _resolve(self, topic: str, address: str) -> list[str]:
+        if topic in self.kb.topics:
+            with suppress(PatternError):
+                found = select(self.kb.topics[topic].catalog, [address]).subjects
+                return [subject.name for subject in found]
+        return []
 
     def finish(self) -> Usage:
         """Return the counts, with the subjects that were not read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def test_a_directory_is_named_from_the_workspace(
     monkeypatch.chdir(file.parent / "kb")
     (file.parent / "kb" / "style").mkdir()
     (file.parent / "kb" / "style" / "a.md").write_text("12345678")
-    said = f"added topic style to {file}: 1 subject, ~2 tokens\n"
+    said = f"{file.parent}/kb/style: 1 subject, ~2 tokens\nadded topic style to {file}\n"
     assert run_llm(["kb", "add", "style", "style"]).stderr == said
     assert file.read_text() == f'{WRITTEN}\n[kb.topic.style]\nsubjects = "kb/style"\n'
 
@@ -65,10 +66,31 @@ def test_a_directory_of_skills_is_recognised(file: Path, run_llm: RunLlm) -> Non
     (skill.parent / "forms.md").write_text("# Forms\n")
     assert run_llm(["kb", "add", "skills", "skills"]).stderr == (
         f"{file.parent}/skills holds skills, so each is one subject; --layout files changes that\n"
-        f"added topic skills to {file}: 1 subject, ~2 tokens\n"
+        f"{file.parent}/skills: 1 subject, ~2 tokens\n"
+        f"added topic skills to {file}\n"
     )
     assert 'layout = "skills"\n' in file.read_text()
     assert "2 subjects" in run_llm(["kb", "add", "all", "skills", "--layout", "files"]).stderr
+
+
+def test_a_large_directory_is_a_topic_after_a_question(file: Path, run_llm: RunLlm) -> None:
+    (file.parent / "big").mkdir()
+    (file.parent / "big/all.md").write_bytes(b"four" * 500_001)
+    shown, code = run_on_terminal(["kb", "add", "big", "big"], "n\n")
+    assert (shown.count("big: 1 subject, ~500,001 tokens"), code) == (1, 1)
+    assert file.read_text() == WRITTEN
+    shown, code = run_on_terminal(["kb", "add", "big", "big"], "y\n")
+    assert (shown.count("added topic big"), code) == (1, 0)
+    assert run_llm(["kb", "add", "again", "big"]).exit_code == 0  # nobody to ask
+
+
+def test_files_with_passwords_are_no_subjects(file: Path, run_llm: RunLlm) -> None:
+    for name in (".env", ".netrc", ".npmrc", ".notes.md", "a.md"):
+        (file.parent / "kb/project" / name).write_text("machine login password")
+    shown = run_llm(["kb", "list", "project", "--all", "--json"]).stdout
+    assert [each["slug"] for each in json.loads(shown)] == ["a", "notes"]
+    result = run_llm(["kb", "show", "project/.env"])
+    assert result.stderr == "Error: no subject of topic 'project' matches '.env'\n"
 
 
 def test_a_topic_of_the_user_may_be_anywhere(
@@ -76,7 +98,7 @@ def test_a_topic_of_the_user_may_be_anywhere(
 ) -> None:
     (tmp_path / "notes").mkdir()
     assert run_llm(["kb", "add", "notes", "notes", "--user"]).stderr == (
-        f"added topic notes to {user_dir}/kb.toml: 0 subjects, ~0 tokens\n"
+        f"{tmp_path}/notes: 0 subjects, ~0 tokens\nadded topic notes to {user_dir}/kb.toml\n"
     )
     assert (user_dir / "kb.toml").read_text() == (
         f'[kb.topic.notes]\nsubjects = "{tmp_path}/notes"\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,21 @@ def test_a_mistyped_command_is_suggested(
 ) -> None:
     result = run_llm(arguments)
     assert result.exit_code != 0
-    assert f"Did you mean the command {suggested}" in result.stderr
+    assert re.search(f"[Dd]id you mean (the command )?{suggested}", result.stderr)
+    assert "unexpected" not in result.stderr
+
+
+def test_a_command_like_no_other_is_refused_in_words(run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "knowledge", "frob"]).stderr.endswith(
+        "\nError: 'frob' is not a command; 'cli kb knowledge --help' lists them\n"
+    )
+
+
+def test_an_argument_too_many_names_the_options_it_may_be_meant_for(run_llm: RunLlm) -> None:
+    assert run_llm(["kb", "knowledge", "export", "AGENTS.md"]).stderr.endswith(
+        "\nError: Got unexpected extra argument (AGENTS.md);"
+        " it may be meant for --to FILE, --scope FILE\n"
+    )
 
 
 def test_a_topic_is_no_mistyped_command(run_llm: RunLlm, tmp_path: Path) -> None:

@@ -21,8 +21,19 @@ CONVENTION = [*KNOWLEDGE, "add", "--type", "convention", "--scope", "src/", "--r
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     made = make_repo(tmp_path / "repo")
+    for name in ("src", "m", "s"):
+        (made.path / name).mkdir()
     monkeypatch.chdir(made.path)
     return made
+
+
+def test_a_place_that_does_not_exist_is_reported(repo: Repo, run_llm: RunLlm) -> None:
+    result = run_llm([*KNOWLEDGE, "add", "--scope", "nope/", "--rule", "r"])
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "Added convention: conv-1\n",
+        "Warning: 'nope/' is neither in the current commit nor in the work tree\n",
+    )
 
 
 def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> None:
@@ -67,9 +78,14 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
     ("args", "message"),
     [
         (["--type", "rule"], "'rule' is not one of 'convention', 'boundary', 'anti-pattern'"),
-        (["--rule", "x"], "Missing option '--type'"),
+        ([], "what kind of entry is it? convention with --scope, --rule; boundary with --module"),
+        (["--rule", "x", "--owns", "y"], "what kind of entry is it? convention with --scope"),
         (
-            ["--type", "convention", "--rule", "x"],
+            ["--type", "convention", "Be brief"],
+            "unexpected extra argument (Be brief); it may be meant for --type [convention|",
+        ),
+        (
+            ["--rule", "x"],
             "--scope: required for convention",
         ),
         (

@@ -171,6 +171,13 @@ def test_edit_opens_the_file_of_a_slug(
     assert editor.read_text() == f"--wait\n{topic / name}\n"
 
 
+def test_new_says_that_an_editor_was_not_opened(topic: Path, editor: Path, run_llm: RunLlm) -> None:
+    said = run_llm(["kb", "new", "project/a"]).stderr
+    assert said == "llm-kb: there is no terminal, so the editor was not opened\n"
+    assert run_llm(["kb", "new", "project/b", "--no-edit"]).stderr == ""
+    assert not editor.exists()
+
+
 def test_edit_names_what_is_near(topic: Path, run_llm: RunLlm) -> None:
     topic.mkdir()
     (topic / "quality.md").touch()

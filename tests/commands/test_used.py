@@ -190,3 +190,26 @@ def test_what_models_wrote_does_not_act_on_a_terminal(
     result = run_llm(["kb", "used"])
     assert (result.exit_code, "\x1b" in result.stdout) == (0, False)
     assert "zyzzyva" in result.stdout
+
+
+def test_fragments_of_a_search_count_once_a_conversation(
+    run_llm: RunLlm, script: Script, tmp_path: Path
+) -> None:
+    """Two passages of one subject, beside the same subject by `-k`, are one."""
+    make_workspace(tmp_path)
+    long = "\n\n".join(
+        f"# Reviewers {n}\n\n" + "Reviewers meet on Mondays. " * 60 for n in range(3)
+    )
+    (tmp_path / "kb/project/review.md").write_text(long, encoding="utf-8")
+    for options in (["-k", "project/review"], [], []):
+        args = ["-f", "kb-search:project:reviewers", *options, "hi"]
+        assert run_llm(["-m", "scripted", *args]).exit_code == 0
+    assert script.last.prompt.count('<passage "project/review#') > 1
+    usage = json.loads(run_llm(["kb", "used", "--json"]).stdout)
+    assert usage["conversations"] == 3
+    assert usage["topics"][0]["subjects"][0] == {
+        "slug": "review",
+        "loaded": 0,
+        "found": 0,
+        "given": 3,
+    }

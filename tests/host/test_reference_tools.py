@@ -206,9 +206,9 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     (output,) = script.requests[1].outputs
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
     assert output == (
-        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from this machine needs "
-        f"the operator's approval: llm kb references approve {pending['id']}. Tell the user so, go "
-        "on without it, and do not try again"
+        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from this machine waits "
+        f"for the user to approve it: llm kb references approve {pending['id']}. Tell the user so, "
+        "go on without it, and do not try again"
     )
     assert f"llm kb references approve {pending['id']}" in result.stderr
     assert current_library().store.ids() == []
@@ -233,7 +233,7 @@ def test_on_a_terminal_the_operator_is_asked(
     if created:
         call(make_references(), "reference_topic_create", **fields(remote))
     else:
-        with pytest.raises(Exception, match=r"operator denied .* suggest a smaller scope"):
+        with pytest.raises(Exception, match=r"user denied .* suggest a smaller scope"):
             call(make_references(), "reference_topic_create", **fields(remote))
     shown = capsys.readouterr().err
     assert "Create reference topic 'Frob - Widgets'?" in shown

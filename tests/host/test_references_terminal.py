@@ -111,8 +111,8 @@ def test_no_server_repaints_what_create_says(hostile: tuple[str, ...], answer: s
 @pytest.mark.parametrize(
     ("typed", "output"),
     [
-        pytest.param("n\r", "Error: the operator denied fetching 'Frob'", id="no"),
-        pytest.param("\x04", "Error: the operator denied fetching 'Frob'", id="end of input"),
+        pytest.param("n\r", "Error: the user denied fetching 'Frob'", id="no"),
+        pytest.param("\x04", "Error: the user denied fetching 'Frob'", id="end of input"),
         pytest.param("y\r", '{"topic_id": "topic-frob", "file_count": 1', id="yes"),
     ],
 )

@@ -87,7 +87,7 @@ def test_what_is_preloaded_is_not_repeated(run_llm: RunLlm, script: Script) -> N
     assert answer.startswith("zoo/walrus#walrus (lines 1-3): already in your system prompt\n")
 
 
-@pytest.mark.parametrize("reference", ["zoo:tusks", ":tusks", "Zoo:what are tusks"])
+@pytest.mark.parametrize("reference", ["zoo:tusks", ":tusks", "tusks", "Zoo:what are tusks"])
 def test_a_fragment_of_passages_for_models_without_tools(
     run_llm: RunLlm, script: Script, reference: str
 ) -> None:
@@ -112,8 +112,10 @@ def test_a_fragment_has_long_passages_whole(
 @pytest.mark.parametrize(
     ("reference", "problem"),
     [
-        ("tusks", "a search is kb-search:TOPIC:QUESTION"),
-        ("gone:tusks", "unknown topic 'gone'; valid topics: zoo"),
+        (
+            "gone:tusks",
+            "unknown topic 'gone'; valid topics: zoo; kb-search::QUESTION searches all topics",
+        ),
         ("zoo:?!", "the question has no word to look for"),
     ],
 )

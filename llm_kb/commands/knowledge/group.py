@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import click
 
 from llm_kb.capture.emission import parse_emission, with_provenance
-from llm_kb.capture.entries import CONVENTION
+from llm_kb.capture.entries import CONVENTION, KINDS, Kind
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
@@ -21,6 +22,7 @@ from llm_kb.capture.sharing.remotes import (
 from llm_kb.capture.store import (
     add_to_store,
     edit_in_store,
+    has_place,
     parse_note,
     remove_from_store,
     require_repository,
@@ -39,6 +41,11 @@ from llm_kb.commands.knowledge._shared import (
 )
 from llm_kb.git import ObjectReader
 from llm_kb.host.capture_schemas import SCHEMAS
+
+
+def _type_of(kind: Kind) -> str:
+    """Return what `--type` calls a kind."""
+    return kind.name.replace("_", "-")
 
 
 @click.command("list")
@@ -85,9 +92,8 @@ def list_(file: str | None, json_: bool) -> None:
 @click.option(
     "type_",
     "--type",
-    type=click.Choice(["convention", "boundary", "anti-pattern"]),
-    required=True,
-    help="What kind of entry to add",
+    type=click.Choice([_type_of(kind) for kind in KINDS]),
+    help="What kind of entry to add  [default: the one that has the other options]",
 )
 @click.option(
     "id_", "--id", metavar="ID", callback=parse_id, help="Its id  [default: the next one]"
@@ -101,7 +107,7 @@ def list_(file: str | None, json_: bool) -> None:
 )
 @kb_errors
 def add(
-    type_: str,
+    type_: str | None,
     id_: str | None,
     decided_in: str | None,
     learned_from: str | None,
@@ -115,13 +121,14 @@ def add(
     given another one. A PATH is relative to the current directory.
 
     \b
-        llm kb knowledge add --type convention --scope src/ \\
+        llm kb knowledge add --scope src/ \\
           --rule 'Every error is a child of KbError'
-        llm kb knowledge add --type boundary --module src/git/ \\
+        llm kb knowledge add --module src/git/ \\
           --owns 'running git' --boundary 'imports no command'
-        llm kb knowledge add --type anti-pattern \\
-          --pattern 'shell=True' --instead 'a list of arguments'
+        llm kb knowledge add --pattern 'shell=True' \\
+          --instead 'a list of arguments'
     """
+    type_ = type_ or _infer_type(fields)
     for name in ("scope", "module"):
         path = fields[name]
         if path and path.strip():
@@ -149,6 +156,18 @@ def add(
         click.echo(f"Already exists: {render_short(addition.entry)}", err=True)
     for near in addition.near:
         click.echo(f"Near: {render_short(near)}", err=True)
+    place = addition.entry.place
+    if addition.is_new and place and not has_place(find_here(), "HEAD", place, head=True):
+        say(f"Warning: {place!r} is neither in the current commit nor in the work tree")
+
+
+def _infer_type(fields: Mapping[str, str | None]) -> str:
+    """Return the type of entry that the given fields belong to. Raises UsageError."""
+    found = [kind for kind in KINDS if any(fields[name] for name in kind.settable)]
+    if len(found) == 1:
+        return _type_of(found[0])
+    takes = (f"{_type_of(k)} with --{', --'.join(k.required)}" for k in KINDS)
+    raise click.UsageError(f"what kind of entry is it? {'; '.join(takes)}")
 
 
 @click.command()

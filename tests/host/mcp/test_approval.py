@@ -123,7 +123,7 @@ def test_nothing_else_is_fetched(
         tmp_path, "reference_topic_create", fields(remote), mode=mode, elicitation_callback=person
     )
     assert is_error
-    expected = "llm kb references approve" if left else "the operator denied fetching 'Frob'"
+    expected = "llm kb references approve" if left else "the user denied fetching 'Frob'"
     assert expected in answer
     assert topics() == []
     assert waiting() == left
