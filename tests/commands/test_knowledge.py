@@ -170,7 +170,6 @@ def test_listing(repo: Repo, run_llm: RunLlm, args: list[str]) -> None:
 
 def test_listing_for_a_file(repo: Repo, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -> None:
     run_llm(CONVENTION)
-    (repo.path / "src").mkdir()
     found = []
     for place, file in (
         (".", "src/a.py"),
