@@ -43,10 +43,6 @@ cannot be written can still be read."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
-_SCRATCH = "git-"
-_SCRATCH_SECONDS = 86_400
-"""After how long a repository counts as left behind; no fetch takes that long."""
-
 
 @dataclass(frozen=True, slots=True)
 class Store:
@@ -170,9 +166,12 @@ class Store:
         """
         return _temporary(self.root / ".staging" / f"{topic_id}.{secrets.token_hex(4)}")
 
-    def scratch(self) -> AbstractContextManager[Path]:
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
         """Make an empty directory for a repository; gone after the block, or by `clean`."""
-        return _temporary(self.root / ".staging" / f"{_SCRATCH}{secrets.token_hex(8)}")
+        name = f"git-{secrets.token_hex(8)}"
+        with self.lock(name), self.staging(name) as directory:
+            yield directory
 
     def publish(self, topic_id: str, staged: Path) -> None:
         """Put a staged topic in the place of the old one. The caller must hold the lock.
@@ -203,11 +202,6 @@ class Store:
         for topic_id in filter(_ID.fullmatch, sorted(left)):
             with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
                 self._recover(topic_id)
-        for place in (self.root / ".staging" / name for name in staged):
-            with suppress(OSError):
-                age = time.time() - place.lstat().st_mtime
-                if place.name.startswith(_SCRATCH) and age > _SCRATCH_SECONDS:
-                    remove(place)
         for name in list_names(self.root / ".index"):
             topic_id = name.removesuffix(".sqlite3")
             if topic_id != name and _ID.fullmatch(topic_id):
