@@ -194,6 +194,7 @@ TOPIC_KEYS: Mapping[str, Key] = {
     "disabled": ListKey(read=read_pattern, is_unique=True),
     "ignore": _LINES,
     "layout": Key(read=_choice({layout.value for layout in Layout}), is_text=True),
+    "generated": _FLAG,
 }
 """The keys of `[kb.topic.<id>]`."""
 

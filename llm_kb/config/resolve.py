@@ -128,7 +128,7 @@ def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
 
 def _find_misplaced(merged: LayerConfig, id_: str) -> tuple[str, ...]:
     """Return the keys set for a topic that only one with a directory of its own can have."""
-    keys = (topic_key(id_, name) for name in ("disabled", "ignore", "layout"))
+    keys = (topic_key(id_, name) for name in ("disabled", "ignore", "layout", "generated"))
     # An empty list counts as unset: it is left when the last pattern is removed.
     return tuple(key for key in keys if key in merged.settings and merged.settings[key].value)
 

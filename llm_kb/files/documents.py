@@ -22,7 +22,8 @@ from llm_kb.subjects.topics import Catalog, Subject
 class TopicDocuments:
     """The subjects of a topic's directory; hidden ones only where they are asked for.
 
-    `role_of` returns the role that the owner of a file gave it, if any.
+    `role_of` returns the role that the owner of a file gave it, if any. With `generated`, files
+    that machines made are indexed as well.
 
     Implements `Documents` of the search.
     """
@@ -37,10 +38,12 @@ class TopicDocuments:
         hidden: bool = False,
         trust: int | None = None,
         role_of: Callable[[str], str] = lambda _: "",
+        generated: bool = False,
     ) -> None:
         self.name = name
         self.trust = trust
         self._role_of = role_of
+        self._generated = generated
         self.database = database
         self._root = root
         self._catalog = catalog
@@ -61,7 +64,7 @@ class TopicDocuments:
             except OSError:
                 continue  # gone since it was listed
             role = self._role_of(subject.path)
-            yield File(subject.path, status.st_size, status.st_mtime_ns, role)
+            yield File(subject.path, status.st_size, status.st_mtime_ns, role, self._generated)
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject of a path; None where it is gone or disabled."""

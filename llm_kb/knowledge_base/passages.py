@@ -170,7 +170,7 @@ def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments
     if index_dir:
         database = index_path(index_dir, topic.root)
         _remove_unused(index_dir, database)
-    return TopicDocuments(topic.id, topic.root, catalog, database)
+    return TopicDocuments(topic.id, topic.root, catalog, database, generated=topic.generated)
 
 
 def index_path(index_dir: Path, root: Path) -> Path:

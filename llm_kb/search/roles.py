@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from llm_kb.search.chunking.schema import is_schema
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 from llm_kb.subjects.topics import slugify
 
@@ -90,13 +91,15 @@ _LOCKS = re.compile(
     r"|(?:cargo|uv|poetry|pdm|pipfile|gemfile|composer|mix|flake|pubspec|podfile)\.lock"
 )
 _MADE = re.compile(r".*[.-]min\.(?:js|css|mjs)|.*\.(?:map|svg|snap|csv|tsv|jsonl|ndjson|geojson)")
-_SCRIPT = re.compile(r".*\.(?:[cm]?js|css|json)")
+_SCRIPT = re.compile(r".*\.(?:[cm]?js|css)")
+_DATA = re.compile(r".*\.json")
 _GENERATED = re.compile(
     r"@generated\b|\b(?:code|file) (?:is )?(?:auto-?)?generated\b.{0,80}\bdo not (?:edit|modify)",
     re.IGNORECASE | re.DOTALL,
 )
-_LONG_LINES = 2_000
-"""Characters of a line, on average, from which a script was made for machines."""
+_LONG_LINES = 1_000
+"""Characters of a line, on average, from which a text was made for machines: over four lines of a
+script, and over twenty of JSON, unless it describes an API."""
 
 
 def is_machine_made(path: str, text: str) -> bool:
@@ -104,8 +107,11 @@ def is_machine_made(path: str, text: str) -> bool:
     name = path.rpartition("/")[2].lower()
     if _LOCKS.fullmatch(name) or _MADE.fullmatch(name):
         return True
-    if _SCRIPT.fullmatch(name) and len(text) > _LONG_LINES * (text.count("\n") + 1):
-        return not name.endswith(".json")
+    lines = len(text) / _LONG_LINES - text.count("\n")
+    if lines > 4 and _SCRIPT.fullmatch(name):
+        return True
+    if lines > 20 and _DATA.fullmatch(name):
+        return not is_schema(text)
     return not _MARKUP.fullmatch(name.rpartition(".")[2]) and bool(_GENERATED.search(text[:2_000]))
 
 

@@ -72,6 +72,8 @@ class Topic:
     """Directories outside `root` that links may lead to, without links; set by the user layer."""
     in_menu: bool = True
     """Whether a menu offers it; others are read by name."""
+    generated: bool = False
+    """Whether a search also sees what machines made: lock files, minified scripts, tables."""
     tags: tuple[str, ...] = ()
     """Words that a search for topics is narrowed by."""
 

@@ -59,7 +59,10 @@ KB_KEYS = (
     "allow_links_to, auto, capture, check, config_load_paths, max_result_chars, menu, menu_budget, "
     "outline_over, references, search, show_reads, topic"
 )
-TOPIC_KEYS = "description, disabled, enable, ignore, introduction, layout, learned, subjects, title"
+TOPIC_KEYS = (
+    "description, disabled, enable, generated, ignore, introduction, layout, learned, "
+    "subjects, title"
+)
 ELSEWHERE = (
     "a relative path inside the workspace, without '~' or '..' "
     "(other directories belong in the user layer's kb.toml)"

@@ -93,6 +93,14 @@ def test_a_copy_is_named_and_not_repeated(tmp_path: Path) -> None:
     assert {f"zoo/{passage.path}", *passage.also_in} == {"zoo/a.md", "zoo/zh/a.md"}
 
 
+def test_what_machines_made_is_found_in_a_topic_that_asks_for_it(tmp_path: Path) -> None:
+    files = {"animals.csv": "name,legs\nwalrus,0\n"}
+    assert places(find(open_kb(tmp_path, files), tmp_path, "walrus")) == []
+
+    kb = open_kb(tmp_path, files, generated=True)
+    assert places(find(kb, tmp_path, "walrus")) == ["animals:1-2"]
+
+
 def test_hidden_and_disabled_subjects_are_not_found_nor_kept(tmp_path: Path) -> None:
     files = {"a.md": "The walrus.\n", ".b.md": "Walrus two.\n", "c/d.md": "Walrus three.\n"}
     assert places(find(open_kb(tmp_path, files), tmp_path, "walrus")) == ["a:1-1", "c/d:1-1"]

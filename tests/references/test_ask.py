@@ -147,6 +147,21 @@ def test_a_search_is_narrowed_by_role_path_and_tag(stocked: Library) -> None:
         files(tags=["go"])
 
 
+def test_what_machines_made_is_searched_where_the_topic_file_asks_for_it(library: Library) -> None:
+    topic_id = add(library, "Locked")
+    place = library.root / topic_id
+    (place / "uv.lock").write_text('name = "quagga"\n')
+
+    def find() -> list[str]:
+        return [hit["file"] for hit in ask(library, "quagga", topic_id)["results"]]
+
+    assert find() == []
+    library.update(topic_id, {"generated": True})
+    assert find() == ["uv.lock"]
+    library.update(topic_id, {"generated": False})
+    assert find() == []
+
+
 def test_a_file_has_the_role_of_its_source(library: Library) -> None:
     """What was fetched as a page is documentation, unless it lists changes."""
     page, code = WebSource(url="https://e.org/x"), LocalSource(url="/x", role=Role.CODE)

@@ -14,9 +14,14 @@ def index_path(directory: Path) -> Path:
     return directory.parent / ".index" / f"{directory.name}.sqlite3"
 
 
-def folder(directory: Path) -> TopicDocuments:
+def folder(directory: Path, *, generated: bool = False) -> TopicDocuments:
     """Return the files below a directory, hidden ones included, its own ones left out."""
     topic = Topic(id=directory.name, root=directory, ignore=("/topic.md", "/.provenance.json"))
     return TopicDocuments(
-        directory.name, directory, DirectoryCatalog(topic), index_path(directory), hidden=True
+        directory.name,
+        directory,
+        DirectoryCatalog(topic),
+        index_path(directory),
+        hidden=True,
+        generated=generated,
     )

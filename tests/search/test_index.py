@@ -23,7 +23,7 @@ from llm_kb.search.index.database import (
     connect,
     discard,
 )
-from llm_kb.search.index.documents_table import DocumentTable, Prepared, prepare
+from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
 from llm_kb.search.index.index import Index, IndexReport, open_index, update_index
 from llm_kb.search.search import search
 from tests.search.folders import folder, index_path
@@ -50,7 +50,7 @@ def topic(tmp_path: Path) -> Path:
     return directory
 
 
-def prepare_file(topic: Path, path: str, indexed: bytes | None = None) -> Prepared:
+def prepare_file(topic: Path, path: str, indexed: Known | None = None) -> Prepared:
     documents = folder(topic)
     (file,) = (file for file in documents.list() if file.path == path)
     with documents.reading() as read:
@@ -108,7 +108,7 @@ def test_a_file_modified_just_before_it_was_read_is_compared_by_content(topic: P
 def test_what_another_process_wrote_meanwhile_is_compared_again(topic: Path) -> None:
     write(topic, "new.md", "penguin")
     update_index(folder(topic))
-    unchanged = prepare_file(topic, "new.md", prepare_file(topic, "new.md").known.hash)
+    unchanged = prepare_file(topic, "new.md", prepare_file(topic, "new.md").known)
     write(topic, "new.md", "giraffe", mtime_ns=OLD + 1)
     update_index(folder(topic))
     write(topic, "new.md", "penguin")
@@ -199,6 +199,29 @@ def test_any_content_is_indexed_or_left_out(
 
     assert set(paths(topic, "giraffe")) == ({name} if word else set())
     assert update_index(folder(topic)).documents == 3
+
+
+def test_what_machines_made_is_indexed_where_it_is_asked_for(topic: Path) -> None:
+    write(topic, "uv.lock", 'name = "giraffe"\n')
+    before = update_index(folder(topic))
+
+    with open_index(folder(topic, generated=True)) as index:
+        report = index.update()
+        assert (report.added, report.changed, report.chunks) == (0, 1, before.chunks + 1)
+        assert [hit.path for hit in index.read_hits(index.match("giraffe", 9))] == ["uv.lock"]
+    assert update_index(folder(topic, generated=True)).changed == 0
+    write(topic, "docs/other.md", "# New\n")
+    after = update_index(folder(topic))
+    assert (after.changed, after.chunks) == (1, before.chunks + 1)
+
+
+def test_a_machine_made_file_that_was_touched_is_still_left_out(topic: Path) -> None:
+    write(topic, "uv.lock", 'name = "giraffe"\n')
+    before = update_index(folder(topic))
+    os.utime(topic / "uv.lock", (1, 1))
+
+    assert update_index(folder(topic)) == before._replace(added=0)
+    assert update_index(folder(topic, generated=True)).changed == 1
 
 
 def test_a_notebook_is_searched_as_the_text_a_model_reads(topic: Path) -> None:

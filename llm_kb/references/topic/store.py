@@ -75,7 +75,11 @@ class Store:
         known: dict[str, Any] = {}
         with suppress(KbError):  # reported by `llm kb references list`; the files are searched
             stored = self.open(topic_id)
-            known = {"trust": stored.file.trust_score, "role_of": stored.find_roles()}
+            known = {
+                "trust": stored.file.trust_score,
+                "role_of": stored.find_roles(),
+                "generated": stored.file.generated,
+            }
         return TopicDocuments(topic_id, root, catalog, index, hidden=True, **known)
 
     def ids(self) -> list[str]:

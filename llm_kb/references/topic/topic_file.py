@@ -71,6 +71,8 @@ class TopicFile(Description):
     files: tuple[str, ...] = ()
     """The fetched files, if they are few enough to be listed; `.provenance.json` has all."""
     file_count: int = 0
+    generated: bool = False
+    """Whether a search also sees what machines made, as `Topic.generated` has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
         status=Status(fields.choice("status", STATUSES, Status.ACTIVE.value)),
         files=files,
         file_count=fields.count("file_count", len(files)),
+        generated=fields.flag("generated", default=False),
     )
     fields.raise_problems(lambda problems: TopicFileError(where, "; ".join(problems)))
     return topic

@@ -43,9 +43,14 @@ class _Key(NamedTuple):
     value: str
 
 
+def is_schema(text: str) -> bool:
+    """Tell whether a text says that it describes an API or the shape of data."""
+    return bool(_RECOGNISED.search(text[:_LOOKED_AT]))
+
+
 def outline_schema(text: str) -> Outline:
     """Return a mark for each operation and type of a description, none of any other text."""
-    if not _RECOGNISED.search(text[:_LOOKED_AT]):
+    if not is_schema(text):
         return Outline()
     keys = list(_scan_json(text) if text.lstrip()[:1] == "{" else _scan_yaml(text))
     said = {key.path: key.value for key in keys if key.value}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 6
+VERSION = 7
 """Of the schema and of whatever decides how files become rows; others are rebuilt."""
 
 BUSY_SECONDS = 20
@@ -38,6 +38,7 @@ CREATE TABLE documents (
     hash BLOB NOT NULL,
     problem TEXT NOT NULL,
     given_role TEXT NOT NULL,
+    made INTEGER NOT NULL,
     role TEXT NOT NULL
 );
 CREATE TABLE chunks (

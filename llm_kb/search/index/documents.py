@@ -32,6 +32,8 @@ class File(NamedTuple):
     mtime_ns: int
     role: str = ""
     """What it is good for, where its owner says so; else its path and content tell."""
+    generated: bool = False
+    """Whether it is indexed even if a machine made it."""
 
     def stamp(self) -> tuple[int, int]:
         """Return size and time as a database can hold them: times may lie beyond the year 2262."""

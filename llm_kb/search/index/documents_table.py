@@ -36,11 +36,21 @@ class Known(NamedTuple):
     """Why nothing of it is indexed."""
     given_role: str = ""
     """What its owner says that it is good for."""
+    made: int = 0
+    """0 unless it is machine-made: 1 where it was left out for that, 2 where it was indexed."""
 
     def is_of(self, file: File) -> bool:
-        """Tell whether a file is surely what was indexed."""
+        """Tell whether a file is surely what was indexed, and as its owner wants it."""
         known = (self.size, self.mtime_ns, self.racy, self.given_role)
-        return known == (*file.stamp(), 0, file.role)
+        return known == (*file.stamp(), 0, file.role) and self.suits(file)
+
+    def suits(self, file: File) -> bool:
+        """Tell whether a machine-made file was indexed, or left out, as its owner wants it now."""
+        return self.made in (0, 2 if file.generated else 1)
+
+
+_Document = tuple[int, bytes, int]
+"""The id of a document that is indexed, its hash and `made`."""
 
 
 class Prepared(NamedTuple):
@@ -53,16 +63,17 @@ class Prepared(NamedTuple):
     role: str | None = None
     """What path and content say that it is good for; None where that was indexed already."""
 
+    def is_in(self, row: _Document | None) -> bool:
+        """Tell whether a row of the index is of this very content, and as wanted."""
+        return row is not None and row[1:] == (self.known.hash, self.known.made)
 
-MINIFIED = 1_000
-"""Characters a line from which on, over a whole file, it is for machines."""
 
 _Row = tuple[int | None, bytes, str, str, str, int, int]
 """A chunk to be inserted: its document, its hash and its fields."""
 
 
-def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Prepared:
-    """Read a file, and cut it into chunks unless its hash is the one that was indexed."""
+def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Prepared:
+    """Read a file, and cut it into chunks unless its content is what was indexed."""
     size, mtime_ns = file.stamp()
     problem, racy, data = "", False, b""
     if size > MAX_FILE_BYTES:
@@ -75,17 +86,17 @@ def prepare(file: File, read: ReadDocument, indexed: bytes | None = None) -> Pre
             problem, racy = error.reason, True
     digest = hashlib.blake2b(data, digest_size=16).digest()
     known = Known(size, mtime_ns, racy, digest, problem, file.role)
-    if known.hash == indexed:
-        return Prepared(file, known, None)
-    text = read_text(file.path, data)
-    if text and _is_minified(file.path, text):
-        known, text = known._replace(problem="minified"), None
+    if indexed and indexed.hash == digest and indexed.suits(file):
+        return Prepared(file, known._replace(made=indexed.made), None)
+    text = read_text(file.path, data) or ""
+    role = find_role(file.path, text).value
+    if is_machine_made(file.path, text):
+        known = known._replace(made=2 if file.generated else 1)
+        text = text if file.generated else ""
     # Late: its patterns take longer to compile than a search takes.
     from llm_kb.search.chunking.chunk import chunk_safely  # noqa: PLC0415
 
-    is_searched = text and not is_machine_made(file.path, text)
-    chunks = chunk_safely(file.path, text) if text and is_searched else []
-    role = find_role(file.path, text or "").value
+    chunks = chunk_safely(file.path, text) if text else []
     return Prepared(file, known, [(chunk.hash, chunk) for chunk in chunks], role)
 
 
@@ -93,12 +104,6 @@ def read_text(path: str, data: bytes) -> str | None:
     """Return the text to be searched: of a notebook, the Markdown that a model reads."""
     text = read_notebook(data) if path.lower().endswith(".ipynb") else None
     return decode_document(data if text is None else text.encode())
-
-
-def _is_minified(path: str, text: str) -> bool:
-    """Whether a file is code or data without lines, as a build makes it: nobody reads it."""
-    is_made = path.lower().endswith((".js", ".mjs", ".cjs", ".css", ".json", ".map", ".svg"))
-    return is_made and len(text) > MINIFIED * (text.count("\n") + 20)
 
 
 def _tick(mtime_ns: int) -> int:
@@ -119,7 +124,7 @@ class DocumentTable:
     def read_known(self) -> dict[str, Known]:
         """Return the recorded state of each document's file, keyed by path."""
         rows = self._connection.execute(
-            "SELECT path, size, mtime_ns, racy, hash, problem, given_role FROM documents"
+            "SELECT path, size, mtime_ns, racy, hash, problem, given_role, made FROM documents"
         )
         return {path: Known(*stat) for path, *stat in rows}
 
@@ -154,32 +159,32 @@ class DocumentTable:
             for document in documents:
                 path = document.file.path
                 row = self._connection.execute(
-                    "SELECT id, hash FROM documents WHERE path = ?", (path,)
+                    "SELECT id, hash, made FROM documents WHERE path = ?", (path,)
                 ).fetchone()
-                if document.chunks is None and (row is None or row[1] != document.known.hash):
+                if document.chunks is None and not document.is_in(row):
                     # Another process has indexed another content since it was compared.
                     document = prepare(document.file, read)
                 id_ = self._write_known(document, row)
-                if document.chunks is not None and (row is None or row[1] != document.known.hash):
+                if document.chunks is not None and not document.is_in(row):
                     outcomes.append(row is None)
                     chunks = document.chunks if row is None else self._replace(document, id_)
                     new += [(id_, hash_, *chunk) for hash_, chunk in chunks]
             self._insert(new)
         return outcomes
 
-    def _write_known(self, document: Prepared, row: tuple[int, bytes] | None) -> int | None:
+    def _write_known(self, document: Prepared, row: _Document | None) -> int | None:
         """Write what is known of a file, and return the id of its document."""
         known, role = document.known, document.role
         if row is None:
             return self._connection.execute(
                 "INSERT INTO documents"
-                " (path, size, mtime_ns, racy, hash, problem, given_role, role)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                " (path, size, mtime_ns, racy, hash, problem, given_role, made, role)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (document.file.path, *known, role),
             ).lastrowid
         self._connection.execute(
             "UPDATE documents SET size = ?, mtime_ns = ?, racy = ?, hash = ?, problem = ?,"
-            " given_role = ?, role = coalesce(?, role) WHERE id = ?",
+            " given_role = ?, made = ?, role = coalesce(?, role) WHERE id = ?",
             (*known, role, row[0]),
         )
         return row[0]

@@ -323,7 +323,7 @@ def _prepare(
     batch: list[Prepared] = []
     chunks = 0
     for file in files:
-        document = prepare(file, read, known[file.path].hash if file.path in known else None)
+        document = prepare(file, read, known.get(file.path))
         batch.append(document)
         chunks += len(document.chunks or ()) + 1
         if chunks >= BATCH_CHUNKS:
