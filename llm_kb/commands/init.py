@@ -21,7 +21,7 @@ from llm_kb.files.atomic import create_file
 from llm_kb.host.terminal import is_terminal
 from llm_kb.rendering.plain_text import count, shorten, visible_line
 from llm_kb.upkeep.first_config import render_user, render_workspace
-from llm_kb.upkeep.proposals import Proposal, find_passed_over, propose_topics
+from llm_kb.upkeep.proposals import FIRST_TOPIC, Proposal, find_passed_over, propose_topics
 
 _WIDTH = 60
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
@@ -37,9 +37,10 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
     Write a first llm-kb.toml in this directory
 
     Finds what is there: directories of kb, README, CONTRIBUTING, AGENTS.md and
-    CLAUDE.md, documentation, wikis and notes, architecture decisions, skills, rules
-    and commands for coding agents, documentation of packages. On a terminal you
-    choose which of them become topics. Never overwrites a file.
+    CLAUDE.md, documentation, wikis and notes, manual pages, architecture decisions,
+    skills, rules and commands for coding agents, documentation of packages. On a
+    terminal you choose which of them become topics; where there is nothing, one is
+    made in kb/project. Never overwrites a file.
 
     \b
         llm kb init
@@ -57,15 +58,21 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
     taken = found if all_ else [proposal for proposal in found if proposal.is_likely]
     if found and not (all_ or dry_run) and is_terminal(sys.stdin):
         taken = _choose(found, labels, taken)
-    _write(root / "llm-kb.toml", render_workspace(taken), dry_run=dry_run)
+    written = taken if found else [FIRST_TOPIC]
+    _write(root / "llm-kb.toml", render_workspace(written), dry_run=dry_run)
     for proposal, label in zip(found, labels, strict=True):
         say(f"  {label}" if proposal in taken else f"left out {label}")
     for place, reason in find_passed_over(root):
         say(f"passed over {show_place(place)}, which {reason}")
     if taken:
         say('next: llm kb check; then: llm -T learn "What is this project about?"')
-    else:
+    elif found:
         say("no topics yet; add one: llm kb add project kb/project")
+    else:
+        if not dry_run:
+            (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
+        say(f"found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")
+        say(f'next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
     if VARIABLE in os.environ:
         say(f"{VARIABLE} is set, so this file is not the one that counts; see 'llm kb path'")
 

@@ -13,10 +13,22 @@ from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import Selection
-from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.subjects.topics import SNIFFED_BYTES, Layout, Subject, Topic, is_binary
 from llm_kb.upkeep.check import PROSE
+from llm_kb.upkeep.places import (
+    SITE_PARTS,
+    SPHINX_PARTS,
+    SPHINX_TOOLS,
+    find_names,
+    has_pages,
+    has_text,
+    is_inside,
+    is_text,
+    leave_out_links,
+    list_directories,
+    walk,
+)
 from llm_kb.upkeep.subject_list import Totals, list_topic
 
 _NOTHING = Totals(subjects=0, size=0, tokens=0, changed=None)
@@ -48,40 +60,53 @@ _GUIDE_NAMES = (
     *("readme", "agents", "claude", "gemini", "contributing"),
     *("architecture", "design", "development", "hacking"),
 )
-_GUIDE = re.compile(rf"({'|'.join(_GUIDE_NAMES)})(\.(?:md|rst|adoc|txt|org))?", re.IGNORECASE)
-_PAGE = re.compile(r"[^.].*\.(?:md|markdown|rst|adoc)", re.IGNORECASE)
+_GUIDE = re.compile(
+    rf"({'|'.join(_GUIDE_NAMES)})(\.(?:md|markdown|mdx|rst|adoc|txt|org))?", re.IGNORECASE
+)
+_PAGE = re.compile(r"[^.].*\.(?:md|markdown|mdx|rst|adoc)", re.IGNORECASE)
 _FORMALITY = re.compile(
     r"(change.?log|changes|release.?notes|releases|news|history|licen[cs]e|copying|notices?"
     r"|third.party.notices?|authors|contributors|maintainers|credits|thanks|sponsors|backers"
-    r"|code.of.conduct|security|support|funding|readme|todo)([._-].*)?",
+    r"|conduct|code.of.conduct|security|support|funding|todo)([._-].*)?"
+    r"|readme([._-][a-z]{2}([._-][a-z]+)?)?",
     re.IGNORECASE,
 )
-"""Names of pages beside the README that say little about how the project works."""
+"""Names of pages that say little about how the project works, and of translated READMEs."""
 _DOT_GUIDES = {".cursorrules": "Cursor", ".windsurfrules": "Windsurf", ".clinerules": "Cline"}
 """Hidden guides: no listing names them, so the description of their topic does."""
 
 _TOOL_DIRECTORIES = {
-    ".claude": ("Claude", ("CLAUDE.md", "commands/", "agents/", "rules/")),
-    ".cursor": ("Cursor", ("rules/",)),
+    ".claude": ("Claude", ("claude.md", "commands", "agents", "rules")),
+    ".cursor": ("Cursor", ("rules",)),
     ".github": (
         "GitHub",
-        ("CONTRIBUTING.md", "copilot-instructions.md", "instructions/", "prompts/"),
+        (
+            *("contributing.md", "contributing.markdown", "contributing.rst"),
+            *("copilot-instructions.md", "instructions", "prompts"),
+        ),
     ),
 }
-"""Directories of tools: what the tool is called, and which of their entries are knowledge."""
+"""Directories of tools: what the tool is called, and which of their entries are knowledge.
+
+The entries are in lower case, whatever case they have on disk.
+"""
 
 _DOCUMENTATION = ("docs", "doc", "documentation", "Documentation")
-_NOTES = ("wiki", "notes", "guides")
+_SITES = ("site", "website", "www")
+"""Directories of a project's site, whose pages are the documentation of the project."""
+_NOTES = {
+    "wiki": ("Wiki", "The wiki of this project."),
+    "notes": ("Notes", "The notes of this project."),
+    "guides": ("Guides", "The guides of this project."),
+    "man": ("Manual Pages", "The commands of this project, with all their options."),
+}
 _RECORDS = (
     *("docs/adr", "docs/adrs", "docs/decisions", "docs/architecture/decisions"),
     *("doc/adr", "doc/adrs", "doc/decisions", "doc/architecture/decisions"),
     *("adr", "adrs", "decisions"),
 )
-_PACKAGES = ("packages", "apps", "libs", "crates", "modules", "services")
 _SKILLS = (".agents/skills", ".claude/skills", ".github/skills", ".cursor/skills", "skills")
 
-_SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
-_SPHINX_TOOLS = ("Makefile", "make.bat", "requirements.txt")
 _TOOL_FILES = frozenset(
     {
         *("package.json", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "tsconfig.json"),
@@ -93,12 +118,25 @@ _WHOLE = ("project", "kb", "general")
 _SPECIAL = re.compile(r"[\\*?\[\]]|\s\Z")
 """Characters that stand for themselves in a pattern only after a backslash."""
 _BUILT = frozenset({"build", "dist", "target", "vendor", "venv", "node_modules", "site-packages"})
-_MOST_LOOKED_AT = 5000
-"""Files of a directory that are looked at, more or less, so that a proposal comes at once."""
+_NOT_PARTS = _BUILT | {
+    *("test", "tests", "testing", "fixtures", "example", "examples", "demo", "demos", "playground"),
+    *("benchmark", "benchmarks", "third_party", "external", "kb", "src"),
+}
+"""Directories whose own documentation is not about the project."""
 _MOST_READMES = 30
 _MOST_PAGES = 20
 _README_DEPTH = 3
 _MOST_SKIPPED = 20
+_MOST_PARTS = 200
+
+
+FIRST_TOPIC = Proposal(
+    id="project",
+    title="Project",
+    introduction="How we work on this project, and why.",
+    subjects="kb/project",
+)
+"""What is proposed where there is nothing yet; its directory is to be made."""
 
 
 def propose_topics(root: Path) -> list[Proposal]:
@@ -131,21 +169,23 @@ def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> To
 
 def find_layout(directory: Path) -> Layout:
     """Return the layout of a directory: skills if there is a SKILL.md in one that it holds."""
-    is_skills = any((path / SKILL_FILE).is_file() for path in _list_directories(directory))
+    is_skills = any((path / SKILL_FILE).is_file() for path in list_directories(directory))
     return Layout.SKILLS if is_skills else Layout.FILES
 
 
 def find_passed_over(root: Path) -> Iterator[tuple[str, str]]:
     """Yield each place that would be a topic but for its content, with the reason."""
-    below = [f"kb/{path.name}" for path in _list_directories(root / "kb")]
+    below = [f"kb/{path.name}" for path in list_directories(root / "kb")]
     places = (*(below or ["kb"]), *_DOCUMENTATION, *_NOTES, *_RECORDS, *_SKILLS)
-    for place in _leave_out_links(root, places):
+    for place in leave_out_links(root, places):
         if not (root / place).is_dir():
             continue
-        if not _is_inside(root, place):
+        if not is_inside(root, place):
             yield place, "leads out of this directory"
-        elif not _has_text(root / place):
+        elif not has_text(root / place):
             yield place, "holds no text yet"
+        elif place in _DOCUMENTATION and not has_pages(root / place):
+            yield place, "holds code alone"
         elif place in _SKILLS and find_layout(root / place) is not Layout.SKILLS:
             yield place, f"holds no directory with a {SKILL_FILE}"
 
@@ -161,12 +201,22 @@ def _settle(root: Path, proposal: Proposal) -> Proposal:
     listing = DirectoryCatalog(topic).list_subjects()
     skipped = [s.path for s in listing.skipped if s.path and s.reason != NO_SKILL]
     slugs = Counter(subject.slug for subject in listing.subjects)
+    others = [s for s in listing.subjects if s.extension not in PROSE]
     # Beside a page of the same name, or one another: `install.json` and `install.tsx`.
-    code = [s.path for s in listing.subjects if slugs[s.slug] > 1 and s.extension not in PROSE]
-    left_out = [*skipped[:_MOST_SKIPPED], *code[:_MOST_SKIPPED]]
+    code = [s.path for s in others if slugs[s.slug] > 1]
+    binary = [s.path for s in others if proposal.layout is Layout.FILES and _is_binary(topic, s)]
+    left_out = [*skipped[:_MOST_SKIPPED], *code[:_MOST_SKIPPED], *binary[:_MOST_SKIPPED]]
     lines = (f"/{_escape(path)}" for path in left_out if path.isprintable())
     ignore = (*proposal.ignore, *lines)
     return replace(proposal, ignore=ignore, totals=measure(topic.root, proposal.layout, ignore))
+
+
+def _is_binary(topic: Topic, subject: Subject) -> bool:
+    try:
+        with (topic.root / subject.path).open("rb") as file:
+            return is_binary(file.read(SNIFFED_BYTES))
+    except OSError:
+        return False  # gone since it was listed, or not ours to read
 
 
 def _find_free_id(id_: str, taken: Collection[str]) -> str:
@@ -177,13 +227,13 @@ def _find_free_id(id_: str, taken: Collection[str]) -> str:
 def _propose_knowledge(root: Path) -> Iterator[Proposal]:
     """Propose each directory in `kb`, and `kb` itself for the files in none of them."""
     kb = root / "kb"
-    if not _is_inside(root, "kb"):
+    if not is_inside(root, "kb"):
         return
     names = [
         path.name
-        for path in _list_directories(kb)
+        for path in list_directories(kb)
         # A directory whose name cannot be an id is not a topic, but its files are subjects of `kb`.
-        if TOPIC_ID.fullmatch(path.name) and _is_inside(root, f"kb/{path.name}") and _has_text(path)
+        if TOPIC_ID.fullmatch(path.name) and is_inside(root, f"kb/{path.name}") and has_text(path)
     ]
     whole = next((id_ for id_ in _WHOLE if id_ not in names), _WHOLE[-1])
     for id_, place in (*((name, f"kb/{name}") for name in names), (whole, "kb")):
@@ -195,7 +245,7 @@ def _propose_knowledge(root: Path) -> Iterator[Proposal]:
             subjects=place,
             ignore=(
                 *(f"/{name}/" for name in inner),
-                *_ignore_suffixes(_find_names(root / place, inner)),
+                *_ignore_suffixes(find_names(root / place, inner)),
             ),
         )
 
@@ -252,20 +302,11 @@ def _escape(path: str) -> str:
 
 def _propose_documents(root: Path) -> Iterator[Proposal]:
     """Propose directories of documentation, notes and decisions, and those of packages."""
-    how = "How {} is used and how it works."
-    texts = {
-        place: ("docs", "Documentation", how.format("this project")) for place in _DOCUMENTATION
-    }
-    texts |= {place: (place, _title(place), f"The {place} of this project.") for place in _NOTES}
+    texts = {**_name_documentation(root), **{place: (place, *_NOTES[place]) for place in _NOTES}}
     decisions = ("decisions", "Architecture Decisions", "What was decided, and why.")
     texts |= dict.fromkeys(_RECORDS, decisions)
-    for parent in _PACKAGES:
-        for name in (path.name for path in _list_directories(root / parent)):
-            if TOPIC_ID.fullmatch(name):
-                title = f"{_title(name)} Documentation"
-                texts[f"{parent}/{name}/docs"] = (f"{name}-docs", title, how.format(name))
-    for place in _leave_out_links(root, texts):
-        if not _is_inside(root, place):
+    for place in leave_out_links(root, texts):
+        if not is_inside(root, place) or not has_pages(root / place):
             continue
         id_, title, introduction = texts[place]
         records = [record for record in _RECORDS if record.startswith(f"{place}/")]
@@ -276,41 +317,76 @@ def _propose_documents(root: Path) -> Iterator[Proposal]:
         )
 
 
+def _name_documentation(root: Path) -> dict[str, tuple[str, str, str]]:
+    """Return id, title and introduction for each place of documentation, there or not."""
+    how = "How {} is used and how it works."
+    whole = ("docs", "Documentation", how.format("this project"))
+    texts = dict.fromkeys(_DOCUMENTATION, whole)
+    for part in _list_parts(root):
+        if part.name in _SITES:
+            texts |= {f"{part.name}/{name}": whole for name in ("content", *_DOCUMENTATION)}
+        else:
+            for path in (part, *_list_parts(part)):
+                place, name = path.relative_to(root).as_posix(), path.name
+                title = f"{_title(name)} Documentation"
+                own = (f"{name}-docs", title, how.format(name))
+                if TOPIC_ID.fullmatch(name):
+                    texts |= {f"{place}/{docs}": own for docs in (*_DOCUMENTATION, "src/docs")}
+    return texts
+
+
+def _list_parts(directory: Path) -> list[Path]:
+    """Return the directories of a project that may have documentation of their own."""
+    passed_over = {*_NOT_PARTS, *_DOCUMENTATION, *_NOTES, "skills"}
+    parts = [path for path in list_directories(directory) if path.name not in passed_over]
+    return parts[:_MOST_PARTS]
+
+
 def _propose_skills(root: Path) -> Iterator[Proposal]:
-    id_ = "skills"
-    for place in _leave_out_links(root, _SKILLS):
-        if _is_inside(root, place) and find_layout(root / place) is Layout.SKILLS:
-            yield Proposal(
-                id=id_ or f"{Path(place).parent.name.lstrip('.') or 'project'}-skills",
-                title="Skills",
-                introduction="Step-by-step instructions for particular tasks.",
-                subjects=place,
-                layout=Layout.SKILLS,
-            )
-            id_ = ""  # the others are named by the tool they are for
+    """Propose directories of skills; the first one has their title, others name their tool."""
+    seen: set[str] = set()
+    for place in leave_out_links(root, _SKILLS):
+        if not is_inside(root, place) or find_layout(root / place) is not Layout.SKILLS:
+            continue
+        names = {path.name for path in list_directories(root / place)}
+        tool = Path(place).parent.name.lstrip(".") or "project"
+        yield Proposal(
+            id=f"{tool}-skills" if seen else "skills",
+            title=f"Skills ({_title(tool)})" if seen else "Skills",
+            introduction="Step-by-step instructions for particular tasks.",
+            subjects=place,
+            layout=Layout.SKILLS,
+            is_likely=not names <= seen,  # the same skills once more, for another tool
+        )
+        seen |= names
 
 
 def _propose_tool_directories(root: Path) -> Iterator[Proposal]:
     """Propose the rules and commands that people wrote for coding agents, by tool."""
     for place, (tool, entries) in _TOOL_DIRECTORIES.items():
-        paths = {name: root / place / name for name in entries}
-        there = [name for name, path in paths.items() if path.is_file() or _has_text(path)]
-        if there and _is_inside(root, place):
+        if not is_inside(root, place):
+            continue
+        paths = sorted(path for path in (root / place).iterdir() if path.name.lower() in entries)
+        files = [path.name for path in paths if path.is_file()]
+        there = [*files, *(f"{path.name}/" for path in paths if has_text(path))]
+        if there:
             yield Proposal(
                 id=place[1:],
                 title=f"For {tool}",
                 introduction=f"Rules and instructions that were written for {tool}.",
                 subjects=place,
-                ignore=("/*", *(f"!/{name}" for name in there)),
+                ignore=("/*", *(f"!/{_escape(name)}" for name in there)),
             )
 
 
 def _propose_readmes(root: Path) -> Iterator[Proposal]:
     """Propose the README files of directories, of which there may be many."""
-    found = []
-    for parent, directories, names in _walk(root):
+    found: list[Path] = []
+    guides = {os.path.realpath(path) for path in root.glob("[!.]*") if path.is_file()}
+    for parent, directories, names in walk(root):
         depth = len(parent.relative_to(root).parts)
-        found += [parent / n for n in names if depth and n.lower() in {"readme.md", "readme.rst"}]
+        paths = [parent / n for n in names if depth and n.lower() in {"readme.md", "readme.rst"}]
+        found += [path for path in paths if os.path.realpath(path) not in guides]
         skipped = _BUILT if depth else {*_BUILT, "kb", *_DOCUMENTATION, *_NOTES, *_SKILLS}
         is_near = depth < _README_DEPTH
         directories[:] = [name for name in directories if is_near and name.lower() not in skipped]
@@ -331,10 +407,11 @@ def _find_ignored(directory: Path) -> Iterator[str]:
     for source, built in (("", "_build/"), ("source/", "build/")):
         if (directory / source / "conf.py").is_file():  # Sphinx
             yield f"/{built}"
-            parts = (*(f"{source}{name}" for name in _SPHINX_PARTS), *_SPHINX_TOOLS)
+            parts = (*(f"{source}{name}" for name in SPHINX_PARTS), *SPHINX_TOOLS)
             yield from (f"/{part}" for part in parts if (directory / part).exists())
             break
-    names = _find_names(directory)
+    yield from (f"/{part}" for part in SITE_PARTS if (directory / part).exists())
+    names = find_names(directory)
     yield from sorted(_TOOL_FILES & names)
     if any(name.startswith(".") for name in names):
         yield ".*"
@@ -344,62 +421,7 @@ def _find_ignored(directory: Path) -> Iterator[str]:
 def _ignore_suffixes(names: Iterable[str]) -> list[str]:
     """Return a pattern for each kind of file that is not text."""
     suffixes = {Path(name).suffix for name in names if not name.startswith(".")}
-    return [f"*{suffix}" for suffix in sorted(suffixes) if suffix and not _is_text(suffix)]
-
-
-def _has_text(directory: Path) -> bool:
-    """Tell whether a directory holds a file that may be there to be read."""
-    return any(_is_text(n) for n in _find_names(directory) if not n.startswith("."))
-
-
-def _is_text(name: str) -> bool:
-    suffix = Path(name).suffix or name
-    return is_readable(f"a{suffix}") and suffix.lower() != ".css"
-
-
-def _find_names(directory: Path, besides: Collection[str] = ()) -> set[str]:
-    """Return the names of the files below a directory, but for some of its directories.
-
-    A hidden directory, and a link to one, counts as a file: it is not entered.
-    """
-    found: set[str] = set()
-    for parent, directories, names in _walk(directory):
-        if parent == directory:
-            directories[:] = [name for name in directories if name not in besides]
-        closed = (n for n in directories if n.startswith(".") or (parent / n).is_symlink())
-        found.update(names, closed)
-    return found
-
-
-def _walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield what `os.walk` does, up to a bound; enter only directories that people made."""
-    looked_at = 0
-    for parent, directories, names in os.walk(directory):
-        yield Path(parent), directories, names
-        looked_at += len(names) + len(directories)
-        if looked_at > _MOST_LOOKED_AT:
-            return
-        directories[:] = sorted(name for name in directories if not name.startswith((".", "_")))
-
-
-def _leave_out_links(root: Path, places: Iterable[str]) -> Iterator[str]:
-    """Yield places, without those that are links to an earlier one."""
-    seen: set[str] = set()
-    for place in places:
-        real = os.path.realpath(root / place)
-        if real not in seen:
-            seen.add(real)
-            yield place
-
-
-def _is_inside(root: Path, place: str) -> bool:
-    """Tell whether a directory exists and, links resolved, lies inside the root."""
-    path = root / place
-    return path.is_dir() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
-
-
-def _list_directories(directory: Path) -> list[Path]:
-    return sorted(path for path in directory.glob("[!.]*") if path.is_dir())
+    return [f"*{suffix}" for suffix in sorted(suffixes) if suffix and not is_text(suffix)]
 
 
 def _title(id_: str) -> str:

@@ -21,17 +21,19 @@ def load(tmp_path: Path, user_dir: Path) -> Config:
     return load_config(tmp_path, user_dir=user_dir, environ=os.environ)
 
 
-def test_an_empty_directory_gets_a_file_that_works_at_once(
-    tmp_path: Path, user_dir: Path, run_llm: RunLlm
-) -> None:
+def test_an_empty_directory_gets_a_topic_to_write_into(tmp_path: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "init"])
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
         "",
-        (f"wrote {tmp_path}/llm-kb.toml\nno topics yet; add one: llm kb add project kb/project\n"),
+        f"wrote {tmp_path}/llm-kb.toml\n"
+        "found nothing to read; kb/project is the topic for what you write\n"
+        'next: llm kb new project/overview; then: llm -T learn "your question"\n',
     )
-    assert load(tmp_path, user_dir).topics == ()
-    assert [path.name for path in tmp_path.iterdir()] == ["llm-kb.toml"]
+    assert run_llm(["kb", "check"]).exit_code == 0
+    assert run_llm(["kb", "new", "project/overview"]).exit_code == 0
+    assert list_slugs(run_llm, "project") == ["overview"]
+    assert "- project (**Project**)" in run_llm(["kb", "prompt"]).stdout
 
 
 def test_what_people_keep_becomes_topics(tmp_path: Path, user_dir: Path, run_llm: RunLlm) -> None:
@@ -100,6 +102,11 @@ def make_files(root: Path, *names: str) -> None:
             ("package-lock.json", "package.json", ".*"),
             id="files of tools",
         ),
+        pytest.param(
+            ["_config.yml", "_data/x.yml", "_layouts/x.html", "_docs/a.md", "CNAME"],
+            ("/_config.yml", "/_data/", "/_layouts/", "/CNAME"),
+            id="Jekyll",
+        ),
     ],
 )
 def test_what_is_no_text_is_ignored(
@@ -110,7 +117,19 @@ def test_what_is_no_text_is_ignored(
     (topic,) = load(tmp_path, user_dir).topics
     assert topic.ignore == ignore
     listed = run_llm(["kb", "list", "docs", "--json"]).stdout
-    for word in ("conf.py", "build", "png", "static", "templates", "package", "gitignore"):
+    for word in (
+        "conf.py",
+        "_config",
+        "_data",
+        "_layouts",
+        "CNAME",
+        "build",
+        "png",
+        "static",
+        "templates",
+        "package",
+        "gitignore",
+    ):
         assert word not in listed
 
 
@@ -158,11 +177,32 @@ def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: Ru
             id=".github",
         ),
         pytest.param(["skills/pdf/SKILL.md", "skills/README.md"], {"skills": ["pdf"]}, id="skills"),
-        pytest.param(["skills/notes.md"], {}, id="skills without any"),
+        pytest.param(["skills/notes.md"], {"project": []}, id="skills without any"),
+        pytest.param(
+            ["skills/a/SKILL.md", ".claude/skills/a/SKILL.md", ".claude/skills/b/SKILL.md"],
+            {"skills": ["a", "b"], "project-skills": ["a"]},
+            id="skills in two places",
+        ),
         pytest.param(
             ["packages/a/docs/x.md", "packages/a/src/y.py", "crates/b/docs/z.md"],
             {"a-docs": ["x"], "b-docs": ["z"]},
             id="packages",
+        ),
+        pytest.param(
+            ["axum/src/docs/x.md", "server/doc/y.rst", "tests/docs/z.md", "src/docs/z.md"],
+            {"axum-docs": ["x"], "server-docs": ["y"]},
+            id="parts",
+        ),
+        pytest.param(
+            ["doc/man.go", "site/content/x.md", "website/docs/y.md"],
+            {"docs": ["x"], "docs-2": ["y"]},
+            id="a site",
+        ),
+        pytest.param(["man/man1/x.1"], {"man": ["man1/x"]}, id="manual pages"),
+        pytest.param(
+            ["README.markdown", "README-VIM.md", "README.zh-CN.md", ".github/Contributing.MD"],
+            {"overview": ["README", "README-VIM"], "github": ["Contributing"]},
+            id="other spellings",
         ),
         pytest.param(
             ["docs/a.md", "docs/architecture/decisions/1.md", "adr/2.md"],
@@ -219,6 +259,7 @@ def test_what_check_would_report_is_ignored(tmp_path: Path, run_llm: RunLlm) -> 
     make_files(tmp_path, "docs/a.md", "README.md", "docs/😀 x[1].md")
     (tmp_path / "docs/link.md").symlink_to("../README.md")
     (tmp_path / "docs/s[1]").symlink_to("/")
+    (tmp_path / "docs/drawing.fig").write_bytes(b"fig\0")
     run_llm(["kb", "init"])
     assert list_slugs(run_llm, "docs") == ["a", "😀 x[1]"]
     rules = [f["rule"] for f in json.loads(run_llm(["kb", "check", "--json"]).stdout)]
