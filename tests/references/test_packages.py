@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import sha256, sha512
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -20,6 +22,7 @@ from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.package import choose_documents
 from llm_kb.references.plan.topic_request import parse_request
+from llm_kb.references.sources import packages
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
 from llm_kb.references.sources.records import ArchiveSource, GitSource, PackageSource
 from tests.cost import at_most
@@ -252,6 +255,14 @@ LOCK = '[[package]]\nname = "frob-nicate"\nversion = "1.2"\n'
         ("go", "github.com/x/y/z", {"go.mod": "require github.com/x/y/z v1.2.3\n"},
          Package(version="v1.2.3", repository="https://github.com/x/y")),
         ("go", "github.com/x/y", {"go.mod": "require github.com/x/y/z v1.2.3\n"}, None),
+        ("go", "github.com/x/y", {"go.mod": "require github.com/x/y v1.2.3 // indirect\n"
+         "replace github.com/x/y v1.0.0 => github.com/z/y v9.9.9\n"},
+         Package(version="v1.2.3", repository="https://github.com/x/y")),
+        ("go", "go.example/y", {"go.mod": "replace (\n\tgo.example/y => github.com/z/y v1.3.0\n)\n"
+         "require (\n\tgo.example/y v1.2.3\n)\n"},
+         Package(version="v1.3.0", repository="https://github.com/z/y", module="github.com/z/y")),
+        ("go", "go.example/y", {"go.mod": "require go.example/y v1.2.3\n"
+         "replace go.example/y => ../y\n"}, Package(version="v1.2.3")),
     ],
 )  # fmt: skip
 def test_versions_are_found_where_they_are_installed_or_locked(
@@ -294,8 +305,8 @@ def test_documents_are_told_by_their_names(paths: list[str], chosen: tuple[str, 
     assert choose_documents(paths) == chosen
 
 
-def make_sdist(version: str) -> bytes:
-    """Return the source distribution of a package with its documentation."""
+def make_archive(version: str, top: str) -> bytes:
+    """Return an archive of a package with its documentation, below one directory."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for name, text in {
@@ -303,7 +314,7 @@ def make_sdist(version: str) -> bytes:
             "docs/a.md": f"# {version}\n",
             "x.py": "x",
         }.items():
-            entry = tarfile.TarInfo(f"frob-{version}/{name}")
+            entry = tarfile.TarInfo(f"{top}/{name}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     return stream.getvalue()
@@ -311,7 +322,7 @@ def make_sdist(version: str) -> bytes:
 
 def publish_sdist(site: Site, version: str, **changes: str) -> str:
     """Put a release without a repository on an index; return the address of its archive."""
-    data = make_sdist(version)
+    data = make_archive(version, f"frob-{version}")
     url = site.answer(f"/files/frob-{version}.tar.gz", Answer(data, kind="application/gzip"))
     file = {"packagetype": "sdist", "url": url, "digests": {"sha256": sha256(data).hexdigest()}}
     info = {"version": version, "project_urls": None}
@@ -376,6 +387,111 @@ def test_a_source_distribution_is_what_the_index_says(
         plan_topic(replace(library, workspace=workspace), request(SDIST))
 
 
+def test_an_index_may_give_the_address_of_an_archive_as_a_link(
+    library: Library, workspace: Path, index: Site
+) -> None:
+    install(workspace, "1.0", "https://docs.example/")
+    url = publish_sdist(index, "1.0", url="../../../files/frob-1.0.tar.gz")
+    plan = plan_topic(replace(library, workspace=workspace), request(SDIST))
+    assert plan.sources[0].source.url == url
+
+
+def publish_npm(site: Site, version: str) -> tuple[str, str]:
+    """Put a release on a registry, as that answers for one version; return address and hash."""
+    data = make_archive(version, "package")
+    url = site.answer(f"/@x/frob/-/frob-{version}.tgz", Answer(data, kind="application/gzip"))
+    digest = sha512(data)
+    integrity = f"sha512-{b64encode(digest.digest()).decode()}"
+    table = {
+        "name": "@x/frob",
+        "version": version,
+        "dist": {"shasum": "0" * 40, "tarball": url, "integrity": integrity},
+        "_npmVersion": "9.6.7",
+    }
+    for name in (version, "latest"):
+        site.put(f"/@x%2Ffrob/{name}", json.dumps(table))
+    return url, f"sha512:{digest.hexdigest()}"
+
+
+def publish_crate(site: Site, version: str) -> tuple[str, str]:
+    """Put a release on an index of crates, beside an older one; return address and hash."""
+    data = make_archive(version, f"frob-{version}")
+    url = site.answer(f"/files/frob/frob-{version}.crate", Answer(data, kind="application/gzip"))
+    checksum = sha256(data).hexdigest()
+    table = {
+        "crate": {"id": "frob", "max_stable_version": version, "repository": None},
+        "versions": [
+            {"num": version, "checksum": checksum, "yanked": False},
+            {"num": "0.1", "checksum": "0" * 64, "yanked": True},
+        ],
+    }
+    site.put("/crates/frob", json.dumps(table))
+    return url, f"sha256:{checksum}"
+
+
+class Registry(NamedTuple):
+    """How a registry is published to, a package there, and a lock file that names its version."""
+
+    publish: Callable[[Site, str], tuple[str, str]]
+    source: PackageSource
+    lock: str
+    locked: str
+
+
+REGISTRIES = [
+    Registry(
+        publish_npm,
+        PackageSource(ecosystem="npm", name="@x/frob"),
+        "package-lock.json",
+        '{"packages": {"node_modules/@x/frob": {"version": "VERSION"}}}',
+    ),
+    Registry(
+        publish_crate,
+        PackageSource(ecosystem="crate", name="frob"),
+        "Cargo.lock",
+        '[[package]]\nname = "frob"\nversion = "VERSION"\n',
+    ),
+]
+
+
+@pytest.fixture
+def registry(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """The user's registry of Node packages, and in the place of crates.io."""
+    monkeypatch.setenv("npm_config_registry", site.url)
+    monkeypatch.setattr(packages, "CRATES", f"{site.url}/crates")
+    monkeypatch.setattr(packages, "CRATE_FILES", f"{site.url}/files")
+    return site
+
+
+@pytest.mark.parametrize("of", REGISTRIES, ids=["npm", "crate"])
+def test_archives_of_other_registries_are_fetched_and_followed_as_well(
+    library: Library, workspace: Path, registry: Site, of: Registry
+) -> None:
+    library = replace(library, workspace=workspace)
+    for version in ("1.0", "2.0"):
+        url, hash_ = of.publish(registry, version)
+        write(workspace, {of.lock: of.locked.replace("VERSION", version)})
+        if version == "1.0":
+            create_topic(library, request(of.source), yes)
+        else:
+            assert refresh_topic(library, "topic-frob", never).modified == 1
+        (kept,) = library.read("topic-frob").sources
+        assert isinstance(kept, ArchiveSource)
+        package = str(replace(of.source, version=version))
+        assert (kept.url, kept.hash, kept.package) == (url, hash_, package)
+        assert files_of(library) == {"README.md": "# Frob\n", "docs/a.md": f"# {version}\n"}
+
+
+@pytest.mark.parametrize("of", REGISTRIES, ids=["npm", "crate"])
+def test_an_archive_that_a_registry_did_not_name_is_refused(
+    library: Library, registry: Site, of: Registry
+) -> None:
+    url, _ = of.publish(registry, "1.0")
+    registry.answer(url.removeprefix(registry.url), Answer(make_archive("6.6", "package")))
+    with pytest.raises(NothingFetchedError, match=r"it is not the file whose sha\d+ is known"):
+        plan_topic(library, request(of.source))
+
+
 MODULE = PackageSource(ecosystem="go", name="go.example/Frob/sub/v2")
 
 
@@ -397,3 +513,57 @@ def test_a_go_module_is_found_by_the_users_proxy(
     assert (source.ref, source.package) == ("sub/v2.1.0", "go go.example/Frob/sub/v2 v2.1.0")
     site.put("/proxy/go.example/!frob/sub/v2/@latest", info)
     assert plan_topic(library, request(MODULE)).sources[0].source == source
+
+
+@pytest.fixture
+def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """The user's proxy of Go modules."""
+    monkeypatch.setenv("GOPROXY", site.url)
+    return site
+
+
+PSEUDO = "v0.0.0-20240102030405-0123456789ab"
+
+
+def test_a_go_version_without_a_tag_is_its_commit_and_is_followed(
+    library: Library, remote: Remote, workspace: Path, proxy: Site
+) -> None:
+    library = replace(library, workspace=workspace)
+    module = replace(MODULE, name="go.example/frob")
+    for number, text in enumerate(("# One\n", "# Two\n")):
+        remote.write({"docs/a.md": text})
+        commit = remote.git("rev-parse", "HEAD").strip()
+        version = f"{PSEUDO[:-1]}{number}"
+        # A branch is no version: it moves.
+        origin = {"VCS": "git", "URL": remote.url, "Ref": "refs/heads/main", "Hash": commit}
+        info = {"Version": version, "Origin": origin}
+        proxy.put(f"/go.example/frob/@v/{version}.info", json.dumps(info))
+        write(workspace, {"go.mod": f"module x\n\nrequire go.example/frob {version}\n"})
+        if number:
+            assert refresh_topic(library, "topic-frob", never).changed
+        else:
+            create_topic(library, request(module), yes)
+        (source,) = library.read("topic-frob").sources
+        assert isinstance(source, GitSource)
+        assert (source.ref, source.commit) == (commit, commit)
+        assert files_of(library)["docs/a.md"] == text
+
+
+def test_a_go_module_that_another_stands_for_is_the_other(
+    library: Library, remote: Remote, workspace: Path, proxy: Site
+) -> None:
+    remote.git("tag", "sub/v1.5.0")
+    write(
+        workspace,
+        {
+            "go.mod": "module x\n\nrequire go.example/Frob/sub/v2 v2.1.0\n\n"
+            "replace go.example/Frob/sub/v2 v2.1.0 => fork.example/a/b/sub v1.5.0\n"
+        },
+    )
+    origin = {"VCS": "git", "URL": remote.url}
+    info = json.dumps({"Version": "v1.5.0", "Origin": origin})
+    proxy.put("/fork.example/a/b/sub/@v/v1.5.0.info", info)
+    plan = plan_topic(replace(library, workspace=workspace), request(MODULE))
+    source = plan.sources[0].source
+    assert isinstance(source, GitSource)
+    assert (source.ref, source.package) == ("sub/v1.5.0", "go go.example/Frob/sub/v2 v1.5.0")

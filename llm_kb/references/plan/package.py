@@ -10,7 +10,7 @@ from dataclasses import replace
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.sources.installed import find_installed
+from llm_kb.references.sources.installed import Package, find_installed
 from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.packages import ask_index, find_package
 from llm_kb.references.sources.records import (
@@ -46,7 +46,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | Arch
         url = check_git_url(package.repository, source.url, remotes.settings.allow_protocols)
         require_approved(url, remotes.hosts)
         try:
-            git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package.ref)
+            git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package)
             return replace(git, paths=choose_documents(remotes.list_paths(git)))
         except FetchError as error:
             problem = error
@@ -100,17 +100,25 @@ def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
     wanted = _find_wanted(source, remotes)
     if wanted is None:
         return source
+    # A Go version without a tag is a commit that the proxy knows.
+    is_go = wanted.ecosystem == "go"
+    found = find_package(wanted, remotes.workspace, remotes.http) if is_go else None
     # In the repository that was approved: the workspace's metadata may name any other.
-    return _find_tag(source, wanted, remotes)
+    return _find_tag(source, wanted, remotes, found)
 
 
 def _find_tag(
-    git: GitSource, package: PackageSource, remotes: Remotes, ref: str | None = None
+    git: GitSource, package: PackageSource, remotes: Remotes, found: Package | None = None
 ) -> GitSource:
-    """Return a repository at the tag of a package's version; raise FetchError without one."""
+    """Return a repository at the tag of a package's version; raise FetchError without one.
+
+    `found` may say which revision that is, and which Go module the repository is of.
+    """
+    name = (found.module if found else None) or package.name
+    ref = found.ref if found else None
     if package.ecosystem == "go":
         # Of a module in a directory of its repository, the tag begins with that.
-        inner = re.sub(r"/v\d+$", "", "/".join(package.name.split("/")[3:]))
+        inner = re.sub(r"/v\d+$", "", "/".join(name.split("/")[3:]))
         version = (package.version or "").partition("+")[0]
         tags = [version, f"{inner}/{version}"]
     else:

@@ -38,6 +38,8 @@ class Package:
     """The revision of this version in the repository, where that is known."""
     archive: tuple[str, str] | None = None
     """The address of its source distribution, and the hash of that."""
+    module: str | None = None
+    """The Go module that stands for it by `replace`."""
 
 
 def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package | None:
@@ -92,9 +94,19 @@ def _find_crate(name: str, workspace: Path) -> Package | None:
 
 
 def _find_module(name: str, workspace: Path) -> Package | None:
-    wanted = rf"(?m)^[ \t]*(?:require[ \t]+)?{re.escape(name)}[ \t]+(v\S+)"
-    found = re.search(wanted, read_text(workspace / "go.mod"))
-    return Package(version=found[1], repository=module_repository(name)) if found else None
+    text = read_text(workspace / "go.mod")
+    module = re.escape(name)
+    found = re.search(rf"(?m)^[ \t]*(?:require[ \t]+)?{module}[ \t]+(v\S+)[ \t]*(?:$|//)", text)
+    if found is None:
+        return None
+    # By another module, that is; one that a directory stands for is still known by its version.
+    replaced = (
+        rf"(?m)^[ \t]*(?:replace[ \t]+)?{module}(?:[ \t]+(v\S+))?[ \t]+=>[ \t]+(\S+)[ \t]+(v\S+)"
+    )
+    for only, other, version in re.findall(replaced, text):
+        if only in {"", found[1]}:
+            return Package(version=version, repository=module_repository(other), module=other)
+    return Package(version=found[1], repository=module_repository(name))
 
 
 def module_repository(name: str) -> str | None:

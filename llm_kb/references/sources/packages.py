@@ -8,12 +8,13 @@ import os
 import re
 from configparser import ConfigParser
 from configparser import Error as ConfigError
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError
-from llm_kb.references.sources.http import HttpPolicy, request
+from llm_kb.references.sources.http import HttpPolicy, join_url, request
 from llm_kb.references.sources.installed import (
     Package,
     as_git_url,
@@ -27,6 +28,12 @@ from llm_kb.references.sources.installed import (
 from llm_kb.references.sources.records import PackageSource
 from llm_kb.references.sources.rules import check_web_url
 
+CRATES = "https://crates.io/api/v1/crates"
+CRATE_FILES = "https://static.crates.io/crates"
+
+# The version of a Go module that has no tag ends in time and commit.
+_PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
+
 
 def find_package(source: PackageSource, workspace: Path | None, policy: HttpPolicy) -> Package:
     """Return the package at the version asked for, installed, or newest, in this order.
@@ -36,9 +43,12 @@ def find_package(source: PackageSource, workspace: Path | None, policy: HttpPoli
     """
     installed = find_installed(source.ecosystem, source.name, workspace)
     version = source.version or (installed.version if installed else None)
-    if installed and installed.version == version and installed.repository:
+    if installed is None or installed.version != version:
+        return ask_index(source, version, policy)
+    if installed.repository and not _PSEUDO.search(version):
         return installed
-    return ask_index(source, version, policy)
+    named = replace(source, name=installed.module or source.name)
+    return replace(ask_index(named, version, policy), module=installed.module)
 
 
 def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) -> Package:
@@ -47,7 +57,8 @@ def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) ->
     if source.ecosystem == "go":
         return _ask_proxy(source.name, version, policy)
     if source.ecosystem == "pypi":
-        table = _get_json(f"{_pypi()}/{name}{f'/{version}' if version else ''}/json", policy)
+        place = f"{_pypi()}/{name}{f'/{version}' if version else ''}/json"
+        table = _get_json(place, policy)
         info = get_table(table, "info")
         labelled = {
             str(label).strip().lower(): url
@@ -58,7 +69,7 @@ def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) ->
         return Package(
             version=str(info.get("version", "")),
             repository=choose_repository(labelled),
-            archive=_source_distribution(table.get("urls")),
+            archive=_source_distribution(table.get("urls"), place),
         )
     if source.ecosystem == "npm":
         table = _get_json(f"{_npm()}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
@@ -68,7 +79,7 @@ def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) ->
             repository=node_repository(table),
             archive=_archive(dist.get("tarball"), "sha512", _unpack_integrity(dist)),
         )
-    found = _get_json(f"https://crates.io/api/v1/crates/{name}", policy)
+    found = _get_json(f"{CRATES}/{name}", policy)
     crate = get_table(found, "crate")
     newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
     repository = crate.get("repository")
@@ -79,7 +90,7 @@ def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) ->
         for entry in (entries if isinstance(entries, list) else [])
         if isinstance(entry, dict)
     }
-    place = f"https://static.crates.io/crates/{name}/{name}-{quote(version)}.crate"
+    place = f"{CRATE_FILES}/{name}/{name}-{quote(version)}.crate"
     return Package(
         version=version,
         repository=as_git_url(repository) if isinstance(repository, str) else None,
@@ -94,7 +105,9 @@ def _ask_proxy(module: str, version: str | None, policy: HttpPolicy) -> Package:
     table = _get_json(f"{_goproxy()}/{escaped}/{what}", policy)
     origin = get_table(table, "Origin")
     url, ref, commit = (origin.get(key) for key in ("URL", "Ref", "Hash"))
-    tag = ref.removeprefix("refs/tags/") if isinstance(ref, str) else commit
+    tag = commit
+    if isinstance(ref, str) and ref.startswith("refs/tags/"):  # a branch moves
+        tag = ref.removeprefix("refs/tags/")
     return Package(
         version=str(table.get("Version", "")),
         repository=as_git_url(url) if isinstance(url, str) else module_repository(module),
@@ -102,11 +115,15 @@ def _ask_proxy(module: str, version: str | None, policy: HttpPolicy) -> Package:
     )
 
 
-def _source_distribution(files: object) -> tuple[str, str] | None:
-    """Return address and hash of the source distribution among the files of a release."""
+def _source_distribution(files: object, place: str) -> tuple[str, str] | None:
+    """Return address and hash of the source distribution among the files of a release.
+
+    An index of one's own may give the address as a link from the `place` of its answer.
+    """
     for file in files if isinstance(files, list) else []:
         if isinstance(file, dict) and file.get("packagetype") == "sdist":
-            return _archive(file.get("url"), "sha256", get_table(file, "digests").get("sha256"))
+            url = join_url(place, str(file.get("url")))
+            return _archive(url, "sha256", get_table(file, "digests").get("sha256"))
     return None
 
 
