@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
 from llm_kb.capture.emission import add_entry, parse_emission, with_provenance
-from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.entries import Entry
 from llm_kb.capture.errors import InvalidAnnotationError, InvalidEntryError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, commit_note, read_note
 from llm_kb.capture.git.repository import read_config
@@ -59,15 +59,13 @@ class LiveInput:
 class LiveResult:
     """The outcome of a LiveInput: what was written, and warnings."""
 
+    success: bool = True
+    """Always true: what fails raises an error."""
     commit: str
     wisdom_written: int
     knowledge_written: int
     knowledge_duplicates: int
     warnings: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Return the result as it is printed; there is none without success."""
-        return {"success": True, **asdict(self)}
 
 
 def parse_live_input(data: str | bytes) -> LiveInput:
@@ -145,9 +143,6 @@ def find_warnings(
     return tuple(warnings)
 
 
-_LOG = ("log", "-1", "--no-show-signature")
-
-
 def annotate(directory: Path, live: LiveInput) -> LiveResult:
     """Write an annotation on its commit and its entries to the store, all at once.
 
@@ -157,17 +152,29 @@ def annotate(directory: Path, live: LiveInput) -> LiveResult:
     author = read_config(directory, "chronicle.author", "user.name")
 
     def decide(snapshot: Snapshot) -> Change[LiveResult]:
-        missing = _find_missing_places(directory, snapshot.commit, live)
-        store, written = _add_all(snapshot, live)
+        commit, store = snapshot.commit, snapshot.store
+        missing = _find_missing_places(directory, commit, live)
+        for entry in live.knowledge:
+            store = add_entry(store, with_provenance(entry, commit)).store
+        written = len(store.entries) - len(snapshot.store.entries)
         with ObjectReader(directory) as reader:
-            note = read_note(reader, ANNOTATIONS_REF, snapshot.commit)
+            note = read_note(reader, ANNOTATIONS_REF, commit)
         assert note is not None  # noqa: S101 - an object was named
         now = datetime.now(timezone.utc).isoformat()
-        raw = annotation_json(live, commit=snapshot.commit, timestamp=now, author=author)
-        message = f"Annotate {snapshot.commit[:12]}"
+        raw = annotation_json(live, commit=commit, timestamp=now, author=author)
+        message = f"Annotate {commit[:12]}"
         new = commit_note(directory, note, dump_json(raw), message)
-        result = _report(directory, live, snapshot.commit, written, note.data is not None)
-        result = replace(result, warnings=(*result.warnings, *missing))
+        said, files = _read_commit(directory, commit)
+        warnings = find_warnings(
+            live, commit=commit, message=said, files=files, overwrites=note.data is not None
+        )
+        result = LiveResult(
+            commit=commit,
+            wisdom_written=len(live.wisdom),
+            knowledge_written=written,
+            knowledge_duplicates=len(live.knowledge) - written,
+            warnings=(*warnings, *missing),
+        )
         return Change(
             result=result,
             store=store if written else None,
@@ -196,30 +203,9 @@ def _find_missing_places(directory: Path, commit: str, live: LiveInput) -> list[
     return warnings
 
 
-def _add_all(snapshot: Snapshot, live: LiveInput) -> tuple[KnowledgeStore, int]:
-    store, written = snapshot.store, 0
-    for entry in live.knowledge:
-        addition = add_entry(store, with_provenance(entry, snapshot.commit))
-        store = addition.store
-        written += addition.is_new
-    return store, written
-
-
-def _report(
-    directory: Path, live: LiveInput, commit: str, written: int, overwrites: bool
-) -> LiveResult:
-    message = run_git(*_LOG, "--format=%B", commit, cwd=directory).decode(errors="replace")
-    changed = run_git(
-        "diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", commit, cwd=directory
-    )
-    files = [path.decode(errors="replace") for path in changed.split(b"\0") if path]
-    warnings = find_warnings(
-        live, commit=commit, message=message, files=files, overwrites=overwrites
-    )
-    return LiveResult(
-        commit=commit,
-        wisdom_written=len(live.wisdom),
-        knowledge_written=written,
-        knowledge_duplicates=len(live.knowledge) - written,
-        warnings=warnings,
-    )
+def _read_commit(directory: Path, commit: str) -> tuple[str, list[str]]:
+    """Return the message of a commit and the files it changes."""
+    shape = ("-1", "-z", "--name-only", "--no-renames", "--no-relative", "--format=%B%x00")
+    listed = run_git("log", "--no-show-signature", *shape, commit, cwd=directory)
+    message, _, files = listed.decode(errors="replace").partition("\0")
+    return message, [path for path in files.split("\0") if path.strip()]

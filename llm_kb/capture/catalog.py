@@ -52,8 +52,8 @@ def open_knowledge(
     With `branch_only`, without the entries of commits that are not on its branch. `is_subject`
     tells whether a file is a subject of another topic: what was exported into it is read there.
     """
-    catalog = KnowledgeCatalog(repository, branch_only=branch_only, is_subject=is_subject)
-    places = catalog.describe_places()
+    catalog = KnowledgeCatalog(repository, branch_only, is_subject)
+    places = describe_places(catalog.sections, repository.root)
     topic = Topic(
         id=TOPIC_ID,
         root=repository.root,
@@ -80,29 +80,17 @@ class KnowledgeCatalog:
     """
 
     def __init__(
-        self,
-        repository: Repository,
-        *,
-        branch_only: bool = False,
-        is_subject: Callable[[Path], bool] = lambda _: False,
+        self, repository: Repository, branch_only: bool, is_subject: Callable[[Path], bool]
     ) -> None:
         self._repository = repository
         self._branch_only = branch_only
         self._is_subject = is_subject
-
-    def describe_places(self) -> str:
-        """Return the places that entries are about, with their numbers."""
-
-        def find_name(top: str) -> str | None:
-            path = self._repository.root / top
-            return f"{top}/" if path.is_dir() else top if os.path.lexists(path) else None
-
-        return describe_places(self._sections, find_name)
+        self._problem: str | None = None
 
     def list_subjects(self) -> Listing:
         """Return the subjects there are, and what kept the store from being read."""
         subjects = tuple(sorted(self.iter_listed(), key=lambda subject: subject.slug))
-        problem = self._loaded[1]
+        problem = self._problem
         skipped = () if problem is None else (Skipped(path=KNOWLEDGE_REF, reason=problem),)
         return Listing(subjects=subjects, skipped=skipped)
 
@@ -151,23 +139,21 @@ class KnowledgeCatalog:
         """Return what applies to a path; None where it names nothing that is known here."""
         # A path may be of another place than the work tree, which `find` has refused.
         exists = os.path.lexists(self._repository.root / place)
-        return render_place(place, self._sections, exists=exists)
+        return render_place(place, self.sections, exists=exists)
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        return make_texts(self._sections)
-
-    @property
-    def _sections(self) -> tuple[Section, ...]:
-        return self._loaded[0]
+        return make_texts(self.sections)
 
     @cached_property
-    def _loaded(self) -> tuple[tuple[Section, ...], str | None]:
+    def sections(self) -> tuple[Section, ...]:
+        """The entries as lists, one for each kind; empty if the store cannot be read."""
         try:
-            return self._load(), None
+            return self._load()
         except KbError as error:
             # A request must not fail for what it may never ask about.
-            return (), str(error)
+            self._problem = str(error)
+            return ()
 
     def _load(self) -> tuple[Section, ...]:
         with ObjectReader(self._repository.root) as reader:

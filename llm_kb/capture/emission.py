@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from llm_kb.capture.entries import (
     CONVENTION,
@@ -43,51 +44,29 @@ EMIT_DESCRIPTION = (
     "commit. Only use when the pattern clearly applies beyond this single commit. Most "
     "commits produce zero knowledge entries."
 )
-EMIT_FIELDS: dict[str, dict[str, object]] = {
-    "entry_type": {
-        "type": "string",
-        "enum": ["convention", "boundary", "anti_pattern"],
-        "description": "Type of knowledge entry",
-    },
-    "scope": {
-        "type": "string",
-        "description": ("For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"),
-    },
-    "rule": {
-        "type": "string",
-        "description": "For convention: the rule or convention text",
-    },
-    "stability": {
-        "type": "string",
-        "enum": ["permanent", "provisional", "experimental"],
-        "description": ("For convention: how stable is this convention? Default: provisional"),
-    },
-    "module": {
-        "type": "string",
-        "description": "For boundary: the module path (e.g. 'src/git/')",
-    },
-    "owns": {
-        "type": "string",
-        "description": "For boundary: what this module is responsible for",
-    },
-    "boundary": {
-        "type": "string",
-        "description": "For boundary: the boundary rule (what it must not do)",
-    },
-    "pattern": {
-        "type": "string",
-        "description": "For anti_pattern: the pattern to avoid",
-    },
-    "instead": {
-        "type": "string",
-        "description": "For anti_pattern: what to do instead",
-    },
-}
-EMIT_REQUIRED = ["entry_type"]
-EMIT_SCHEMA: dict[str, object] = {
+
+
+def _text(description: str, choices: Sequence[str] = ()) -> dict[str, object]:
+    enum = {"enum": list(choices)} if choices else {}
+    return {"type": "string", **enum, "description": description}
+
+
+EMIT_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": EMIT_FIELDS,
-    "required": EMIT_REQUIRED,
+    "properties": {
+        "entry_type": _text("Type of knowledge entry", [kind.name for kind in KINDS]),
+        "scope": _text("For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"),
+        "rule": _text("For convention: the rule or convention text"),
+        "stability": _text(
+            "For convention: how stable is this convention? Default: provisional", STABILITIES
+        ),
+        "module": _text("For boundary: the module path (e.g. 'src/git/')"),
+        "owns": _text("For boundary: what this module is responsible for"),
+        "boundary": _text("For boundary: the boundary rule (what it must not do)"),
+        "pattern": _text("For anti_pattern: the pattern to avoid"),
+        "instead": _text("For anti_pattern: what to do instead"),
+    },
+    "required": ["entry_type"],
 }
 
 
@@ -217,7 +196,7 @@ def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeS
     A convention becomes permanent. Raises UnknownEntryError.
     """
     found = _find_entry(store, id_)
-    stable = {"stability": "permanent"} if "stability" in found.kind.settable else {}
+    stable = {"stability": "permanent"} if found.kind is CONVENTION else {}
     entry = found.with_fields(**{**stable, REVIEWED_IN: commit, OTHER_VERSIONS: None})
     return _put(store, found, entry), entry
 

@@ -23,7 +23,7 @@ from llm_kb.capture.entries import (
     Status,
 )
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
-from llm_kb.capture.subjects import Item, Section
+from llm_kb.capture.subjects import Item, Section, code_span
 from llm_kb.rendering.plain_text import count, one_line, shorten
 
 SLUGS = {CONVENTION: "conventions", BOUNDARY: "boundaries", ANTI_PATTERN: "anti-patterns"}
@@ -93,13 +93,13 @@ def _describe_versions(entry: Entry) -> list[str]:
 
 
 def _render_convention(entry: Entry) -> str:
-    place = "everywhere" if entry.place == "*" else f"`{_code(entry.place or '')}`"
+    place = "everywhere" if entry.place == EVERYWHERE else code_span(entry.place or "")
     return f"{one_line(entry.rule)} — {place}, {entry.text('stability')}"
 
 
 def _render_boundary(entry: Entry) -> str:
     return (
-        f"`{_code(entry.place or '')}` owns {one_line(entry.text('owns'))}. "
+        f"{code_span(entry.place or '')} owns {one_line(entry.text('owns'))}. "
         f"Boundary: {one_line(entry.rule)}"
     )
 
@@ -152,11 +152,6 @@ def shorten_commit(provenance: str) -> str:
     return one_line(provenance)
 
 
-def _code(text: str) -> str:
-    # A backtick would end the code span.
-    return one_line(text).replace("`", "'")
-
-
 _UNITS = (
     ("year", 365 * 86400),
     ("month", 30 * 86400),
@@ -169,35 +164,22 @@ _UNITS = (
 
 def render_store(store: KnowledgeStore, view: View) -> str:
     """Return the entries for people, kind by kind."""
-    # Thousands of entries share a few hundred anchors.
-    of_anchors = {(entry.kind, entry.anchor): entry for entry in store.entries}
-    remarks = {anchor: _render_remarks(entry, view) for anchor, entry in of_anchors.items()}
     groups = []
     for kind in KINDS:
         if entries := store.of_kind(kind):
-            texts = (_lay_out(entry, remarks[kind, entry.anchor]) for entry in entries)
+            texts = (render_entry(entry, view) for entry in entries)
             groups.append("\n".join([f"{kind.title}:", *texts]))
     return "\n\n".join(groups)
 
 
 def render_entry(entry: Entry, view: View) -> str:
     """Return an entry for people, with its status."""
-    return _lay_out(entry, _render_remarks(entry, view))
-
-
-def _render_remarks(entry: Entry, view: View) -> str:
-    return "; ".join(_describe(entry, view, with_subject=False))
-
-
-def _lay_out(entry: Entry, remarks: str) -> str:
-    layout = _LAYOUTS[entry.kind]
-    text = layout % entry.fields
-    # Nearly every entry is fit to be shown as it is.
-    if text.count("\n") > layout.count("\n") or not text.replace("\n", "").isprintable():
-        text = layout % {name: one_line(entry.text(name)) for name in entry.kind.order}
-    for version in _describe_versions(entry):
-        text += f"\n    another version: {version}"
-    return f"{text}\n    {remarks}" if remarks else text
+    fields = {name: one_line(entry.text(name)) for name in entry.kind.order}
+    lines = [_LAYOUTS[entry.kind] % fields]
+    lines += [f"another version: {version}" for version in _describe_versions(entry)]
+    if remarks := _describe(entry, view, with_subject=False):
+        lines.append("; ".join(remarks))
+    return "\n    ".join(lines)
 
 
 _LAYOUTS = {

@@ -157,16 +157,23 @@ def _write(directory: Path, note: Note, change: Change[T]) -> None:
 
 
 def add_to_store(
-    directory: Path, entry: Entry, *, id_: str | None = None, commit: str | None = "HEAD"
+    directory: Path,
+    entry: Entry,
+    *,
+    id_: str | None = None,
+    commit: str | None = "HEAD",
+    check: Callable[[Snapshot, Addition], None] = lambda _snapshot, _addition: None,
 ) -> Addition:
     """Record an entry unless it already exists; it is in the store when this returns.
 
-    It is given `commit` as the one it comes from, unless that is None.
+    It is given `commit` as the one it comes from, unless that is None. Nothing is written if
+    `check` raises.
     """
 
     def decide(snapshot: Snapshot) -> Change[Addition]:
         known = with_provenance(entry, snapshot.commit) if commit else entry
         addition = add_entry(snapshot.store, known, id_)
+        check(snapshot, addition)
         store = addition.store if addition.is_new else None
         return Change(result=addition, store=store, message=f"Add {addition.entry.id}")
 
@@ -182,7 +189,7 @@ def record_entry(
     work tree, and TooManyEntriesError when the commit has `limit` entries already.
     """
 
-    def decide(snapshot: Snapshot) -> Change[Addition]:
+    def check(snapshot: Snapshot, addition: Addition) -> None:
         place = entry.place
         if place and not has_place(directory, snapshot.commit, place, head=commit == "HEAD"):
             problem = find_place_problem(place, exists=False) or (
@@ -190,14 +197,11 @@ def record_entry(
                 "give a directory or file that does, or '*' for everything"
             )
             raise InvalidEntryError([f"{entry.kind.place}: {place!r} {problem}"])
-        addition = add_entry(snapshot.store, with_provenance(entry, snapshot.commit))
         recorded = sum(e.provenance == snapshot.commit for e in snapshot.store.entries)
         if addition.is_new and limit is not None and recorded >= limit:
             raise TooManyEntriesError(limit)
-        store = addition.store if addition.is_new else None
-        return Change(result=addition, store=store, message=f"Add {addition.entry.id}")
 
-    return change_store(directory, decide, commit)
+    return add_to_store(directory, entry, commit=commit, check=check)
 
 
 def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:

@@ -1,10 +1,12 @@
-"""How entries are divided into subjects, none of which is too long to be read at once. Pure."""
+"""Divides entries into subjects short enough to be read at once."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from llm_kb.capture.likeness import EVERYWHERE, scope_matches
 from llm_kb.rendering.plain_text import count, one_line
@@ -93,7 +95,7 @@ def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> st
 
     The narrowest places come first. None for a path that neither exists nor has an item.
     """
-    parts, room, left, is_about = [f"# What applies to `{_code(place)}`"], MAX_ITEMS, 0, exists
+    parts, room, left, is_about = [f"# What applies to {code_span(place)}"], MAX_ITEMS, 0, exists
     for section in sections:
         near = [item for item in section.items if _is_near(item.place, place)]
         near.sort(key=lambda item: -len(item.place))
@@ -116,22 +118,27 @@ def _is_near(scope: str, place: str) -> bool:
     return is_narrow and (scope_matches(scope, place) or scope_matches(place, scope))
 
 
-def _code(text: str) -> str:
-    return one_line(text).replace("`", "'")
+def code_span(text: str) -> str:
+    """Return text as a code span of Markdown; a backtick would end it."""
+    return "`" + one_line(text).replace("`", "'") + "`"
 
 
-def describe_places(sections: Iterable[Section], find_name: Callable[[str], str | None]) -> str:
+def describe_places(sections: Iterable[Section], root: Path) -> str:
     """Return the top places that items are about, each with their number, for a menu.
 
-    `find_name` returns how a place is shown, None for one that does not exist. That is not
-    named: a menu is sent unasked, and any text can be a place.
+    A place that does not exist below `root` is not named: a menu is sent unasked, and any
+    text can be a place.
     """
     tops = Counter(item.place.partition("/")[0] for section in sections for item in section.items)
     counts: Counter[str] = Counter()
     for top, number in tops.items():
-        is_safe = len(top) <= MAX_NAME and top.isprintable()
-        name = (find_name(top) if is_safe else None) or "elsewhere"
-        counts["everywhere" if top == EVERYWHERE else name] += number
+        if top == EVERYWHERE:
+            name = "everywhere"
+        elif len(top) > MAX_NAME or not top.isprintable() or not os.path.lexists(root / top):
+            name = "elsewhere"
+        else:
+            name = f"{top}/" if (root / top).is_dir() else top
+        counts[name] += number
     named = [f"{place} ({number})" for place, number in counts.most_common(MAX_PLACES)]
     left = len(counts) - len(named)
     return ", ".join(named) + (f" and {count(left, 'more place')}" if left else "")

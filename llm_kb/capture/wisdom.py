@@ -10,7 +10,7 @@ from llm_kb.capture.annotation import CATEGORIES, Wisdom
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, flatten_notes
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
 from llm_kb.capture.rendering import shorten_commit
-from llm_kb.capture.subjects import Item, Section
+from llm_kb.capture.subjects import Item, Section, code_span
 from llm_kb.git import ObjectReader
 from llm_kb.rendering.plain_text import one_line, shorten
 
@@ -92,7 +92,7 @@ def _render(commit: str, wisdom: Wisdom) -> str:
     place = ""
     if wisdom.file:
         lines = f", lines {wisdom.lines[0]}-{wisdom.lines[1]}" if wisdom.lines else ""
-        place = "`" + one_line(wisdom.file).replace("`", "'") + f"`{lines}: "
+        place = f"{code_span(wisdom.file)}{lines}: "
     kind = wisdom.category.replace("_", " ")
     content = shorten(one_line(wisdom.content), _MAX_CHARS)
     return f"- {place}{kind}: {content} (from {shorten_commit(commit)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +100,7 @@ def answer_annotation(directory: Path, arguments: Mapping[str, object]) -> str:
         )
         raise InvalidAnnotationError([problem])
     result = annotate(directory, parse_live_input(text))
-    return dump_json(result.to_json()).decode()
+    return dump_json(asdict(result)).decode()
 
 
 def _find_root() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -207,7 +208,7 @@ def test_the_result_has_the_fields_of_the_live_path() -> None:
     result = LiveResult(
         commit="abc", wisdom_written=1, knowledge_written=2, knowledge_duplicates=3, warnings=("w",)
     )
-    assert result.to_json() == {
+    assert asdict(result) == {
         "success": True,
         "commit": "abc",
         "wisdom_written": 1,

@@ -10,9 +10,10 @@ import pytest
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.entries import KnowledgeStore
 from llm_kb.capture.errors import DamagedStoreError
-from llm_kb.capture.git.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
-from llm_kb.capture.sharing.older import import_older, load_older_stores
+from llm_kb.capture.git.notes import ANNOTATIONS_REF, CHRONICLE_TARGET, Note
+from llm_kb.capture.sharing.older import import_older, read_older_stores
 from llm_kb.capture.store import add_to_store, load_store
+from llm_kb.git import ObjectReader
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 OLDER: dict[str, Any] = {
@@ -23,6 +24,11 @@ OLDER: dict[str, Any] = {
     "boundaries": [],
     "anti_patterns": [{"id": "ap-2", "pattern": "p", "instead": "i", "learned_from": "BUG-42"}],
 }
+
+
+def find_older(repo: Repo) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    with ObjectReader(repo.path) as reader:
+        return read_older_stores(reader)
 
 
 def add(repo: Repo, rule: str) -> None:
@@ -42,7 +48,7 @@ def add(repo: Repo, rule: str) -> None:
 def test_they_are_found_imported_and_left_alone(repo: Repo, ref: str, target: str) -> None:
     repo.write_note(json.dumps(OLDER), ref, target)
     assert load_store(repo.path) == KnowledgeStore()
-    assert [(note.ref, note.target) for note, _ in load_older_stores(repo.path)] == [(ref, target)]
+    assert [(note.ref, note.target) for note, _ in find_older(repo)] == [(ref, target)]
     assert [addition.is_new for addition in import_older(repo.path)] == [True, True]
     assert repo.note_json() == OLDER
     assert repo.note_json(ref, target) == OLDER
@@ -80,7 +86,7 @@ def test_the_history_of_the_note_says_how_many_came(
 
 
 def test_without_any_nothing_happens(repo: Repo) -> None:
-    assert load_older_stores(repo.path) == ()
+    assert find_older(repo) == ()
     assert import_older(repo.path) == ()
     assert repo.git("for-each-ref", "refs/notes") == ""
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.capture.emission import EMIT_FIELDS, parse_emission
+from llm_kb.capture.emission import EMIT_SCHEMA, parse_emission
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.host.reference_calls import ALL
@@ -54,7 +54,7 @@ def _tools() -> list[tuple[list[str], Answer]]:
     kb = KnowledgeBase(Config(), make_catalogs((topic, DirectoryCatalog(topic))))
     return [
         (["topic", "subjects"], lambda arguments: kb.answer_call(**arguments)),
-        ([*EMIT_FIELDS], parse_emission),
+        ([*EMIT_SCHEMA["properties"]], parse_emission),
         *((list(text.schema["properties"]), _check(text)) for text in ALL),
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from llm_kb.capture.emission import Addition, add_entry
-from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.entries import KnowledgeStore
 from llm_kb.capture.git.notes import (
     ANNOTATIONS_REF,
     CHRONICLE_TARGET,
@@ -26,15 +26,8 @@ OLDER_PLACES = (
 on an id they take for the empty tree's. None stands for the empty tree itself."""
 
 
-def load_older_stores(directory: Path) -> tuple[tuple[Note, KnowledgeStore], ...]:
-    """Return the stores that were found, each with the note it is in."""
-    require_repository(directory)
-    with ObjectReader(directory) as reader:
-        return read_older_stores(reader)
-
-
 def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
-    """Return those stores of a reader's repository."""
+    """Return the stores of git-chronicle in a repository, each with the note it is in."""
     notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
     return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
 
@@ -44,12 +37,16 @@ def import_older(directory: Path) -> tuple[Addition, ...]:
 
     An entry keeps its id where that is free, and everything else it holds.
     """
-    entries = [e for _, store in load_older_stores(directory) for e in store.entries]
+    require_repository(directory)
+    with ObjectReader(directory) as reader:
+        entries = [e for _, store in read_older_stores(reader) for e in store.entries]
 
     def decide(snapshot: Snapshot) -> Change[tuple[Addition, ...]]:
         store, additions = snapshot.store, []
         for entry in entries:
-            additions.append(_add(store, entry))
+            is_free = all(other.id != entry.id for other in store.entries)
+            id_ = entry.id if is_free else None
+            additions.append(add_entry(store, entry.with_fields(id=None), id_))
             store = additions[-1].store
         new = sum(addition.is_new for addition in additions)
         return Change(
@@ -59,8 +56,3 @@ def import_older(directory: Path) -> tuple[Addition, ...]:
         )
 
     return change_store(directory, decide)
-
-
-def _add(store: KnowledgeStore, entry: Entry) -> Addition:
-    is_free = all(other.id != entry.id for other in store.entries)
-    return add_entry(store, entry.with_fields(id=None), entry.id if is_free else None)

@@ -62,9 +62,20 @@ def _pull_store(directory: Path, remote: str) -> Pull:
         return Pull(outcome=Outcome.NOTHING_THERE, merge=Merge(store=KnowledgeStore()))
 
     def decide(snapshot: Snapshot) -> Change[Pull]:
-        pulled = _plan_pull(directory, snapshot, fetched, remote)
-        new = _merged_commit(directory, snapshot, fetched, pulled, remote)
-        moves = ((KNOWLEDGE_REF, new, snapshot.note.commit),) if new else ()
+        ours, new = snapshot.note.commit, fetched
+        ancestor = find_merge_base(directory, ours, fetched) if ours else None
+        if ancestor == fetched:
+            nothing = Merge(store=snapshot.store)
+            return Change(result=Pull(outcome=Outcome.UP_TO_DATE, merge=nothing))
+        theirs = _store_at(directory, fetched, remote)
+        base = _store_at(directory, ancestor, remote) if ancestor else KnowledgeStore()
+        pulled = Pull(outcome=Outcome.TAKEN_OVER, merge=merge(base, snapshot.store, theirs))
+        if ours and ancestor != ours:
+            pulled = replace(pulled, outcome=Outcome.MERGED)
+            note = _with_notes_of(directory, snapshot.note, ours, fetched)
+            data, message = dump_store(pulled.merge.store), f"Merge knowledge of {remote}"
+            new = commit_note(directory, note, data, message, merged=[fetched])
+        moves = ((KNOWLEDGE_REF, new, ours),)
         return Change(result=pulled, message=f"Pull from {remote}", moves=moves)
 
     return change_store(directory, decide)
@@ -95,34 +106,6 @@ def has_store(directory: Path) -> bool:
         return any(reader.read(ref) is not None for ref in SHARED_REFS)
 
 
-def _plan_pull(directory: Path, snapshot: Snapshot, fetched: str, remote: str) -> Pull:
-    theirs = _store_at(directory, fetched, remote)
-    ours = snapshot.note.commit
-    if ours is None:
-        merged = merge(KnowledgeStore(), KnowledgeStore(), theirs)
-        return Pull(outcome=Outcome.TAKEN_OVER, merge=merged)
-    ancestor = find_merge_base(directory, ours, fetched)
-    if ancestor == fetched:
-        return Pull(outcome=Outcome.UP_TO_DATE, merge=Merge(store=snapshot.store))
-    base = _store_at(directory, ancestor, remote) if ancestor else KnowledgeStore()
-    merged = merge(base, snapshot.store, theirs)
-    outcome = Outcome.TAKEN_OVER if ancestor == ours else Outcome.MERGED
-    return Pull(outcome=outcome, merge=merged)
-
-
-def _merged_commit(
-    directory: Path, snapshot: Snapshot, fetched: str, plan: Pull, remote: str
-) -> str | None:
-    """Return the commit our ref is to move to; None to stay."""
-    if plan.outcome is Outcome.UP_TO_DATE:
-        return None
-    if plan.outcome is Outcome.TAKEN_OVER:
-        return fetched
-    data = dump_store(plan.merge.store)
-    note = _with_notes_of(directory, snapshot.note, fetched)
-    return commit_note(directory, note, data, f"Merge knowledge of {remote}", merged=[fetched])
-
-
 def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
     with ObjectReader(directory) as reader:
         note = read_note(reader, commit)
@@ -130,15 +113,8 @@ def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
     return parse_note(note, remote)
 
 
-def _with_notes_of(directory: Path, note: Note, commit: str) -> Note:
-    """Return our note in a tree that holds the other notes of both sides."""
+def _with_notes_of(directory: Path, note: Note, ours: str, theirs: str) -> Note:
+    """Return our note in a tree that holds the other notes of both commits."""
     with ObjectReader(directory) as reader:
-        theirs = flatten_notes(reader, commit)
-        ours = flatten_notes(reader, note.commit or commit)
-    return Note(
-        ref=note.ref,
-        target=note.target,
-        commit=note.commit,
-        data=note.data,
-        levels=(tuple({**theirs, **ours}.values()),),
-    )
+        notes = {**flatten_notes(reader, theirs), **flatten_notes(reader, ours)}
+    return replace(note, levels=(tuple(notes.values()),))

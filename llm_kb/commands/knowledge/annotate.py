@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import BinaryIO
 
 import click
@@ -33,4 +34,4 @@ def annotate(file: BinaryIO) -> None:
         EOF
     """
     live = parse_live_input(file.read())
-    show_json_document(dump_json(write_annotation(find_here(), live).to_json()))
+    show_json_document(dump_json(asdict(write_annotation(find_here(), live))))
