@@ -21,17 +21,6 @@ DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd
 """Whether the system opens what lies in an open directory, and never through a link."""
 
-MAX_OPEN = 64
-"""Directories kept open at a time; a process may have few more than a thousand."""
-
-_MAX_PATH = 1000
-"""Characters of a path in the topic; of longer ones the system says whether it takes them."""
-
-_FIRST_READ = 1 << 16
-"""Bytes asked for first: most files have fewer, so that one read tells their size too."""
-
-_CAN_LIST_OPEN = CAN_OPEN_BELOW and os.scandir in os.supports_fd
-_CAN_READ_BELOW = CAN_OPEN_BELOW and hasattr(os, "pread")
 _read_descriptor = os.readlink
 
 
@@ -96,16 +85,16 @@ class Containment:
     def list_directory(self, path: str) -> Entries:
         """List a directory below the topic, `path` being relative, `""` the root.
 
-        Raises OSError, of which OutsideError when it lies elsewhere.
+        Raises OSError; OutsideError when it lies elsewhere.
         """
         if os.scandir not in os.supports_fd:
             full = self.prefix + path
-            return list_opened(full, self._require_inside(os.path.realpath(full)))
-        fd, real = self.open_directory(path)
+            return _list(full, self._require_inside(os.path.realpath(full)))
+        descriptor, real = self.open_directory(path)
         try:
-            return list_opened(fd, real)
+            return _list(descriptor, real)
         finally:
-            os.close(fd)
+            os.close(descriptor)
 
     def open_directory(self, path: str) -> tuple[int, str]:
         """Open a directory as `list_directory` does; return it, and its path without links."""
@@ -145,11 +134,10 @@ class Containment:
             os.close(fd)
 
 
-def list_opened(directory: int | str, real: str) -> Entries:
-    """List a directory that was found to be inside; `real` is its path without links."""
+def _list(directory: int | str, real: str) -> Entries:
+    """Return the entries of a directory that is inside; `real` is its path without links."""
     entries = Entries(real, [], [], [], [])
     with os.scandir(directory) as scan:
-        # The kind comes with the name, without a call for each; most entries are files.
         for entry in scan:
             if entry.is_file(follow_symlinks=False):
                 entries.files.append(entry.name)
@@ -192,118 +180,6 @@ def _stat_without_links(path: str) -> os.stat_result:
 
 def _as_prefix(path: str) -> str:
     return path if path.endswith(os.sep) else path + os.sep
-
-
-class DirectoryLister:
-    """Lists directories as `Containment.list_directory` does, and faster below the last one.
-
-    The directories above the last one stay open. One that is opened by its name in a
-    directory of the topic, and not through a link, is in the topic too, so the system
-    need not be asked where it lies. Anything else, errors included, is left to
-    `list_directory`.
-    """
-
-    def __init__(self, containment: Containment) -> None:
-        self._containment = containment
-        self._open: list[tuple[str, int]] = []
-
-    def close(self) -> None:
-        """Close all directories."""
-        while self._open:
-            os.close(self._open.pop()[1])
-
-    def list(self, path: str) -> Entries:
-        """List a directory, and raise what `Containment.list_directory` raises.
-
-        `path` is relative to the topic, and empty or ends in `/`.
-        """
-        if not _CAN_LIST_OPEN or len(path) > _MAX_PATH:
-            return self._containment.list_directory(path)
-        start = path.rfind("/", 0, -1) + 1
-        while self._open and self._open[-1][0] != path[:start]:
-            os.close(self._open.pop()[1])
-        try:
-            if self._open:
-                above = self._open[-1][1]
-                fd = os.open(path[start:-1], OPEN | DIRECTORY | NO_LINKS, dir_fd=above)
-                real = self._containment.prefix + path[:-1]
-                is_own = True
-            else:
-                fd, real = self._containment.open_directory(path)
-                is_own = f"{real}/" == self._containment.prefix + path
-            is_kept = False
-            try:
-                entries = list_opened(fd, real)
-                is_kept = is_own and bool(entries.directories) and len(self._open) < MAX_OPEN
-            finally:
-                if not is_kept:
-                    os.close(fd)
-        except OSError:
-            # It may be that too many are open.
-            self.close()
-            return self._containment.list_directory(path)
-        if is_kept:
-            self._open.append((path, fd))
-        return entries
-
-
-class FileReader:
-    """Reads files as `Containment.read_file` does, and faster in the directory of the last one.
-
-    The directory of the last file is kept open, and files are opened in it by name
-    and never through a link: so they lie where it does. A directory that is moved
-    out of the topic meanwhile is read on until one of another directory is read, or
-    the reader is closed; keep one for one piece of work. Whatever is not a file of
-    this kind, links, long files and all errors included, is left to `read_file`.
-    """
-
-    def __init__(self, containment: Containment) -> None:
-        self._containment = containment
-        self._directory: str | None = None
-        self._fd = -1
-
-    def close(self) -> None:
-        """Close the directory."""
-        self._directory = None
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def read(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
-        """Return what `Containment.read_file` does, and raise what it raises."""
-        start = path.rfind("/") + 1
-        if path[:start] != self._directory:
-            self.close()
-            self._directory = path[:start]
-            self._fd = self._open_directory(path[:start])
-        if self._fd >= 0:
-            try:
-                fd = os.open(path[start:], OPEN | NO_LINKS, dir_fd=self._fd)
-                try:
-                    # At an offset, so that nothing is taken from a FIFO or a terminal: these have
-                    # none and refuse. A device has nothing or more than this.
-                    data = os.pread(fd, _FIRST_READ, 0)
-                finally:
-                    os.close(fd)
-            except OSError:
-                self.close()  # it may be that too many are open
-                data = b""
-            if 0 < len(data) < _FIRST_READ:
-                return data if limit is None else data[:limit], len(data), path
-        return self._containment.read_file(path, limit)
-
-    def _open_directory(self, path: str) -> int:
-        """Open a directory that is in the topic and that no link leads to; -1 for any other."""
-        if not _CAN_READ_BELOW:
-            return -1
-        try:
-            fd, real = self._containment.open_directory(path)
-        except OSError:
-            return -1
-        if f"{real}/" == self._containment.prefix + path:
-            return fd
-        os.close(fd)
-        return -1
 
 
 def resolve_links(path: Path) -> Path:

@@ -11,19 +11,17 @@ import os
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from llm_kb.files.containment import Containment, DirectoryLister, Entries, OutsideError
-from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored, may_hold_ignored
-from llm_kb.subjects.names import UNUSABLE, find_flaw, printable
+from llm_kb.files.containment import Containment, Entries, OutsideError
+from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
+from llm_kb.subjects.names import find_flaw, printable
 from llm_kb.subjects.topics import Skipped
 
 MAX_LEVELS = 100
 """Directories below one another that are entered: hostile trees are thousands deep."""
 
-_CONTROL = bytes((*range(0x20), 0x7F))
 _OUTSIDE = "the link leads outside the topic"
 _NEITHER = "it is neither a file nor a directory"
 _LINK_PROBLEMS = {
@@ -49,8 +47,6 @@ class FoundFiles(NamedTuple):
 
     place: Place
     names: Sequence[str]
-    bare: int
-    """How many names, from the first, become slugs by losing no more than an extension."""
     real: str | None
     """The directory's path in the topic without links, if it was reached through one."""
     targets: dict[str, str]
@@ -78,38 +74,29 @@ class Walk:
         Only directories whose slug `enters` accepts are entered, and hidden
         files and directories only if `hidden`.
         """
-        # A visible directory that no link leads to is reached once, in any order.
-        plain = [Place()]
-        pending: list[Place] = []
+        pending = [Place()]
         visited: set[str] = set()
-        with closing(DirectoryLister(self._containment)) as descent:
-            while plain or pending:
-                place = plain.pop() if plain else heappop(pending)
-                entries = self._list(place, descent.list)
-                if entries is None or entries.real in visited:
+        while pending:
+            place = heappop(pending)
+            entries = self.list_place(place)
+            if entries is None or entries.real in visited:
+                continue
+            visited.add(entries.real)
+            found, places = self.sort_entries(place, entries, hidden=hidden)
+            if found.names:
+                yield found
+            for child in places:
+                if enters is not None and not enters(child.slug[:-1]):
                     continue
-                visited.add(entries.real)
-                found, places = self.sort_entries(place, entries, hidden=hidden)
-                if found.names:
-                    yield found
-                for child in places:
-                    if enters is not None and not enters(child.slug[:-1]):
-                        continue
-                    if child.path.count("/") > MAX_LEVELS:
-                        self._skip(child.path, f"it lies more than {MAX_LEVELS} directories deep")
-                        continue
-                    if child.is_hidden or child.is_linked:
-                        heappush(pending, child)
-                    else:
-                        plain.append(child)
+                if child.path.count("/") > MAX_LEVELS:
+                    self._skip(child.path, f"it lies more than {MAX_LEVELS} directories deep")
+                else:
+                    heappush(pending, child)
 
     def list_place(self, place: Place) -> Entries | None:
-        """List one directory; None, with the reason when it cannot be."""
-        return self._list(place, self._containment.list_directory)
-
-    def _list(self, place: Place, list_directory: Callable[[str], Entries]) -> Entries | None:
+        """Return the entries of a directory; None, the reason noted, if it cannot be read."""
         try:
-            return list_directory(place.path)
+            return self._containment.list_directory(place.path)
         except OutsideError:
             self._skip(place.path, _OUTSIDE)
         except FileNotFoundError:
@@ -124,11 +111,7 @@ class Walk:
         self, place: Place, entries: Entries, *, hidden: bool = True
     ) -> tuple[FoundFiles, list[Place]]:
         """Return the subjects' files in a directory and the directories to enter."""
-        names, odd = self._split_odd(entries.files)
-        bare = len(names)
-        for name in odd:
-            if self.admits(place, name, hidden=hidden):
-                names.append(name)
+        names = [name for name in entries.files if self.admits(place, name, hidden=hidden)]
         places = [
             self.enter(place, name)
             for name in entries.directories
@@ -151,25 +134,7 @@ class Walk:
         real = entries.real
         is_moved = real + "/" != self._containment.prefix + place.path
         moved = self._containment.relative(real + "/") if is_moved else None
-        return FoundFiles(place, names, bare, moved, targets), places
-
-    def _split_odd(self, names: list[str]) -> tuple[list[str], list[str]]:
-        """Return the plain names, and the few that need a closer look.
-
-        One scan of all of them at once tells whether any does.
-        """
-        odd: list[str] = []
-        if not names:
-            return names, odd
-        joined = "/" + "/".join(names) + "/"
-        if self._has_rules or not _is_plain(joined):
-            return odd, names
-        if "/." in joined:
-            odd = [name for name in names if name[0] == "."]
-            names = [name for name in names if name[0] != "."]
-        if may_hold_ignored(joined):
-            names = [name for name in names if not is_always_ignored(name)]
-        return names, odd
+        return FoundFiles(place, names, moved, targets), places
 
     def admits(self, place: Place, name: str, suffix: str = "", *, hidden: bool = True) -> bool:
         """Tell whether an entry may be in the topic; `suffix` is `/` for a directory."""
@@ -233,17 +198,6 @@ class Walk:
 
     def _skip(self, path: str, reason: str) -> None:
         self._skipped.append(Skipped(path=printable(path.rstrip("/")), reason=reason))
-
-
-def _is_plain(joined: str) -> bool:
-    """Tell whether all names are printable, in NFC, and such that a pattern can name them."""
-    if "\\" in joined:
-        return False
-    if joined.isascii():
-        # Without what is to be deleted nothing changes; `isprintable` takes three times as long.
-        encoded = joined.encode()
-        return len(encoded.translate(None, _CONTROL)) == len(encoded)
-    return not UNUSABLE.search(joined) and unicodedata.is_normalized("NFC", joined)
 
 
 def describe(error: OSError) -> str:
