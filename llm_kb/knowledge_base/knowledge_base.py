@@ -193,8 +193,8 @@ class KnowledgeBase:
         for id_ in there:
             if id_.casefold() == wanted:
                 return id_
-        titles = ((id_, self._catalogs[id_][0].title or "") for id_ in there)
-        return next((id_ for id_, title in titles if title.casefold() == wanted), None)
+        titles = ((id_, self._catalogs[id_][0].title) for id_ in there)
+        return next((id_ for id_, title in titles if title and title.casefold() == wanted), None)
 
     def _require_id(self, name: str, pattern: str = "**") -> str:
         """Return the id of the topic in a value of `-k`. Raises UnknownTopicError."""

@@ -190,7 +190,7 @@ def test_no_room_for_a_repository_is_said(library: Library, remote: Remote) -> N
     with pytest.raises(NothingFetchedError) as caught:
         plan_topic(library, request(GitSource(url=remote.url, ref=remote.commit)))
     [reason] = caught.value.reasons
-    assert reason.startswith(f"{remote.url}: cannot write '{library.root}/.staging")
+    assert reason.startswith(f"{remote.url}: cannot write '{library.root}/.locks")
 
 
 def test_files_that_the_server_did_not_send_are_an_error(
