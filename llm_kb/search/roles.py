@@ -179,14 +179,18 @@ class Asked:
 
 # Of a search
 
+_PLACE = re.compile(r"(?<=.):\d+(?:-\d+)?$|(?<=.)#[^/]*$")
+"""Lines or an anchor after the name of a file."""
+
 
 # Without slots: `cached_property` keeps the compiled patterns in the instance.
 @dataclass(frozen=True)
 class Scope:
     """The documents that a search looks at: those of some roles, at some paths.
 
-    `paths` are patterns for paths or slugs, or directories (`docs/`). Either may be empty,
-    for all. Raises PatternError at the first use.
+    `paths` are patterns for paths or slugs, or directories (`docs/`), in a topic or after its id,
+    also with lines or an anchor, as answers name them. Either may be empty, for all. Raises
+    PatternError at the first use.
     """
 
     roles: Collection[Role] = ()
@@ -195,10 +199,15 @@ class Scope:
     @cached_property
     def _matches(self) -> Matcher:
         bare = [path.rstrip("/") or path for path in self.paths]
-        return compile_any([parse_pattern(each) for b in bare for each in (b, f"{b}/**")])
+        files = [_PLACE.sub("", path) for path in bare]
+        return compile_any(
+            [parse_pattern(each) for each in (*bare, *(f"{b}/**" for b in bare), *files) if each]
+        )
 
-    def covers(self, path: str, role: Role) -> bool:
+    def covers(self, topic: str, path: str, role: Role) -> bool:
         """Tell whether a document is looked at."""
         if self.roles and role not in self.roles:
             return False
-        return not self.paths or bool(self._matches(path) or self._matches(slugify(path)))
+        slug = slugify(path)
+        names = (path, slug, f"{topic}/{path}", f"{topic}/{slug}")
+        return not self.paths or any(map(self._matches, names))

@@ -135,6 +135,9 @@ def test_a_scope_keeps_roles_and_paths(repository: TopicDocuments) -> None:
     assert paths(Scope(paths=["docs/", "**/*.py"], roles=[Role.CODE])) == {"src/retry.py"}
     assert paths(Scope(paths=["docs/retry"])) == {"docs/retry.md"}
     assert paths(Scope(paths=["doc"])) == set()
+    for name in ("repo/docs/retry.md", "repo/docs", "repo/docs/retry.md:1-5", "docs/retry#retries"):
+        assert paths(Scope(paths=[name])) == {"docs/retry.md"}
+    assert paths(Scope(paths=["other/docs/retry.md"])) == set()
     with pytest.raises(PatternError, match="starts with '/'"):
         paths(Scope(paths=["/docs"]))
 

@@ -252,7 +252,7 @@ class Index:
             allowed = [
                 (id_,)
                 for id_, path, role, given in rows.fetchall()
-                if scope.covers(path, Role(given or role))
+                if scope.covers(self.documents.name, path, Role(given or role))
             ]
             self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
         self._is_narrow = True
