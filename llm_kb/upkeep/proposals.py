@@ -13,6 +13,7 @@ from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.subjects.editions import find_translations
 from llm_kb.subjects.selection import Selection
 from llm_kb.subjects.topics import SNIFFED_BYTES, Layout, Subject, Topic, is_binary
 from llm_kb.upkeep.check import PROSE
@@ -411,6 +412,12 @@ def _find_ignored(directory: Path) -> Iterator[str]:
             yield from (f"/{part}" for part in parts if (directory / part).exists())
             break
     yield from (f"/{part}" for part in SITE_PARTS if (directory / part).exists())
+    paths = (
+        (parent / name).relative_to(directory).as_posix()
+        for parent, _, names in walk(directory)
+        for name in names
+    )
+    yield from (f"/{_escape(place)}" for place in find_translations(paths))
     names = find_names(directory)
     yield from sorted(_TOOL_FILES & names)
     if any(name.startswith(".") for name in names):

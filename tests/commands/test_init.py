@@ -107,6 +107,11 @@ def make_files(root: Path, *names: str) -> None:
             ("/_config.yml", "/_data/", "/_layouts/", "/CNAME"),
             id="Jekyll",
         ),
+        pytest.param(
+            ["en/a.md", "en/b.md", "de/a.md", "zh-hant/b.md", "zh-hant/x.json"],
+            ("/de/", "/zh-hant/"),
+            id="translations",
+        ),
     ],
 )
 def test_what_is_no_text_is_ignored(

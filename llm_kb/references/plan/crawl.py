@@ -10,7 +10,6 @@ from os.path import commonprefix
 from urllib.parse import urlsplit
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
-from llm_kb.references.plan.editions import describe_editions, find_editions
 from llm_kb.references.plan.site import MAX_REFUSED, Site
 from llm_kb.references.sources.file_names import page_key
 from llm_kb.references.sources.http import HttpPolicy
@@ -18,6 +17,7 @@ from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Conditions, FoundPage, Page, find_page, no_text
 from llm_kb.rendering.plain_text import count
+from llm_kb.subjects.editions import describe_editions, find_editions
 from llm_kb.subjects.names import INSTALL, is_unread_document
 
 MAX_READ = 50_000_000
@@ -199,7 +199,7 @@ class _Walk:
             what = f"{len(self.failed)} page(s) that cannot be fetched, such as {url}: {reason}"
             notes.append(f"left out: {what}")
         if self._editions:
-            notes.append(describe_editions(self._editions))
+            notes.append(describe_editions(self._editions, "include (--include '{}**')"))
         left_out = (
             (count(self._copies, "repeated page"), ""),
             (count(self._empty, "page"), " without text"),

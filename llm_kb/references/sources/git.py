@@ -8,7 +8,7 @@ line-ending rule of the repository has anything to act on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from llm_kb.references.sources.file_names import is_safe_path
 from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
 from llm_kb.references.sources.records import GitSource, LocalSource, covers
 from llm_kb.rendering.plain_text import count
+from llm_kb.subjects.editions import describe_editions, find_translations
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing itself from Python 3.11 on
@@ -228,6 +229,9 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, G
         if not any(covers([path], file.path) for file in files)
     ]
     root = _find_kept(source, files)
+    if root is None and (others := _find_others(source, files)):
+        files = [file for file in files if not file.path.startswith(tuple(others))]
+        notes.append(describe_editions(others, "paths (--path '{}')"))
     own = tuple(file for file in files if root is not None and file.path in _own_paths(root))
     if own:
         notes.append("a topic that the repository keeps; its files have its commit as their origin")
@@ -237,6 +241,13 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, G
         root=root or "",
         own=own,
     )
+
+
+def _find_others(source: GitSource | LocalSource, files: Sequence[GitFile]) -> Mapping[str, str]:
+    """Return the directories that hold documentation in languages that `paths` do not name."""
+    named = tuple(f"{path.rstrip('/')}/" for path in source.paths)
+    found = find_translations(file.path for file in files).items()
+    return {path: kind for path, kind in found if not any(n.startswith(path) for n in named)}
 
 
 def _find_kept(source: GitSource | LocalSource, files: Sequence[GitFile]) -> str | None:

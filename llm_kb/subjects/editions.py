@@ -1,4 +1,4 @@
-"""The versions and languages of a site, told from the addresses of its pages. Pure."""
+"""The versions and languages of documentation, told from the paths of its pages. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ _VERSION = re.compile(
 _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
 _KINDS = {"version": _VERSION, "language": _LANGUAGE}
 _BEST = ("stable", "latest", "current", "en")
+# In pages of a repository other names of two letters are common: `examples/go/`, `examples/cs/`.
+_LANGUAGES = frozenset(
+    """
+    ar az be bg bn ca da de el en es et eu fa fi fr gl he hi hr hu hy id it ja ka km ko lt lv mn ms
+    nb nl pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+_TRANSLATED = ("i18n/", "l10n/", "locale/", "locales/", "translations/")
+"""Directories that hold translations alone; what they are of is elsewhere."""
+
+_PAGE = re.compile(r"\.(?:a(?:scii)?doc|html?|ipynb|markdown|mdx?|qmd|rst|txt)$", re.IGNORECASE)
 _DEPTH = 4
 """Directories of a path that are looked at."""
 
@@ -44,6 +55,36 @@ def find_editions(paths: Iterable[str]) -> Mapping[str, str]:
     return {f"{parent}{name}/": kind for (kind, parent), names in groups.items() for name in names}
 
 
+def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
+    """Return the directories of a repository whose pages are in another language, with their kind.
+
+    Those are the ones beside `docs/en/` that repeat it, the ones in `docs/` that repeat the pages
+    of `docs/` itself and are named by a common language, and all in a directory for translations.
+    """
+    pages = {path for path in paths if _PAGE.search(path)}
+    repeating = {path for path, kind in find_editions(pages).items() if kind == "language"}
+    places: dict[str, list[str]] = {}
+    for page in pages:
+        parts = page.split("/")
+        for level in range(1, min(len(parts), _DEPTH + 1)):
+            places.setdefault("/".join([*parts[:level], ""]), []).append(page)
+    found = {}
+    for directory in sorted(places):
+        *parents, name, _ = directory.split("/")
+        above = "".join(f"{parent}/" for parent in parents)
+        if name.startswith("en") or not _LANGUAGE.fullmatch(name):
+            continue
+        is_common = re.split("[-_]", name)[0] in _LANGUAGES
+        in_place = [page for page in places[directory] if above + page[len(directory) :] in pages]
+        if directory in repeating:
+            is_other = f"{above}en/" in places or (is_common and len(in_place) > 1)
+        else:
+            is_other = is_common and above.lower().endswith(_TRANSLATED)
+        if is_other:
+            found[directory] = "language"
+    return found
+
+
 def _group(paths: Iterable[str]) -> Mapping[tuple[str, str, str], set[str]]:
     """Return the names of editions, keyed by kind and by what is before and after the name."""
     groups: dict[tuple[str, str, str], set[str]] = {}
@@ -57,8 +98,8 @@ def _group(paths: Iterable[str]) -> Mapping[tuple[str, str, str], set[str]]:
     return groups
 
 
-def describe_editions(directories: Mapping[str, str]) -> str:
-    """Return a note on the versions and languages that were left out."""
+def describe_editions(directories: Mapping[str, str], how: str) -> str:
+    """Return a note on the versions and languages that were left out, and how to take one."""
     told = []
     for kind in _KINDS:
         names = {path.split("/")[-2]: path for path, of in directories.items() if of == kind}
@@ -66,8 +107,7 @@ def describe_editions(directories: Mapping[str, str]) -> str:
             listed = sorted(names, key=_rank)
             more = [f"and {len(listed) - 10} more"] if len(listed) > 10 else []
             told.append(f"{kind}s {', '.join([*listed[:10], *more])}")
-    first = min(directories)
-    return f"left out: {' and '.join(told)}; include (--include '{first}**') takes one"
+    return f"left out: {' and '.join(told)}; {how.format(min(directories))} takes one"
 
 
 def _rank(name: str) -> tuple[int, list[int], str]:

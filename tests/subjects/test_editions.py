@@ -1,0 +1,54 @@
+"""Versions and languages are told from the paths of pages alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.subjects.editions import find_editions, find_translations
+
+
+@pytest.mark.parametrize(
+    ("paths", "editions"),
+    [
+        pytest.param(["a", "b", "1.x/a", "v2/a"], {"1.x/": "version", "v2/": "version"}, id="old"),
+        pytest.param(["stable/a", "latest/a", "1.0/a"], {"latest/": "version", "1.0/": "version"},
+                     id="the stable one"),
+        pytest.param(["1.9/a", "1.10/a"], {"1.9/": "version"}, id="the newest"),
+        pytest.param(["en/a", "fr/a", "zh-cn/a"], {"fr/": "language", "zh-cn/": "language"},
+                     id="English"),
+        pytest.param(["docs/a", "docs/next/a", "fr/docs/a", "fr/docs/next/a"],
+                     {"docs/next/": "version", "fr/": "language", "fr/docs/next/": "version"},
+                     id="both"),
+        pytest.param(["cs/lexer", "cs/parser", "py/lexer"], {}, id="code, half of it twice"),
+        pytest.param(["go/", "", "is/", "id/index.html"], {}, id="front pages say nothing"),
+        pytest.param(["2023/01/a", "2024/01/a"], {}, id="years"),
+        pytest.param(["release/1.0", "release/1.1"], {}, id="pages, not directories"),
+    ],
+)  # fmt: skip
+def test_an_edition_repeats_pages(paths: list[str], editions: dict[str, str]) -> None:
+    assert find_editions(paths) == editions
+
+
+@pytest.mark.parametrize(
+    ("paths", "languages"),
+    [
+        pytest.param(["docs/en/docs/a.md", "docs/en/b.md", "docs/es/docs/a.md", "docs/em/b.md"],
+                     ["docs/em/", "docs/es/"], id="beside English"),
+        pytest.param(["docs/a.md", "docs/b.md", "docs/zh-CN/a.md", "docs/zh-CN/b.md"],
+                     ["docs/zh-CN/"], id="below the documentation"),
+        pytest.param(["docs/a.md", "docs/b.md", "docs/go/a.md", "docs/go/b.md"], [],
+                     id="a language for programs"),
+        pytest.param(["examples/README.md", "examples/pl/README.md", "examples/go/README.md"], [],
+                     id="a README alone"),
+        pytest.param(["docs/de/a.md", "docs/de/b.md", "docs/fr/a.md", "docs/fr/b.md"], [],
+                     id="no original"),
+        pytest.param(["docs/a.md", "i18n/fr/x/current/b.md", "i18n/en/c.md", "i18n/fr.json"],
+                     ["i18n/fr/"], id="a directory for translations"),
+        pytest.param(["src/it/a.py", "src/a.py", "src/it/b.py", "src/b.py"], [], id="code"),
+        pytest.param(["de/a.md", "a.md", "de/b.md", "b.md", "de/img/c.png"], ["de/"], id="the top"),
+    ],
+)  # fmt: skip
+def test_a_translation_is_told_from_the_paths_of_a_repository(
+    paths: list[str], languages: list[str]
+) -> None:
+    assert list(find_translations(paths)) == languages
