@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 _NEAR_COMMAND = 0.6
 """How alike a mistyped command and a real one must be, as `difflib` counts it."""
+_MOST_OPTIONS = 4
+"""How many options an error names."""
 _EXTRA = "Got unexpected extra argument"
 """How click begins the error for an argument that a command does not take."""
 
@@ -91,4 +93,6 @@ def _name_options(error: click.ClickException, ctx: click.Context) -> click.Clic
         if isinstance(param, click.Option) and not param.is_flag
     ]
     advice = f"; it may be meant for {', '.join(options)}" if options else ""
+    if len(options) > _MOST_OPTIONS:
+        advice = "; everything is given by options here, and its --help has examples"
     return click.UsageError(f"{error.message}{advice}", ctx)

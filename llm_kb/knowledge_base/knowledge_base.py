@@ -8,9 +8,11 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from llm_kb.capture.catalog import TOPIC_ID
 from llm_kb.errors import (
     MAX_SHOWN,
     NoMatchError,
+    PatternError,
     NoPartError,
     UnknownTopicError,
 )
@@ -45,6 +47,7 @@ from llm_kb.rendering.presentation import (
     Presented,
 )
 from llm_kb.rendering.section import PreloadedTopic, render_section
+from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
@@ -353,7 +356,12 @@ class KnowledgeBase:
         opened = self.topics[id_]
         if ask_to_list(opened, patterns):
             return list_subjects(opened, config, patterns, search=self.offers_search())
-        return load(opened, patterns, config)
+        try:
+            return load(opened, patterns, config)
+        except NoMatchError as error:
+            if self._knows(error.pattern):
+                error.args = (f"{error}; {error.pattern!r} is a topic: learn it by itself",)
+            raise
 
     def _knows(self, name: str) -> bool:
         wanted = name.strip().casefold()
@@ -465,10 +473,28 @@ def _suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> 
     """Return what may have been meant by a topic that does not exist; empty for nothing."""
     if len(typed) > MAX_SHOWN:
         return ""
+    if name == TOPIC_ID:
+        return (
+            "; nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)"
+        )
     offered = [(topic, catalog) for topic, catalog in topics if topic.in_menu]
+    if globs := list(islice(_find_globs(offered, typed), MOST_SUGGESTED)):
+        return f"; {typed!r} matches subjects, not topics: write {' or '.join(globs)}"
     if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):
         return f"; {typed!r} is a subject, not a topic: write {' or '.join(found)}"
     return suggest(name, [label for topic, _ in offered for label in (topic.id, topic.label)])
+
+
+def _find_globs(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator[str]:
+    """Yield a glob with each topic in which it matches a subject."""
+    try:
+        globs = [parse_pattern(text) for text in (typed, f"**/{typed}")]
+    except PatternError:
+        return
+    if globs[0].literal is None:
+        for topic, catalog in topics:
+            matching = (glob for glob in globs if catalog.match(glob))
+            yield from (f"{topic.id}/{glob.text}" for glob in islice(matching, 1))
 
 
 def _find_addresses(topics: Iterable[tuple[Topic, Catalog]], name: str) -> Iterator[str]:

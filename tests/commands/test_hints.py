@@ -39,6 +39,17 @@ def workspace(tmp_path: Path) -> Path:
             "'CELERY' is a subject, not a topic: write docs/a/celery or docs/patterns/celery",
         ),
         (["-k", "index", "hi"], "'index' is a subject, not a topic: write docs/index"),
+        (["-k", "ind*", "hi"], "'ind*' matches subjects, not topics: write docs/ind*"),
+        (["-f", "kb:cel*", "hi"], "'cel*' matches subjects, not topics: write docs/**/cel*"),
+        (["-k", "[*", "hi"], "unknown topic '[*'; valid topics: docs, empty"),
+        (
+            ["kb", "learn", "docs", "empty"],
+            "no subject of topic 'docs' matches 'empty'; 'empty' is a topic: learn it by itself",
+        ),
+        (
+            ["-k", "repo-knowledge/src", "hi"],
+            "nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)",
+        ),
         (
             ["kb", "show", "patterns/celery"],
             "'patterns/celery' is a subject, not a topic: write docs/patterns/celery",

@@ -34,6 +34,8 @@ def test_a_place_that_does_not_exist_is_reported(repo: Repo, run_llm: RunLlm) ->
         "Added convention: conv-1\n",
         "Warning: 'nope/' is neither in the current commit nor in the work tree\n",
     )
+    listed = run_llm([*KNOWLEDGE, "list", "--scope", "other/"])
+    assert (listed.stdout, listed.stderr) == ("", "No entries for 'other/', of 1 in all.\n")
 
 
 def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> None:
@@ -82,7 +84,7 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
         (["--rule", "x", "--owns", "y"], "what kind of entry is it? convention with --scope"),
         (
             ["--type", "convention", "Be brief"],
-            "unexpected extra argument (Be brief); it may be meant for --type [convention|",
+            "unexpected extra argument (Be brief); everything is given by options here",
         ),
         (
             ["--rule", "x"],

@@ -67,13 +67,13 @@ def test_messages_name_places_with_codes(
     assert said("init").splitlines()[0] == f"wrote {file}"
     assert said("init") == f"Error: {file} exists already and is left as it is\n"
     assert said("trust") == f"nothing in {file} needs trust\n"
-    assert said("add", "p", "kb") == (
+    assert said("add", "p", "kp") == (
         f"added topic p to {file}\n"
-        f"'{tmp_path}/{shown}/kb' is not there yet; 'llm kb new p/SLUG' makes it\n"
+        f"'{tmp_path}/{shown}/kp' is not there yet; 'llm kb new p/SLUG' makes it\n"
     )
     assert said("learned", "p", "x").startswith(f"kb.topic.p.learned in {file} now holds: x\n")
     said("new", "p/x")
-    edit = f"Error: there is no terminal to edit on; the file is '{tmp_path}/{shown}/kb/x.md'\n"
+    edit = f"Error: there is no terminal to edit on; the file is '{tmp_path}/{shown}/kp/x.md'\n"
     assert said("edit", "p/x") == edit
     said("disable", "p", "x")
     disabled = f"is disabled by kb.topic.p.disabled (x) in {file}\n"

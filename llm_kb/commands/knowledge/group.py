@@ -72,6 +72,7 @@ def list_(file: str | None, json_: bool) -> None:
         note = read_note(reader, KNOWLEDGE_REF)
         store = parse_note(note)
         remind_of_older(reader, store)
+    total = len(store.entries)
     if place is not None:
         store = filter_by_file(store, place)
     if json_:
@@ -82,7 +83,8 @@ def list_(file: str | None, json_: bool) -> None:
     statuses = read_statuses(here, {entry.anchor for entry in store.entries})
     text = render_store(store, View(statuses=statuses, now=int(time.time())))
     # With `color` click does not search the text for control sequences, of which it has none.
-    click.echo(text or "No entries.", err=not text, color=True)
+    nothing = f"No entries for {place!r}, of {total} in all." if total else "No entries."
+    click.echo(text or nothing, err=not text, color=True)
     unmerged = [describe_unmerged(remote) for remote in find_unmerged(repository)]
     for hint in unmerged or filter(None, [describe_unfetched(repository)]):
         say(hint)
