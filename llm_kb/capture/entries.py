@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 SCHEMA = "chronicle/knowledge-v1"
 STABILITIES = ("permanent", "provisional", "experimental")
@@ -97,8 +97,8 @@ class Entry(NamedTuple):
     """One convention, boundary or anti-pattern."""
 
     kind: Kind
-    fields: Mapping[str, object]
-    """Its JSON object; what `kind.order` names is text where it is there."""
+    fields: Mapping[str, Any]
+    """Its JSON object. Each field in `kind.order` is text or absent."""
 
     @property
     def id(self) -> str:
@@ -106,8 +106,9 @@ class Entry(NamedTuple):
         return self.text("id")
 
     def text(self, name: str) -> str:
-        """Return a field as text; empty where it is absent."""
-        return cast("str | None", self.fields.get(name)) or ""
+        """Return a field as text, which is empty if the field is absent."""
+        text: str | None = self.fields.get(name)
+        return text or ""
 
     @property
     def place(self) -> str | None:

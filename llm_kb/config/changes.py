@@ -252,15 +252,10 @@ def apply_change(change: Change, text: str, path: Path) -> str:
     expected = decode_toml(text)
     change.apply(expected)
     _prune(expected)
-    for candidate in _iter_candidates(change, text):
+    for candidate in (*change.write(text), _with_tomlkit(text, change.apply)):
         if _reads_as(candidate, expected):
             return candidate.replace("\n", newline)
     raise EditError(path, ".".join(change.key))
-
-
-def _iter_candidates(change: Change, text: str) -> Iterator[str]:
-    yield from change.write(text)
-    yield _with_tomlkit(text, change.apply)
 
 
 def _reads_as(text: str, expected: dict[str, Any]) -> bool:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.config.keys import (
-    CHECK_KEYS,
-    KB_KEYS,
-    REFERENCE_KEYS,
-    TOPIC_KEYS,
-    Key,
-    LayerSource,
-    ListKey,
-)
+from llm_kb.config.keys import TABLES, TOPIC_KEYS, Key, LayerSource, ListKey
 from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
-from llm_kb.config.workspace import find_foreign_owner, read_toml
+from llm_kb.config.workspace import read_toml
 from llm_kb.errors import (
     MAX_PATH_SHOWN,
     ConfigError,
@@ -65,16 +57,8 @@ class FragmentPlaces:
     load_paths: Sequence[Path]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fragment:
-    """The settings of a config fragment, and whether its file is the workspace's."""
-
-    layer: LayerConfig
-    is_workspace: bool
-
-
-def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
-    """Read what a value of `--kb-cfg` stands for.
+def read_fragment(text: str, places: FragmentPlaces) -> tuple[LayerConfig, bool]:
+    """Return the settings of a value of `--kb-cfg`, and whether a workspace's file holds them.
 
     A file inside the workspace may set what the workspace's own file may; an
     assignment, or a file elsewhere, may set what the user may. Raises
@@ -82,18 +66,21 @@ def read_fragment(text: str, places: FragmentPlaces) -> Fragment:
     """
     if is_assignment(text):
         place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
-        source = _layer_source(Origin(layer=Layer.COMMAND_LINE, place=place), places)
-        return Fragment(layer=parse_assignment(text, source), is_workspace=False)
+        origin = Origin(layer=Layer.COMMAND_LINE, place=place)
+        source = LayerSource(origin=origin, base=places.root, home=places.home)
+        return parse_assignment(text, source), False
     path = find_fragment(text, places)
     # A link counts as the workspace's when either of its ends is there.
     is_workspace = places.has_workspace and (
-        path.is_relative_to(places.root)
-        or resolve_links(path).is_relative_to(resolve_links(places.root))
+        path.is_relative_to(places.root) or _leads_inside(path, places.root)
     )
-    origin = Origin(layer=Layer.FRAGMENT, place=str(path))
-    source = _layer_source(origin, places, bounds=places.root if is_workspace else None)
-    table = read_toml(path, owned_below=places.root if is_workspace else None)
-    return Fragment(layer=parse_layer(table, source), is_workspace=is_workspace)
+    source = LayerSource(
+        origin=Origin(layer=Layer.FRAGMENT, place=str(path)),
+        base=places.root,
+        home=places.home,
+        bounds=places.root if is_workspace else None,
+    )
+    return parse_layer(read_toml(path, owned_below=source.bounds), source), is_workspace
 
 
 def find_fragment(text: str, places: FragmentPlaces) -> Path:
@@ -122,12 +109,8 @@ def find_fragment(text: str, places: FragmentPlaces) -> Path:
 
 def list_fragments(load_paths: Sequence[Path]) -> list[str]:
     """Return the names that `--kb-cfg` would find, sorted."""
-    names: set[str] = set()
-    for directory in load_paths:
-        names.update(
-            path.removesuffix(SUFFIX) for path, _ in iter_files(directory) if path.endswith(SUFFIX)
-        )
-    return sorted(names)
+    paths = {path for directory in load_paths for path, _ in iter_files(directory)}
+    return sorted(path.removesuffix(SUFFIX) for path in paths if path.endswith(SUFFIX))
 
 
 def _find_named(name: str, load_paths: Sequence[Path]) -> Path | None:
@@ -147,19 +130,6 @@ def _locate(text: str, places: FragmentPlaces) -> Path:
     if text.startswith("~/") and places.home is not None:
         path = places.home / text[2:]
     return Path(os.path.normpath((places.cwd or places.root) / path))
-
-
-def _layer_source(
-    origin: Origin, places: FragmentPlaces, *, bounds: Path | None = None
-) -> LayerSource:
-    return LayerSource(
-        origin=origin,
-        base=places.root,
-        home=places.home,
-        bounds=bounds,
-        resolve_links=resolve_links,
-        find_foreign_owner=find_foreign_owner,
-    )
 
 
 def _leads_inside(path: Path, directory: Path) -> bool:
@@ -230,12 +200,9 @@ def _split_key(text: str) -> list[str]:
 
 
 def _find_key(parts: Sequence[str]) -> Key | None:
-    tables: dict[int, Mapping[str, Key]] = {
-        2: KB_KEYS,
-        3: {"references": REFERENCE_KEYS, "check": CHECK_KEYS}.get("".join(parts[1:2]), {}),
-        4: TOPIC_KEYS if parts[1:2] == ["topic"] else {},
-    }
-    return tables.get(len(parts), {}).get(parts[-1])
+    if parts[:2] == ["kb", "topic"] and len(parts) == 4:
+        return TOPIC_KEYS.get(parts[-1])
+    return TABLES.get(".".join(parts[:-1]), {}).get(parts[-1])
 
 
 def _parse_value(text: str, key: Key | None) -> object:

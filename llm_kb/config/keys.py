@@ -1,7 +1,6 @@
 """The keys a configuration may hold: how each value is read and what is allowed.
 
-`layers` reads a document by these tables; nothing else knows which keys exist. Pure:
-the caller passes in how links are resolved.
+`layers` reads a document by these tables; nothing else knows which keys exist.
 """
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from llm_kb.config.workspace import find_foreign_owner
 from llm_kb.errors import PatternError, UnresolvableError
+from llm_kb.files.containment import resolve_links
 from llm_kb.files.values import (
     CONTROL,
     BadValueError,
@@ -46,10 +47,6 @@ class LayerSource:
     """The directory that `~` stands for; None where it is not known."""
     bounds: Path | None = None
     """The workspace, if the layer is one of its files; None for the user's own."""
-    resolve_links: Callable[[Path], Path] = lambda path: path
-    """Returns a path with its links resolved; raises UnresolvableError."""
-    find_foreign_owner: Callable[[Path], int | None] = lambda _: None
-    """Returns the user id of a directory that belongs to neither the user nor root."""
 
 
 Reader: TypeAlias = Callable[[object, LayerSource], Value]
@@ -92,8 +89,8 @@ def read_directory(value: object, source: LayerSource) -> str:
     """
     place = _read_place(value, source)
     try:
-        path = source.resolve_links(place)
-        bounds = source.bounds and source.resolve_links(source.bounds)
+        path = resolve_links(place)
+        bounds = source.bounds and resolve_links(source.bounds)
     except UnresolvableError as error:
         raise BadValueError(describe(value), f"a directory ({error.reason})") from error
     if bounds and not path.is_relative_to(bounds):
@@ -101,7 +98,7 @@ def read_directory(value: object, source: LayerSource) -> str:
             f"{describe(value)}, which leads to {str(path)!r}",
             f"a directory that lies inside the workspace {str(source.bounds)!r}",
         )
-    owner = source.find_foreign_owner(path) if bounds else None
+    owner = find_foreign_owner(path) if bounds else None
     if owner is not None:
         raise BadValueError(
             f"{describe(value)}, which belongs to another user (uid {owner})",
@@ -220,3 +217,11 @@ CAPTURE_KEYS: Mapping[str, Key] = {
     "shared": _FLAG,
 }
 """The keys of `[kb.capture]`."""
+
+TABLES: Mapping[str, Mapping[str, Key]] = {
+    "kb": KB_KEYS,
+    "kb.references": REFERENCE_KEYS,
+    "kb.capture": CAPTURE_KEYS,
+    "kb.check": CHECK_KEYS,
+}
+"""The keys of each table, those of topics aside."""

@@ -6,16 +6,14 @@ layers into the effective configuration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from types import MappingProxyType
+from typing import Any
 
 from llm_kb.config.keys import (
-    CAPTURE_KEYS,
-    CHECK_KEYS,
-    KB_KEYS,
-    REFERENCE_KEYS,
+    TABLES,
     TOPIC_ID,
     TOPIC_ID_RULE,
     TOPIC_KEYS,
@@ -27,7 +25,7 @@ from llm_kb.config.keys import (
 from llm_kb.errors import ConfigError, quote
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError
-from llm_kb.subjects.topics import Capture, Config, Layer, Origin, References
+from llm_kb.subjects.topics import Config, Layer, Origin
 
 MAX_TOPICS = 1_000
 """The most topics of one configuration."""
@@ -83,7 +81,7 @@ def parse_layer(
     document = Fields(table)
     reader = _LayerReader(source, replaces=replaces)
     reader.read_kb(document.fields("kb"))
-    for key in sorted({"topic", "references", "check", *KB_KEYS} & table.keys()):
+    for key in sorted({"topic", "references", "check", *TABLES["kb"]} & table.keys()):
         document.has(key)
         document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
@@ -107,12 +105,9 @@ class _LayerReader:
         self._replaces = replaces
 
     def read_kb(self, kb: Fields) -> None:
-        references, topics = _read_references(kb), kb.fields("topic")
-        check, capture = kb.fields("check"), kb.fields("capture")
-        self._read_keys(kb, KB_KEYS)
-        self._read_keys(references, REFERENCE_KEYS)
-        self._read_keys(capture, CAPTURE_KEYS)
-        self._read_keys(check, CHECK_KEYS)
+        topics, references = kb.fields("topic"), _read_references(kb)
+        for table in (kb, references, kb.fields("capture"), kb.fields("check")):
+            self._read_keys(table, TABLES[table.path])
         if len(topics.table) > MAX_TOPICS:
             found = f"{len(topics.table):,} topics"
             topics.refuse(topics.path, BadValueError(found, f"at most {MAX_TOPICS:,}"))
@@ -193,18 +188,20 @@ def _merge_settings(low: Setting, high: Setting) -> Setting:
     return Setting(value=high.value, origins=origins)
 
 
+def iter_values(config: Config) -> Iterator[tuple[str, str, Any]]:
+    """Yield the table, the name and the value of every key, those of topics aside."""
+    records = {"kb": config, "kb.references": config.references, "kb.capture": config.capture}
+    for table, record in records.items():
+        yield from ((table, name, getattr(record, name)) for name in TABLES[table])
+    yield "kb.check", "ignore", config.check_ignore
+
+
 def default_layer() -> LayerConfig:
     """Return the lowest layer: every key of `[kb]` that has a default."""
-    tables = (
-        ("kb", KB_KEYS, Config()),
-        ("kb.references", REFERENCE_KEYS, References()),
-        ("kb.capture", CAPTURE_KEYS, Capture()),
-    )
     values: dict[str, Value] = {
-        f"{table}.{name}": getattr(record, name)
-        for table, keys, record in tables
-        for name in keys
-        if getattr(record, name) not in {None, ()}
+        f"{table}.{name}": value
+        for table, name, value in iter_values(Config())
+        if value not in {None, ()}
     }
     values["kb.config_load_paths"] = (".llm/config.d",)
     origins = (Origin(layer=Layer.DEFAULT),)

@@ -24,7 +24,6 @@ from llm_kb.config.trust import digest_workspace, is_trusted, was_trusted
 from llm_kb.config.workspace import (
     WorkspaceFile,
     exists,
-    find_foreign_owner,
     find_workspace,
     read_toml,
     user_config_path,
@@ -71,18 +70,13 @@ def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str])
 
     Raises ConfigError.
     """
-    below = merge([default_layer(), read_user_layer(user_dir, environ)])
+    default, user = default_layer(), user_config_path(user_dir)
+    below = merge([default, read_layer(user, user_source(user, environ), default)])
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
     workspace = read_layer(file.path, workspace_source(file), below)
     return Layers(below=below, workspace=workspace, file=file)
-
-
-def read_user_layer(user_dir: Path, environ: Mapping[str, str]) -> LayerConfig:
-    """Read the user layer's file, if there is one. Raises ConfigError."""
-    path = user_config_path(user_dir)
-    return read_layer(path, user_source(path, environ), default_layer())
 
 
 def read_layer(path: Path, source: LayerSource, below: LayerConfig | None = None) -> LayerConfig:
@@ -101,23 +95,14 @@ def read_layer(path: Path, source: LayerSource, below: LayerConfig | None = None
 
 def user_source(path: Path, environ: Mapping[str, str]) -> LayerSource:
     """Return the source of the user layer's file."""
-    return LayerSource(
-        origin=Origin(layer=Layer.USER, place=str(path)),
-        base=path.parent,
-        home=find_home(environ),
-        resolve_links=resolve_links,
-    )
+    origin = Origin(layer=Layer.USER, place=str(path))
+    return LayerSource(origin=origin, base=path.parent, home=find_home(environ))
 
 
 def workspace_source(file: WorkspaceFile) -> LayerSource:
     """Return the source of a workspace layer's file."""
-    return LayerSource(
-        origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
-        base=file.root,
-        bounds=file.root,
-        resolve_links=resolve_links,
-        find_foreign_owner=find_foreign_owner,
-    )
+    origin = Origin(layer=Layer.WORKSPACE, place=str(file.path))
+    return LayerSource(origin=origin, base=file.root, bounds=file.root)
 
 
 def find_home(environ: Mapping[str, str]) -> Path | None:
@@ -170,10 +155,10 @@ def load_config(
 
 def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> LayerConfig:
     """Merge a config fragment. Raises ConfigError for settings that only the user may make."""
-    fragment = read_fragment(text, places)
-    if fragment.is_workspace:
+    layer, is_workspace = read_fragment(text, places)
+    if is_workspace:
         # `auto` counts here: naming a fragment is asking for what it says.
-        withheld = find_withheld(fragment.layer, merged, resolve_links(places.root))
+        withheld = find_withheld(layer, merged, resolve_links(places.root))
         problems = [
             f"{key}: the topic is your own, outside the workspace, and not this file's to change; "
             "use -k or an assignment"
@@ -181,6 +166,5 @@ def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> Lay
             if key not in ACTING_KEYS
         ]
         if problems:
-            place = fragment.layer.settings[withheld[-1]].origins[0].place
-            raise ConfigError(place or text, problems)
-    return merge([merged, fragment.layer])
+            raise ConfigError(layer.settings[withheld[-1]].origins[0].place or text, problems)
+    return merge([merged, layer])

@@ -10,8 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
-from llm_kb.config.keys import CAPTURE_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
-from llm_kb.config.layers import topic_key
+from llm_kb.config.keys import TOPIC_KEYS
+from llm_kb.config.layers import iter_values, topic_key
 from llm_kb.errors import show_place
 from llm_kb.subjects.topics import Config, Layer, Origin, Topic
 
@@ -51,17 +51,7 @@ class ConfigValue:
 
 def list_values(config: Config) -> list[ConfigValue]:
     """Return every effective value, defaults included, table by table."""
-    tables = (
-        ("kb", KB_KEYS, config),
-        ("kb.references", REFERENCE_KEYS, config.references),
-        ("kb.capture", CAPTURE_KEYS, config.capture),
-    )
-    values = [
-        _value(config, table, name, getattr(record, name))
-        for table, keys, record in tables
-        for name in keys
-    ]
-    values.append(_value(config, "kb.check", "ignore", config.check_ignore))
+    values = [_value(config, *each) for each in iter_values(config)]
     for topic in config.topics:
         values += _list_topic(config, topic, TOPIC_KEYS)
     for topic in config.adjustments:

@@ -5,12 +5,12 @@ Pure: `load` finds and reads the files, `layers` reads their tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from llm_kb.config.keys import CAPTURE_KEYS, CHECK_KEYS, KB_KEYS, REFERENCE_KEYS, TOPIC_KEYS
+from llm_kb.config.keys import TABLES, TOPIC_KEYS
 from llm_kb.config.layers import LayerConfig, Setting, topic_key
 from llm_kb.errors import ConfigError
 from llm_kb.files.values import suggest
@@ -64,7 +64,7 @@ def _is_true(layer: LayerConfig, key: str) -> bool:
 
 def load_path_values(merged: LayerConfig) -> tuple[str, ...]:
     """Return `config_load_paths` as written; relative ones belong to the workspace."""
-    found: tuple[str, ...] = _given(merged.settings, "kb", KB_KEYS).get("config_load_paths", ())
+    found: tuple[str, ...] = _given(merged.settings, "kb").get("config_load_paths", ())
     return found
 
 
@@ -82,7 +82,7 @@ def resolve(
     for a topic without `subjects`.
     """
     settings = merged.settings
-    general = _given(settings, "kb", KB_KEYS)
+    general = _given(settings, "kb")
     links = tuple(map(Path, general.pop("allow_links_to", ())))
     general.pop("config_load_paths", None)
     for where, problems in find_missing(merged).items():
@@ -96,8 +96,8 @@ def resolve(
         topics=tuple(topic for id_, topic in resolved.items() if id_ not in adjusted),
         adjustments=tuple(topic for id_, topic in resolved.items() if id_ in adjusted),
         references=_resolve_references(settings),
-        capture=Capture(**_given(settings, "kb.capture", CAPTURE_KEYS)),
-        check_ignore=_given(settings, "kb.check", CHECK_KEYS).get("ignore", ()),
+        capture=Capture(**_given(settings, "kb.capture")),
+        check_ignore=_given(settings, "kb.check").get("ignore", ()),
         workspace=workspace,
         workspace_file=workspace_file,
         withheld=tuple(withheld),
@@ -105,12 +105,10 @@ def resolve(
     )
 
 
-def _given(settings: Mapping[str, Setting], table: str, keys: Iterable[str]) -> dict[str, Any]:
-    """Return what is set of a table, each value of the type its key has; no empty text."""
-    values = {
-        name: settings[f"{table}.{name}"].value for name in keys if f"{table}.{name}" in settings
-    }
-    return {name: value for name, value in values.items() if value != ""}
+def _given(settings: Mapping[str, Setting], table: str) -> dict[str, Any]:
+    """Return the settings of a table by their names, without empty texts."""
+    found = {name: settings.get(f"{table}.{name}") for name in TABLES.get(table, TOPIC_KEYS)}
+    return {name: each.value for name, each in found.items() if each and each.value != ""}
 
 
 def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
@@ -164,12 +162,12 @@ def _describe_missing(merged: LayerConfig, id_: str) -> str:
 def _resolve_topic(
     settings: Mapping[str, Setting], id_: str, allow_links_to: tuple[Path, ...]
 ) -> Topic:
-    given = _given(settings, f"kb.topic.{id_}", TOPIC_KEYS)
+    given = _given(settings, f"kb.topic.{id_}")
     root, layout = Path(given.pop("subjects", "")), Layout(given.pop("layout", Layout.FILES))
     return Topic(id=id_, root=root, layout=layout, allow_links_to=allow_links_to, **given)
 
 
 def _resolve_references(settings: Mapping[str, Setting]) -> References:
-    given = _given(settings, "kb.references", REFERENCE_KEYS)
+    given = _given(settings, "kb.references")
     directory = given.pop("dir", None)
     return References(dir=Path(directory) if directory else None, **given)

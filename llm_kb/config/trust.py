@@ -7,15 +7,20 @@ given again.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 from llm_kb.config.layers import LayerConfig
+from llm_kb.config.workspace import find_workspace, may_set_auto, read_bytes, user_config_path
+from llm_kb.errors import ConfigError
 from llm_kb.files.atomic import locked, replace_file
 
 TRUST_FILE = "kb-trust.json"
+
+_SETS_AUTO = re.compile(rb"^[ \t]*(?:kb[ \t]*\.[ \t]*)?auto[ \t]*=[ \t]*true\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,24 @@ def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
 def was_trusted(file: Path, user_dir: Path) -> bool:
     """Tell whether a workspace file was ever trusted, with whatever settings."""
     return str(file) in read_trust(user_dir).digests
+
+
+def find_untrusted_auto(
+    cwd: Path | None, user_dir: Path, environ: Mapping[str, str]
+) -> Path | None:
+    """Return the workspace's file if it sets `auto` and was never trusted; None if in doubt.
+
+    Nothing is parsed: a stranger's configuration may be large.
+    """
+    try:
+        file = find_workspace(cwd, environ, user_dir=user_dir)
+        if file is None or not _SETS_AUTO.search(read_bytes(file.path, owned_below=file.root)):
+            return None
+    except ConfigError:
+        return None
+    if may_set_auto(user_config_path(user_dir), None) or was_trusted(file.path, user_dir):
+        return None
+    return file.path
 
 
 def trust(file: Path, digest: str, user_dir: Path) -> TrustRecords:

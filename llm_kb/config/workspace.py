@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -97,38 +96,17 @@ def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) 
 
     A file that cannot be read, or is refused, mentions nothing.
     """
-    paths: list[tuple[Path, Path | None]] = [(user_config_path(user_dir), None)]
+    if may_set_auto(user_config_path(user_dir), None):
+        return True
     try:
         file = find_workspace(cwd, environ, user_dir=user_dir)
     except ConfigError:
-        file = None
-    if file is not None:
-        paths.append((file.path, file.root))
-    return any(_mentions_auto(path, root) for path, root in paths)
+        return False
+    return file is not None and may_set_auto(file.path, file.root)
 
 
-def find_untrusted_auto(
-    cwd: Path | None, user_dir: Path, environ: Mapping[str, str]
-) -> Path | None:
-    """Return the workspace's file if it sets `auto` and was never trusted; None if in doubt.
-
-    Decided without parsing: a stranger's configuration may be large.
-    """
-    try:
-        file = find_workspace(cwd, environ, user_dir=user_dir)
-        if file is None or not _SETS_AUTO.search(read_bytes(file.path, owned_below=file.root)):
-            return None
-    except ConfigError:
-        return None
-    if _mentions_auto(user_config_path(user_dir), None):
-        return None
-    # Imported here: most workspaces do not set it.
-    from llm_kb.config.trust import was_trusted  # noqa: PLC0415
-
-    return None if was_trusted(file.path, user_dir) else file.path
-
-
-def _mentions_auto(path: Path, owned_below: Path | None) -> bool:
+def may_set_auto(path: Path, owned_below: Path | None) -> bool:
+    """Tell whether a line of a configuration file that is not a comment mentions `auto`."""
     if not exists(path):
         return False
     try:
@@ -140,8 +118,6 @@ def _mentions_auto(path: Path, owned_below: Path | None) -> bool:
 
 MAX_BYTES = 65_536
 """The largest configuration that is read: decoding more would take noticeable time."""
-
-_SETS_AUTO = re.compile(rb"^[ \t]*(?:kb[ \t]*\.[ \t]*)?auto[ \t]*=[ \t]*true\b", re.MULTILINE)
 
 _MAX_LINKS = 40
 """Links followed on the way to a file, as many as Linux follows."""

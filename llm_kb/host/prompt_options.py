@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import llm
 
-from llm_kb.config.workspace import find_cwd, find_untrusted_auto, mentions_auto
+from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError, join_names
 from llm_kb.host.arguments import Arguments, require_no_files
 from llm_kb.host.request import (
@@ -164,7 +164,9 @@ def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
     where = find_cwd(), Path(llm.user_dir()), os.environ
     if not mentions_auto(*where):
         return None
-    from llm_kb.config.trust_report import render_skipped, render_withheld  # as in `_discover`
+    # Imported here: most requests have no `auto`.
+    from llm_kb.config.trust import find_untrusted_auto
+    from llm_kb.config.trust_report import render_skipped, render_withheld
 
     if untrusted := find_untrusted_auto(*where):
         _say(render_skipped(untrusted, ["kb.auto"]))

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.load import load_config
-from llm_kb.config.workspace import MAX_BYTES, find_untrusted_auto
+from llm_kb.config.trust import find_untrusted_auto
+from llm_kb.config.workspace import MAX_BYTES
 from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, KbError
 from tests.cost import at_most
 
