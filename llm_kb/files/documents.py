@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
@@ -12,7 +11,6 @@ from llm_kb.search.index.documents import (
     MAX_FILE_BYTES,
     File,
     LeftOut,
-    ReadDocument,
     find_left_out,
 )
 from llm_kb.subjects.names import is_readable, is_unread_document
@@ -72,11 +70,9 @@ class TopicDocuments:
         # Where the list is not of this search, the one subject is looked for.
         return known or next((s for s in self._catalog.find(path) if s.path == path), None)
 
-    @contextmanager
-    def reading(self) -> Iterator[ReadDocument]:
-        """Give what reads the subjects that were listed."""
-        with self._catalog.reading() as read:
-            yield lambda path: read(self._subjects[path], MAX_FILE_BYTES + 1).data
+    def read(self, path: str) -> bytes:
+        """Return the content of a listed subject."""
+        return self._catalog.read(self._subjects[path], MAX_FILE_BYTES + 1).data
 
 
 class MemoryDocuments:
@@ -95,23 +91,21 @@ class MemoryDocuments:
 
     def list(self) -> Iterator[File]:
         """Yield the subjects that can be read."""
-        with self._catalog.reading() as read:
-            for subject in self._catalog.iter_listed():
-                try:
-                    data = read(subject, MAX_FILE_BYTES).data
-                except UnreadableError:
-                    continue  # `llm kb check` reports it
-                self._texts[subject.path] = data
-                yield File(subject.path, len(data), 0)
+        for subject in self._catalog.iter_listed():
+            try:
+                data = self._catalog.read(subject, MAX_FILE_BYTES).data
+            except UnreadableError:
+                continue  # `llm kb check` reports it
+            self._texts[subject.path] = data
+            yield File(subject.path, len(data), 0)
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject of a path; None where there is none."""
         return next((s for s in self._catalog.iter_listed() if s.path == path), None)
 
-    @contextmanager
-    def reading(self) -> Iterator[ReadDocument]:
-        """Give what reads the subjects that were listed."""
-        yield self._texts.__getitem__
+    def read(self, path: str) -> bytes:
+        """Return the content of a listed subject."""
+        return self._texts[path]
 
 
 def _is_listed(subject: Subject) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -16,7 +15,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
-from llm_kb.search.index.documents import File, ReadDocument
+from llm_kb.search.index.documents import File
 from llm_kb.search.index.vectors import EmbeddingError
 from llm_kb.search.question import STOP_WORDS, parse_question
 from llm_kb.search.roles import Scope
@@ -136,10 +135,9 @@ class Descriptions:
                 path, len(text), int.from_bytes(blake2b(text, digest_size=7).digest(), "big")
             )
 
-    @contextmanager
-    def reading(self) -> Iterator[ReadDocument]:
-        """Give what reads the topics that were listed."""
-        yield self._texts.__getitem__
+    def read(self, path: str) -> bytes:
+        """Return the text that describes a topic."""
+        return self._texts[path]
 
 
 def _hide(topic_id: str) -> str:

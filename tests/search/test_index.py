@@ -53,8 +53,7 @@ def topic(tmp_path: Path) -> Path:
 def prepare_file(topic: Path, path: str, indexed: Known | None = None) -> Prepared:
     documents = folder(topic)
     (file,) = (file for file in documents.list() if file.path == path)
-    with documents.reading() as read:
-        return prepare(file, read, indexed)
+    return prepare(file, documents.read, indexed)
 
 
 def paths(topic: Path, question: str) -> list[str]:
@@ -115,8 +114,8 @@ def test_what_another_process_wrote_meanwhile_is_compared_again(topic: Path) -> 
 
     documents = folder(topic)
     assert [file.path for file in documents.list()]
-    with closing(connect(index_path(topic))) as connection, documents.reading() as read:
-        assert DocumentTable(connection).store([unchanged], read) == [False]
+    with closing(connect(index_path(topic))) as connection:
+        assert DocumentTable(connection).store([unchanged], documents.read) == [False]
     assert unchanged.chunks is None
     assert paths(topic, "penguin") == ["new.md"]
 

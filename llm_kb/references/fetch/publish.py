@@ -14,7 +14,7 @@ from llm_kb.references.sources.records import Source
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import write_provenance, write_topic_text
 from llm_kb.search.index.database import IndexUnusableError
-from llm_kb.search.index.index import open_index
+from llm_kb.search.index.index import Index, IndexReport, with_index
 from llm_kb.search.index.vectors import EmbeddingError, update_vectors
 
 
@@ -55,16 +55,17 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     Embedding may fail, for want of a key or a network: search works without it. Raises
     NotIndexedError where the index itself cannot be made.
     """
+
+    def embed(index: Index, report: IndexReport) -> tuple[int, list[str]]:
+        try:
+            if embedder := library.find_embedder():
+                update_vectors(index, embedder.model, embedder.embed, progress=progress.embedding)
+        except EmbeddingError as error:
+            return report.chunks, [str(error)]
+        return report.chunks, []
+
     try:
-        with open_index(library.store.documents(topic_id)) as index:
-            chunks = index.update(progress.indexing).chunks
-            try:
-                if embedder := library.find_embedder():
-                    update_vectors(
-                        index, embedder.model, embedder.embed, progress=progress.embedding
-                    )
-            except EmbeddingError as error:
-                return chunks, [str(error)]
+        documents = library.store.documents(topic_id)
+        return with_index(documents, embed, progress=progress.indexing)
     except IndexUnusableError as error:
         raise NotIndexedError(topic_id, str(error)) from error
-    return chunks, []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from llm_kb.subjects.topics import is_binary
@@ -13,14 +12,9 @@ from llm_kb.subjects.topics import is_binary
 MAX_TITLE = 200
 """Characters of a label and of a title; longer ones are shortened."""
 
-# What a character is to a hump: `A` an upper case letter, `a` a lower case one, `0` a digit. To
-# look for one certain byte is several times faster than for one of a range of characters.
-_SHAPE = b" " * 48 + b"0" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b" " * 133
-# Where a hump begins in the midst of a word: `getDefault` at D, `HTTPServer` at S. What most
-# capitals are, the first letters of words, is ruled out first.
-_LATER_HUMP = rb"A(?<=[^ ]A)(?:(?<=[a0]A)|(?=a))"
-_HUMP = re.compile(rb"%b[a0]*" % _LATER_HUMP)
-_HUMPS = re.compile(rb"%b[Aa0]*" % _LATER_HUMP)
+_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))[a-z0-9]*")
+"""A hump in the midst of a word: `Default` of `getDefault`, `Server` of `HTTPServer`."""
+
 _LAST_WORD = re.compile(r"[^\W_]+\Z")
 _FIRST_WORD = re.compile(r"[^\W_]+")
 _LONGEST_HUMP = 40
@@ -124,41 +118,12 @@ def split_identifiers(text: str) -> str:
     `HTTPServer` gives `HTTP Server`. Other identifiers are left to the index,
     whose tokenizer splits them at underscores and dots.
     """
-    if not text:
-        return ""
     parts: dict[str, None] = {}
-    shape = _shape(text)
-    is_ascii = text.isascii()
-    for match in _HUMPS.finditer(shape):
-        second, end = match.span()
-        start = shape.rfind(b" ", 0, second) + 1
-        # The same few identifiers come time and again. What has a letter of another alphabet
-        # before it begins earlier than its shape says.
-        if end - start <= _LONGEST_KEPT and (is_ascii or text[start - 1 : start].isascii()):
-            parts |= _split_identifier(text[start:end])
-        else:
-            parts |= dict.fromkeys(_find_parts(text, shape, second, end))
+    for match in _HUMP.finditer(text):
+        start = match.start()
+        parts[text[_hump_before(text, start) : start]] = None
+        parts[match[0]] = None
     return " ".join(parts)
-
-
-@lru_cache(maxsize=8192)
-def _split_identifier(word: str) -> dict[str, None]:
-    """Return the parts of one identifier, as the keys of a dict that is not to be changed."""
-    shape = _shape(word)
-    return dict.fromkeys(_find_parts(word, shape, 0, len(shape)))
-
-
-def _shape(text: str) -> bytes:
-    """Return one byte a character, so that places in it are places in the text."""
-    return text.encode("latin-1", "replace").translate(_SHAPE)
-
-
-def _find_parts(text: str, shape: bytes, start: int, end: int) -> Iterator[str]:
-    """Yield each hump that begins in a span, after the one before it."""
-    for match in _HUMP.finditer(shape, start, end):
-        begin, stop = match.span()
-        yield text[_hump_before(text, begin) : begin]
-        yield text[begin:stop]
 
 
 def _hump_before(text: str, end: int) -> int:

@@ -69,7 +69,6 @@ _TEMPORARY = """
 CREATE VIRTUAL TABLE temp.frequencies USING fts5vocab (main, chunks_fts, row);
 CREATE VIRTUAL TABLE temp.words USING fts5 (word, content = '', tokenize = 'porter unicode61');
 CREATE VIRTUAL TABLE temp.stems USING fts5vocab (temp, words, instance);
-CREATE TEMP TABLE new (id INTEGER PRIMARY KEY, heading_parts TEXT, parts TEXT);
 CREATE TEMP TABLE allowed (document INTEGER PRIMARY KEY);
 """
 
@@ -102,7 +101,7 @@ def connect(database: Path | None) -> sqlite3.Connection:
     Raises DamageError when it is something else, IndexUnusableError when it can
     be neither opened nor made.
     """
-    with translated(database):
+    with _reaching(database):
         if database:
             # Only for its owner: it holds what the files hold.
             database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -127,7 +126,7 @@ def discard(database: Path | None) -> None:
     """Delete a database; it costs nothing but the time to rebuild it."""
     if database is None:
         return
-    with translated(database):
+    with _reaching(database):
         for suffix in ("-wal", "-shm", ""):
             database.with_name(database.name + suffix).unlink(missing_ok=True)
         # Packed vectors, which versions before 0.2 kept beside the database.
@@ -151,13 +150,21 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def translated(database: Path | None) -> Iterator[None]:
-    """Turn what SQLite and the file system raise into DamageError or IndexUnusableError."""
+    """Turn the errors of SQLite into DamageError or IndexUnusableError."""
     try:
         yield
     except sqlite3.OperationalError as error:
         raise _translate(database, str(error)) from error
     except sqlite3.DatabaseError as error:
         raise DamageError(database, str(error)) from error
+
+
+@contextmanager
+def _reaching(database: Path | None) -> Iterator[None]:
+    """Turn the errors of SQLite and of the file system into errors of the index."""
+    try:
+        with translated(database):
+            yield
     except OSError as error:
         raise IndexUnusableError(database, _explain_disk(database) or str(error)) from error
 

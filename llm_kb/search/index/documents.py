@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -73,8 +72,8 @@ class Documents(Protocol):
     def list(self) -> Iterable[File]:
         """Return the documents there are, in no order. Raises OSError where there can be none."""
 
-    def reading(self) -> AbstractContextManager[ReadDocument]:
-        """Give what reads documents that were listed, for one piece of work on many."""
+    def read(self, path: str) -> bytes:
+        """Return what a listed document holds. Raises UnreadableError."""
 
 
 def bound_files(
@@ -125,7 +124,7 @@ class InMemory:
     def __init__(self, documents: Documents) -> None:
         self.name = documents.name
         self.trust = documents.trust
-        self.reading = documents.reading
+        self.read = documents.read
         self._documents = documents
         self.left_out: tuple[LeftOut, ...] = ()
         """What was beyond that when they were listed."""

@@ -68,8 +68,8 @@ class Prepared(NamedTuple):
         return row is not None and row[1:] == (self.known.hash, self.known.made)
 
 
-_Row = tuple[int | None, bytes, str, str, str, int, int]
-"""A chunk to be inserted: its document, its hash and its fields."""
+_Row = tuple[str, int | None, bytes, str, str, str, int, int]
+"""A chunk to be inserted: the path and id of its document, its hash and its fields."""
 
 
 def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Prepared:
@@ -168,7 +168,7 @@ class DocumentTable:
                 if document.chunks is not None and not document.is_in(row):
                     outcomes.append(row is None)
                     chunks = document.chunks if row is None else self._replace(document, id_)
-                    new += [(id_, hash_, *chunk) for hash_, chunk in chunks]
+                    new += [(path, id_, hash_, *chunk) for hash_, chunk in chunks]
             self._insert(new)
         return outcomes
 
@@ -226,33 +226,27 @@ class DocumentTable:
             self._connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
 
     def _insert(self, new: Sequence[_Row]) -> None:
-        """Insert chunks in this order, and give them to full-text search in one statement."""
-        execute, executemany = self._connection.execute, self._connection.executemany
+        """Insert chunks, in this order, into their table and into full-text search."""
         # SQLite numbers them itself: each with the highest id so far and one.
-        first = execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[0]
-        executemany(
+        first = self._connection.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[
+            0
+        ]
+        self._connection.executemany(
             "INSERT INTO chunks (document, hash, title, heading, text, first_line, last_line)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            new,
+            (row[1:] for row in new),
         )
-        executemany(
-            "INSERT INTO temp.new VALUES (?, ?, ?)",
+        self._connection.executemany(
+            "INSERT INTO chunks_fts (rowid, heading, context, text, parts) VALUES (?, ?, ?, ?, ?)",
             (
-                (id_, find_more_words(heading), find_more_words(text))
-                for id_, (_, _, _, heading, text, _, _) in enumerate(new, first)
+                (id_, *_indexed_fields(path, title, heading, text))
+                for id_, (path, _, _, title, heading, text, _, _) in enumerate(new, first)
             ),
         )
-        execute(
-            "INSERT INTO chunks_fts (rowid, heading, context, text, parts)"
-            " SELECT new.id, heading || ' ' || heading_parts, path || ' ' || title, text, parts"
-            " FROM temp.new CROSS JOIN chunks ON chunks.id = new.id"
-            " CROSS JOIN documents ON documents.id = document ORDER BY new.id"
-        )
-        execute("DELETE FROM temp.new")
 
 
 def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
-    """Return what the full-text index holds of a chunk, column by column, as `_insert` puts it."""
+    """Return what the full-text index holds of a chunk, column by column."""
     return (
         f"{heading} {find_more_words(heading)}",
         f"{path} {title}",

@@ -85,11 +85,11 @@ def open_index(documents: Documents) -> Iterator[Index]:
     except DamageError:
         discard(database)
         connection = connect(database)
-    index = Index(documents, connection)
     try:
-        yield index
+        with translated(database):
+            yield Index(documents, connection)
     finally:
-        index.close()
+        connection.close()
 
 
 def update_index(documents: Documents, *, progress: Progress | None = None) -> IndexReport:
@@ -152,14 +152,10 @@ class Index:
 
     def __init__(self, documents: Documents, connection: Connection) -> None:
         self.documents = documents
-        self._database = documents.database
+        self.vectors = VectorTable(connection)
         self._connection = connection
         self._is_narrow = False
         self._count = -1
-
-    def close(self) -> None:
-        """Close the database; the index cannot be used after that."""
-        self._connection.close()
 
     # Keeping up with the files
 
@@ -172,38 +168,24 @@ class Index:
         modified so shortly before it was read that these cannot tell, its
         content is compared. `files` are the documents where they were listed already.
         """
-        files = _list(self.documents) if files is None else files
-        try:
-            return self._update(files, progress)
-        except DamageError:
-            self._connection.close()
-            discard(self._database)
-            self._connection = connect(self._database)
-            return self._update(files, progress)
-
-    def _update(self, files: Sequence[File], progress: Progress | None) -> IndexReport:
-        files, beyond = bound_files(files)
-        with translated(self._database):
-            table = DocumentTable(self._connection)
-            known = table.read_known()
-            gone = known.keys() - {file.path for file in files}
-            changed = [
-                file for file in files if not (of := known.get(file.path)) or not of.is_of(file)
-            ]
-            if gone:
-                table.remove(sorted(gone))
-            outcomes: list[bool] = []
-            done = 0
-            if changed:
-                with self.documents.reading() as read:
-                    for batch in _prepare(changed, known, read):
-                        outcomes += table.store(batch, read)
-                        done += len(batch)
-                        if progress:
-                            progress(done, len(changed))
-            self._count = -1
-            chunks = self.count_chunks()
-            left_out = (*table.read_left_out(), *beyond)
+        files, beyond = bound_files(_list(self.documents) if files is None else files)
+        table = DocumentTable(self._connection)
+        known = table.read_known()
+        gone = known.keys() - {file.path for file in files}
+        changed = [file for file in files if not (of := known.get(file.path)) or not of.is_of(file)]
+        if gone:
+            table.remove(sorted(gone))
+        outcomes: list[bool] = []
+        done = 0
+        if changed:
+            for batch in _prepare(changed, known, self.documents.read):
+                outcomes += table.store(batch, self.documents.read)
+                done += len(batch)
+                if progress:
+                    progress(done, len(changed))
+        self._count = -1
+        chunks = self.count_chunks()
+        left_out = (*table.read_left_out(), *beyond)
         return IndexReport(
             documents=len(files),
             chunks=chunks,
@@ -213,19 +195,13 @@ class Index:
             left_out=left_out,
         )
 
-    @property
-    def vectors(self) -> VectorTable:
-        """Return the vectors that are kept of the chunks."""
-        return VectorTable(self._database, self._connection)
-
     # Answering
 
     def count_chunks(self) -> int:
         """Return how many chunks there are."""
         if self._count < 0:
             # SQLite reads all to count them: once is enough for one search.
-            with translated(self._database):
-                (self._count,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
+            (self._count,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
         return self._count
 
     def count_words(self, words: Iterable[str]) -> dict[str, WordCount]:
@@ -233,28 +209,26 @@ class Index:
         words = list(words)
         execute = self._connection.execute
         counts = {word: WordCount(0, word) for word in words}
-        with translated(self._database):
-            execute("INSERT INTO temp.words (words) VALUES ('delete-all')")
-            self._connection.executemany(
-                "INSERT INTO temp.words (rowid, word) VALUES (?, ?)", enumerate(words)
-            )
-            for row, term, count in execute(
-                "SELECT stems.doc, term, max(coalesce(frequencies.doc, 0)) FROM temp.stems"
-                " LEFT JOIN temp.frequencies USING (term) GROUP BY stems.doc"
-            ):
-                counts[words[row]] = WordCount(count, _find_common_start(words[row], term))
+        execute("INSERT INTO temp.words (words) VALUES ('delete-all')")
+        self._connection.executemany(
+            "INSERT INTO temp.words (rowid, word) VALUES (?, ?)", enumerate(words)
+        )
+        for row, term, count in execute(
+            "SELECT stems.doc, term, max(coalesce(frequencies.doc, 0)) FROM temp.stems"
+            " LEFT JOIN temp.frequencies USING (term) GROUP BY stems.doc"
+        ):
+            counts[words[row]] = WordCount(count, _find_common_start(words[row], term))
         return counts
 
     def narrow(self, scope: Scope) -> None:
         """Search only the documents of a scope from now on."""
-        with translated(self._database):
-            rows = self._connection.execute("SELECT id, path, role, given_role FROM documents")
-            allowed = [
-                (id_,)
-                for id_, path, role, given in rows.fetchall()
-                if scope.covers(self.documents.name, path, Role(given or role))
-            ]
-            self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
+        rows = self._connection.execute("SELECT id, path, role, given_role FROM documents")
+        allowed = [
+            (id_,)
+            for id_, path, role, given in rows.fetchall()
+            if scope.covers(self.documents.name, path, Role(given or role))
+        ]
+        self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
         self._is_narrow = True
 
     def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
@@ -266,33 +240,30 @@ class Index:
         first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
         # With a plus sign: else SQLite might ask full-text search once for each of them.
         narrow = f" AND +rowid IN ({_ALLOWED})" if self._is_narrow else ""
-        with translated(self._database):
-            # Ordered by the function and not by the `rank` column: so SQLite keeps
-            # the best few, and does not sort everything that matches.
-            rows = self._connection.execute(
-                f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
-                f" FROM chunks_fts WHERE chunks_fts MATCH ?{narrow}"
-                f" ORDER BY {first} score, rowid LIMIT ?",
-                (expression, *wanted, limit + len(wanted)),
-            ).fetchall()
+        # Ordered by the function and not by the `rank` column: so SQLite keeps
+        # the best few, and does not sort everything that matches.
+        rows = self._connection.execute(
+            f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
+            f" FROM chunks_fts WHERE chunks_fts MATCH ?{narrow}"
+            f" ORDER BY {first} score, rowid LIMIT ?",
+            (expression, *wanted, limit + len(wanted)),
+        ).fetchall()
         return {id_: -score for id_, score in rows}
 
     def find_roles(self, ids: Iterable[int]) -> dict[int, Role]:
         """Return the roles of the documents of chunks; those deleted meanwhile are missing."""
         wanted = ", ".join(map(str, ids))
-        with translated(self._database):
-            rows = self._connection.execute(
-                "SELECT chunks.id, given_role, role FROM chunks"  # noqa: S608 - numbers of ours
-                f" JOIN documents ON documents.id = document WHERE chunks.id IN ({wanted})"
-            ).fetchall()
+        rows = self._connection.execute(
+            "SELECT chunks.id, given_role, role FROM chunks"  # noqa: S608 - numbers of ours
+            f" JOIN documents ON documents.id = document WHERE chunks.id IN ({wanted})"
+        ).fetchall()
         return {id_: Role(given or role) for id_, given, role in rows}
 
     def find_allowed(self) -> frozenset[int] | None:
         """Return the chunks that are searched; None where all are."""
         if not self._is_narrow:
             return None
-        with translated(self._database):
-            return frozenset(id_ for (id_,) in self._connection.execute(_ALLOWED))
+        return frozenset(id_ for (id_,) in self._connection.execute(_ALLOWED))
 
     def read_hits(
         self, scores: Mapping[int, float], cosines: Mapping[int, float] | None = None
@@ -300,19 +271,18 @@ class Index:
         """Return the chunks that either leg found, by id; those deleted meanwhile are missing."""
         cosines = cosines or {}
         found = []
-        with translated(self._database):
-            for id_ in dict.fromkeys([*scores, *cosines]):
-                row = self._connection.execute(
-                    "SELECT path, first_line, last_line, title, heading, text, chunks.hash,"
-                    " given_role, role"
-                    " FROM chunks JOIN documents ON documents.id = document WHERE chunks.id = ?",
-                    (id_,),
-                ).fetchone()
-                if row:
-                    *held, given, role = row
-                    hit = Hit(self.documents.name, *held)
-                    hit = hit._replace(bm25=scores.get(id_, 0.0), cosine=cosines.get(id_))
-                    found.append(hit._replace(role=Role(given or role)))
+        for id_ in dict.fromkeys([*scores, *cosines]):
+            row = self._connection.execute(
+                "SELECT path, first_line, last_line, title, heading, text, chunks.hash,"
+                " given_role, role"
+                " FROM chunks JOIN documents ON documents.id = document WHERE chunks.id = ?",
+                (id_,),
+            ).fetchone()
+            if row:
+                *held, given, role = row
+                hit = Hit(self.documents.name, *held)
+                hit = hit._replace(bm25=scores.get(id_, 0.0), cosine=cosines.get(id_))
+                found.append(hit._replace(role=Role(given or role)))
         return found
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_kb.search.index.database import transaction, translated
+from llm_kb.search.index.database import transaction
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -15,44 +14,40 @@ if TYPE_CHECKING:
 class VectorTable:
     """The vectors of one open index."""
 
-    def __init__(self, database: Path | None, connection: Connection) -> None:
-        self._database = database
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find_missing(self, model: str) -> list[int]:
         """Return the ids of chunks a model has yet to embed; of equal ones, one."""
-        with translated(self._database):
-            rows = self._connection.execute(
-                "SELECT min(id) FROM chunks WHERE hash NOT IN"
-                " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1",
-                (model,),
-            ).fetchall()
+        rows = self._connection.execute(
+            "SELECT min(id) FROM chunks WHERE hash NOT IN"
+            " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1",
+            (model,),
+        ).fetchall()
         return [id_ for (id_,) in rows]
 
     def read_texts(self, ids: Sequence[int]) -> dict[bytes, str]:
         """Return, by hash, what is embedded of chunks: title and text."""
         texts = {}
-        with translated(self._database):
-            for id_ in ids:
-                row = self._connection.execute(
-                    "SELECT hash, title, text FROM chunks WHERE id = ?", (id_,)
-                ).fetchone()
-                if row:
-                    texts[row[0]] = f"{row[1]}\n\n{row[2]}"
+        for id_ in ids:
+            row = self._connection.execute(
+                "SELECT hash, title, text FROM chunks WHERE id = ?", (id_,)
+            ).fetchone()
+            if row:
+                texts[row[0]] = f"{row[1]}\n\n{row[2]}"
         return texts
 
     def find_size(self, model: str) -> int | None:
         """Return how many bytes a vector of a model takes; None when there is none."""
-        with translated(self._database):
-            row = self._connection.execute(
-                "SELECT length(vector) FROM vectors WHERE model = ? AND vector != x'' LIMIT 1",
-                (model,),
-            ).fetchone()
+        row = self._connection.execute(
+            "SELECT length(vector) FROM vectors WHERE model = ? AND vector != x'' LIMIT 1",
+            (model,),
+        ).fetchone()
         return row[0] if row else None
 
     def store(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
         """Store vectors by the hash of their chunk; an empty one says it has none."""
-        with translated(self._database), transaction(self._connection):
+        with transaction(self._connection):
             self._connection.execute("CREATE INDEX IF NOT EXISTS chunks_hash ON chunks (hash)")
             self._connection.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
@@ -61,7 +56,7 @@ class VectorTable:
 
     def prune(self, model: str) -> None:
         """Delete the vectors of chunks that are gone."""
-        with translated(self._database), transaction(self._connection):
+        with transaction(self._connection):
             self._connection.execute(
                 "DELETE FROM vectors WHERE model = ? AND hash NOT IN (SELECT hash FROM chunks)",
                 (model,),
@@ -69,15 +64,13 @@ class VectorTable:
 
     def read_all(self, model: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the vectors of a model with the hashes of their chunks, gone ones included."""
-        with translated(self._database):
-            yield from self._connection.execute(
-                "SELECT hash, vector FROM vectors WHERE model = ? AND vector != x''", (model,)
-            )
+        yield from self._connection.execute(
+            "SELECT hash, vector FROM vectors WHERE model = ? AND vector != x''", (model,)
+        )
 
     def find_chunks(self, hash_: bytes) -> list[int]:
         """Return the ids of the chunks of a hash, in order; none where they are gone."""
-        with translated(self._database):
-            rows = self._connection.execute(
-                "SELECT id FROM chunks WHERE hash = ? ORDER BY id", (hash_,)
-            ).fetchall()
+        rows = self._connection.execute(
+            "SELECT id FROM chunks WHERE hash = ? ORDER BY id", (hash_,)
+        ).fetchall()
         return [id_ for (id_,) in rows]
