@@ -83,6 +83,14 @@ DOCUMENTATIONS = {
     "django==5.2.19": ("docs", DJANGO),
     "pytest==9.2.0": ("doc/en", PYTEST),
 }
+_PIECE = re.compile(
+    r'^<passage "docs/(\S+) \(lines? (\d+)-?(\d*) of (\d+)-(\d+)\)([^<]*)', re.MULTILINE
+)
+"""A passage that is less than the part of its address."""
+
+LONG_PART = 120
+"""Lines of a part from which on a reader loads those around the passage."""
+
 MOST_CALLS = 4
 """After so many a question counts as not answered."""
 
@@ -144,10 +152,16 @@ def read_subjects(kb: KnowledgeBase, question: str) -> Iterator[str]:
 
 
 def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
-    """Search, then load the parts that the answer names."""
+    """Search, then load the parts of which there are pieces, the likeliest first."""
     answer = answer_search(kb, SEARCH_KNOWLEDGE, {"question": question})
     yield answer
-    for address in re.findall(r'^<passage "docs/(\S+)', answer, re.MULTILINE):
+    pieces = {address: rest for address, *rest in _PIECE.findall(answer)}
+    for address in rank_names(question, {each: each + rest[-1] for each, rest in pieces.items()}):
+        *lines, _ = pieces[address]
+        first, last, begin, end = (int(line or lines[0]) for line in lines)
+        if end - begin > LONG_PART:
+            around = max(begin, first - LONG_PART // 3), min(end, last + LONG_PART // 3)
+            address = "{}#L{}-L{}".format(address.partition("#")[0], *around)
         yield learn(kb, address)
 
 

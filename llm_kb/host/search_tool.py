@@ -32,8 +32,8 @@ RECHECK_SECONDS = 2.0
 SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",
     "Search knowledge base topics for the passages that answer a question, by its words (and by"
-    " meaning, where there is an embedding model). Each is headed by its address, for which"
-    " `learn` returns the part around it.",
+    " meaning, where there is an embedding model). Each is headed by its address; where that says"
+    " `lines 5-9 of 2-40`, `learn` returns the rest of the part.",
     object_schema(
         ["question"],
         question=string("What the passages should answer, in the words they would use."),

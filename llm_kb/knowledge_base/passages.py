@@ -14,10 +14,9 @@ from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.references.catalog import ReferenceCatalog
-from llm_kb.rendering.parts import find_holding, find_line, find_parts, name_lines
+from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
+from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
-from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.excerpt import find_excerpt
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents
 from llm_kb.search.index.documents_table import read_text
@@ -30,8 +29,6 @@ from llm_kb.subjects.selection import is_listed
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
-    from llm_kb.rendering.parts import Part
-    from llm_kb.search.chunking.documents import Outline
     from llm_kb.search.hits import Hit
     from llm_kb.subjects.topics import Subject
 
@@ -47,12 +44,9 @@ SPARE = 12
 MAX_PASSAGE = 2400
 """Characters of neighbouring hits that are joined to one passage."""
 
-FIRST_PASSAGE = 800
-NEXT_PASSAGES = 500
+FIRST_PASSAGE = 1200
+NEXT_PASSAGES = 300
 """Characters of it that are shown, where more can be loaded by its address."""
-
-LONGEST_PART = 300
-"""Lines of a part that is named for a passage in it; a longer one is not a close address."""
 
 BETWEEN = 2
 """Lines between two hits that adjoin: blank ones belong to none."""
@@ -252,50 +246,42 @@ class _Sources:
         text = read_text(path, content.data)
         if text is None:
             return None
-        outline = find_outline(path, text)
-        # A part much longer than the passage in it is not a close address.
-        parts = tuple(
-            part
-            for part in find_parts(text, path, outline)
-            if part.last_line - part.first_line < LONGEST_PART
-        )
         is_preloaded = subject.identity in opened.preloaded
-        return _Source(subject, text, outline, parts, content.origin, is_preloaded)
+        return _Source(subject, read_structure(path, text), content.origin, is_preloaded, [])
 
 
 class _Source(NamedTuple):
     """A subject as a search shows it."""
 
     subject: Subject
-    text: str
-    outline: Outline
-    parts: tuple[Part, ...]
+    whole: Text
     origin: str | None
     is_preloaded: bool
+    shown: list[tuple[int, int]]
+    """The spans that passages show."""
 
     def cut(self, group: Sequence[Hit], rarities: Mapping[str, float], most: int) -> Passage | None:
-        """Return what is shown of hits that adjoin; None where the text is no longer so long."""
+        """Return what is shown of hits that adjoin; None where there is nothing new to show."""
         best = max(group, key=lambda hit: hit.score)
-        start = find_line(self.text, 0, group[0].first_line - 1)
-        end = find_line(self.text, start, group[-1].last_line - group[0].first_line + 1)
-        start, end = find_excerpt(self.text, self.outline, (start, end), rarities, most)
-        found = self.text[start:end]
-        shown = found.strip("\r\n")
-        if not shown:
+        text = self.whole.text
+        start = find_line(text, 0, group[0].first_line - 1)
+        end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
+        excerpt = find_excerpt(self.whole, (start, end), rarities, most, self.shown)
+        if excerpt is None:
             return None
-        first = 1 + self.text.count("\n", 0, start + found.index(shown))
-        last = first + shown.count("\n")
-        part = find_holding(self.parts, first, last)
-        lines = name_lines(group[0].first_line, group[-1].last_line)
+        self.shown.append((excerpt.start, excerpt.end))
+        part = excerpt.part
+        lines = excerpt.first_line, excerpt.last_line
         return Passage(
             topic=best.topic,
             name=self.subject.name,
             path=self.subject.path,
-            address=f"{self.subject.name}#{part.anchor if part else lines}",
-            first_line=first,
-            last_line=last,
+            address=f"{self.subject.name}#{part.anchor if part else name_lines(*lines)}",
+            first_line=excerpt.first_line,
+            last_line=excerpt.last_line,
+            part=(part.first_line, part.last_line) if part and not excerpt.is_whole else lines,
             title=best.title,
-            text=shown,
+            text=excerpt.text,
             score=best.score,
             also_in=tuple(f"{copy.topic}/{copy.path}" for copy in best.copies),
             origin=self.origin,

@@ -25,9 +25,6 @@ MOST_COMPARED = 1_000
 LONGEST_ANCHOR = 200
 """Characters of a requested anchor that are looked at."""
 
-LONGEST_READ = 8_000
-"""Characters of a part that a passage is named by; of a larger one only lines are."""
-
 MOST_LABELS = 1_000
 """Characters above a title in which its labels are looked for."""
 
@@ -127,15 +124,9 @@ def find_spans(
     return found
 
 
-def find_holding(parts: Sequence[Part], first_line: int, last_line: int) -> Part | None:
-    """Return the smallest part that holds all these lines, unless that is much to read."""
-    holding = [
-        part
-        for part in parts
-        if part.first_line <= first_line
-        and last_line <= part.last_line
-        and part.end - part.start <= LONGEST_READ
-    ]
+def find_holding(parts: Sequence[Part], start: int, end: int) -> Part | None:
+    """Return the smallest part that holds a span of its text."""
+    holding = [part for part in parts if part.start <= start and end <= part.end]
     return min(holding, key=lambda part: part.end - part.start, default=None)
 
 

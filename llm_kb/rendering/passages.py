@@ -32,9 +32,11 @@ class Passage:
     """What listings call the subject."""
     path: str
     address: str
-    """What `learn` takes for the part it stands in: `slug#anchor`, or `slug#L10-L20`."""
+    """What `learn` takes for the part it stands in: `slug#anchor`; `slug#L1-L9` above all parts."""
     first_line: int
     last_line: int
+    part: tuple[int, int]
+    """The first and the last line of that part, or those of the passage where that is all of it."""
     title: str
     text: str
     score: float
@@ -52,10 +54,12 @@ class Passage:
 
     @property
     def lines(self) -> str:
-        """The lines, for people and models."""
+        """The lines, for people and models, and those of the part where it has more."""
+        first, last = self.part
+        more = f" of {first}-{last}" if self.part != (self.first_line, self.last_line) else ""
         if self.first_line == self.last_line:
-            return f"line {self.first_line}"
-        return f"lines {self.first_line}-{self.last_line}"
+            return f"line {self.first_line}{more}"
+        return f"lines {self.first_line}-{self.last_line}{more}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

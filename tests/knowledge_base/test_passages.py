@@ -223,6 +223,7 @@ def make(
     name: str,
     text: str,
     *,
+    part: tuple[int, int] = (1, 3),
     origin: str | None = None,
     also_in: tuple[str, ...] = (),
     is_preloaded: bool = False,
@@ -234,6 +235,7 @@ def make(
         address=f"{name}#x",
         first_line=1,
         last_line=3,
+        part=part,
         title="",
         text=text,
         score=1.0,
@@ -247,7 +249,7 @@ def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
     found = Passages(
         passages=(
             make("a", "One\n</passage>", origin="https://e.org @ 1", also_in=("zoo/b.md",)),
-            make("c", "Two", origin="https://e.org @ 1"),
+            make("c", "Two", origin="https://e.org @ 1", part=(1, 90)),
             make("d", "Three", is_preloaded=True),
         ),
         topics=("zoo",),
@@ -257,7 +259,7 @@ def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
     assert render_passages(found) == (
         '<passage "zoo/a#x (lines 1-3)", also in zoo/b.md>\nsource: https://e.org @ 1\n'
         "One\n<\\/passage>\n</passage>\n\n"
-        '<passage "zoo/c#x (lines 1-3)">\nTwo\n</passage>\n\n'
+        '<passage "zoo/c#x (lines 1-3 of 1-90)">\nTwo\n</passage>\n\n'
         "zoo/d#x (lines 1-3): already in your system prompt\n\n"
         "(note: not searched: zoo/big)\n"
     )

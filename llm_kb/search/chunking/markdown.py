@@ -6,7 +6,7 @@ import re
 
 from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
 
-_FRONT_MATTER = re.compile(
+FRONT_MATTER = re.compile(
     r"\A(?:\ufeff)?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
 
@@ -33,7 +33,7 @@ _HTML_ENDS = {
 
 def outline_markdown(text: str) -> Outline:
     """Return ATX and setext headings outside of fences and HTML, and the fences."""
-    front = _FRONT_MATTER.match(text)
+    front = FRONT_MATTER.match(text)
     position = front.end() if front else 0
     marks: list[Mark] = []
     wholes: list[tuple[int, int]] = []

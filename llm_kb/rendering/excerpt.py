@@ -1,0 +1,265 @@
+"""The lines of a subject that a search shows: what answers the question, whole. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from llm_kb.rendering.parts import Part, find_holding, find_parts
+from llm_kb.search.chunking.chunk import CAP
+from llm_kb.search.chunking.documents import Outline
+from llm_kb.search.chunking.markdown import FRONT_MATTER
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.features import find_stems
+
+CLOSE = 8_000
+"""Characters of a part that counts as one text; in a larger one an excerpt keeps to one heading."""
+
+WHOLE = 1.25
+"""How many times as long as an excerpt may be a part is that is shown whole."""
+
+_PARAGRAPH = re.compile(r"\n(?:[ \t]*\r?\n)+")
+_INDENT = re.compile(r"[ \t]*")
+_LEADS_ON = re.compile(
+    r"(?:\.\.[ ](?:_[^\n]*:[ \t]*|[^_\n][^\n]*::[^\n]*)(?:\n[ \t]+:[^\n]*)*(?:\n|\Z))+|[\s\S]*:"
+)
+"""Labels, directives with their options, or what ends in a colon: what it leads to comes next."""
+
+_TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
+_NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
+"""Blank lines and the labels of cross references above a passage."""
+
+
+class Text(NamedTuple):
+    """A subject's text with its structure."""
+
+    text: str
+    outline: Outline
+    parts: tuple[Part, ...]
+    body: int
+    """Where its front matter ends."""
+
+
+class Excerpt(NamedTuple):
+    """Some lines of a text, and the part that names them."""
+
+    text: str
+    start: int
+    end: int
+    first_line: int
+    """Counts from 1; the last one is shown, too."""
+    last_line: int
+    part: Part | None
+    """None above the first heading."""
+    is_whole: bool
+    """Whether all of the part is shown."""
+
+
+class _Block(NamedTuple):
+    """A paragraph with what belongs to it: its heading, its code, its indented lines."""
+
+    start: int
+    end: int
+    weight: Mapping[str, float]
+    """The question's words in it or in its heading, and how much each tells."""
+    opens: bool
+    """Whether a heading or a definition begins here."""
+
+
+def read_structure(path: str, text: str) -> Text:
+    """Return a text with its parts; the path's extension says how to read it."""
+    outline = find_outline(path, text)
+    front = FRONT_MATTER.match(text)
+    body = front.end() if front else 0
+    if outline.marks and outline.marks[0].offset < body:
+        body = 0  # a title between two lines
+    return Text(text, outline, find_parts(text, path, outline), body)
+
+
+def find_excerpt(
+    whole: Text,
+    span: tuple[int, int],
+    rarities: Mapping[str, float],
+    most: int,
+    shown: Sequence[tuple[int, int]] = (),
+) -> Excerpt | None:
+    """Return what to show of a found span: about `most` characters around the best words.
+
+    `rarities` says how much each word's stem tells; `shown` are spans that are not shown again.
+    A small part is shown whole. Else the excerpt consists of whole paragraphs, code blocks and
+    directives, each with its heading, so a single one may be longer. It may go on beyond the
+    span, but not beyond the part. None where nothing is left to show.
+    """
+    # What stands below the front matter shows what it says.
+    start = _skip(whole.text, max(span[0], whole.body), len(whole.text))
+    if start >= len(whole.text):
+        return None
+    span = start, max(span[1], start + 1)
+    start, end = limits = _find_limits(whole.parts, span, (whole.body, len(whole.text)))
+    if end - start > WHOLE * most:
+        start, end = _choose(whole, limits, span, rarities, most)
+    for before in shown:
+        if start < before[1] and before[0] < end:
+            start, end = (start, before[0]) if start < before[0] else (before[1], end)
+    start = _skip(whole.text, start, end)
+    text = whole.text[start:end].rstrip("\r\n")
+    if start >= end or not text:
+        return None
+    part = find_holding(whole.parts, start, start + len(text))
+    if part is None or part.end - part.start > CLOSE:
+        # Of several parts below a heading that is far off, the one that answers best.
+        blocks = _cut(whole, limits, (start, end), most)
+        best = max((_weigh(whole, *each, rarities) for each in blocks), key=_sum)
+        part = find_holding(whole.parts, best.start, best.end) or part
+    first = 1 + whole.text.count("\n", 0, start)
+    is_whole = part is not None and not (
+        _skip(whole.text, part.start, start) < start or whole.text[end : part.end].strip()
+    )
+    return Excerpt(text, start, end, first, first + text.count("\n"), part, is_whole)
+
+
+def _skip(text: str, start: int, end: int) -> int:
+    """Return where the first line that is shown begins."""
+    found = _NOT_SHOWN.match(text, start, end)
+    return found.end() if found else start
+
+
+def _find_limits(
+    parts: Sequence[Part], span: tuple[int, int], limits: tuple[int, int]
+) -> tuple[int, int]:
+    """Return the largest part around a span that counts as one text, else the headings around."""
+    start, end = span
+    close = [
+        (part.start, part.end)
+        for part in parts
+        if part.start <= start and end <= part.end and part.end - part.start <= CLOSE
+    ]
+    if close:
+        return max(close, key=lambda limits: limits[1] - limits[0])
+    edges = [edge for part in parts for edge in (part.start, part.end)]
+    above = max((edge for edge in edges if edge <= start), default=limits[0])
+    below = min((edge for edge in edges if edge >= end), default=limits[1])
+    return max(above, limits[0]), below
+
+
+def _choose(
+    whole: Text,
+    limits: tuple[int, int],
+    span: tuple[int, int],
+    rarities: Mapping[str, float],
+    most: int,
+) -> tuple[int, int]:
+    """Return the blocks of a span that answer best, with what fits besides."""
+    blocks = [_weigh(whole, start, end, rarities) for start, end in _cut(whole, limits, span, most)]
+    found = [n for n, block in enumerate(blocks) if block.start < span[1] and span[0] < block.end]
+    among = range(found[0], found[-1] + 1)
+    windows = _windows(blocks, among, most)
+    first, last = max(windows, key=lambda window: _rate(blocks, *window))
+    start, end = _extend(blocks, first, last, most, among.stop)
+    part = find_holding(whole.parts, start, end)
+    if part and part.end - part.start <= WHOLE * most:
+        return part.start, part.end
+    return start, end
+
+
+def _cut(
+    whole: Text, limits: tuple[int, int], span: tuple[int, int], most: int
+) -> list[tuple[int, int]]:
+    """Return the blocks around a span: what is whole, indented or led up to is not parted.
+
+    Where the block at an end of the span is longer than can be shown, it ends with the span.
+    """
+    text, outline, _, _ = whole
+    labels = {mark.offset for mark in outline.marks if mark.label}
+    wholes = [each for each in outline.wholes if each[1] - each[0] <= CAP]
+    start, end = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
+    edges = {match.end() for match in _PARAGRAPH.finditer(text, start, end)}
+    edges |= {mark.offset for mark in outline.marks if start < mark.offset < end}
+    begin = start
+    cuts = [start] if start == limits[0] else []
+    for edge in sorted(edges):
+        at = bisect_right(wholes, (edge, 0)) - 1
+        is_inside = at >= 0 and wholes[at][0] < edge < wholes[at][1]
+        is_below = (
+            edge not in labels
+            and edge - begin <= most
+            and _indent(text, edge) > _indent(text, begin)
+        )
+        if edge < end and not (is_inside or is_below or _leads_on(text, begin, edge, labels)):
+            cuts.append(edge)
+            begin = edge
+    if end == limits[1]:
+        cuts.append(end)
+    if not any(cut <= span[0] for cut in cuts):
+        cuts = [span[0], *cuts]
+    if not any(cut >= span[1] for cut in cuts):
+        cuts.append(span[1])
+    return list(pairwise(cuts))
+
+
+def _indent(text: str, at: int) -> int:
+    """Return how far the line that begins here is indented."""
+    found = _INDENT.match(text, at)
+    return len(found[0].expandtabs()) if found else 0
+
+
+def _leads_on(text: str, start: int, end: int, labels: Container[int]) -> bool:
+    """Return whether a block ends with a heading, a directive or an announcement."""
+    paragraph = text[start:end].rstrip().rpartition("\n\n")[2]
+    is_title = start in labels and _TITLE.fullmatch(paragraph)
+    return bool(is_title or _LEADS_ON.fullmatch(paragraph))
+
+
+def _weigh(whole: Text, start: int, end: int, rarities: Mapping[str, float]) -> _Block:
+    marks = whole.outline.marks
+    at = bisect_right(marks, start, key=lambda mark: mark.offset) - 1
+    label = marks[at].label if at >= 0 else ""
+    held = find_stems(f"{label}\n{whole.text[start:end]}", rarities)
+    opens = bool(label) and marks[at].offset == start
+    return _Block(start, end, {stem: rarities[stem] for stem in held}, opens)
+
+
+def _windows(blocks: Sequence[_Block], among: range, most: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of some blocks that fit, and each of them by itself."""
+    for first in among:
+        for last in range(first, among.stop):
+            if last > first and (
+                blocks[last].end - blocks[first].start > most
+                or (blocks[last].opens and not blocks[first].opens)
+            ):
+                break
+            yield first, last
+
+
+def _rate(blocks: Sequence[_Block], first: int, last: int) -> tuple[float, bool, bool, int]:
+    """Return how good a run of blocks is: it tells much, begins with that, and stands early."""
+    held: dict[str, float] = {}
+    for block in blocks[first : last + 1]:
+        held.update(block.weight)
+    begin = blocks[first]
+    return sum(held.values()), bool(begin.weight), begin.opens, -first
+
+
+def _extend(
+    blocks: Sequence[_Block], first: int, last: int, most: int, found: int
+) -> tuple[int, int]:
+    """Return the span of a run with what fits besides: back to its heading, on to the next one.
+
+    It goes on below that only for the first `found` blocks.
+    """
+    opening = next((at for at in range(first, -1, -1) if blocks[at].opens), first)
+    if blocks[last].end - blocks[opening].start <= most:
+        first = opening
+    for at in range(last + 1, len(blocks)):
+        is_other = blocks[at].opens and (at >= found or not blocks[first].opens)
+        if is_other or blocks[at].end - blocks[first].start > most:
+            break
+        last = at
+    return blocks[first].start, blocks[last].end
+
+
+def _sum(block: _Block) -> float:
+    return sum(block.weight.values())

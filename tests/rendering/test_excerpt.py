@@ -1,0 +1,152 @@
+"""Which lines of a subject a search shows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.rendering.excerpt import Excerpt, find_excerpt, read_structure
+
+WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
+FILLER = "Nothing is said here.\n\n" * 10
+LONG = f"{FILLER}{'x' * 90}\n\n{FILLER}"
+
+
+def show(
+    text: str, span: tuple[int, int] | None = None, path: str = "a.md", most: int = 100
+) -> Excerpt:
+    found = find_excerpt(read_structure(path, text), span or (0, len(text)), WORDS, most)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "shown"),
+    [
+        pytest.param("a.md", "# A\n\nShort.\n", "# A\n\nShort.", id="short"),
+        pytest.param(
+            "a.md", f"{FILLER}# The zoo\n\n## Walrus\n\nTusks.\n\n{'x' * 99}\n\n{FILLER}",
+            "# The zoo\n\n## Walrus\n\nTusks.", id="with its headings",
+        ),
+        pytest.param(
+            "a.rst", f"Text\n====\n\n{FILLER}.. _w:\n\nWalrus\n------\n\nTusks.\n\n" + "x" * 150,
+            "Walrus\n------\n\nTusks.", id="with the title and without its label",
+        ),
+        pytest.param(
+            "a.rst", f"{FILLER}.. warning::\n\n    A walrus.\n\n    It has tusks.\n\n{'x' * 90}\n",
+            ".. warning::\n\n    A walrus.\n\n    It has tusks.", id="a directive and its body",
+        ),
+        pytest.param(
+            "a.rst", f"TT\n==\n\n{FILLER}A walrus.\n\n.. _x: y\n\n.. _b:\n\nBB\n--\n\n{LONG}",
+            "A walrus.\n\n.. _x: y", id="no heading after a target",
+        ),
+        pytest.param(
+            "a.md", f"{FILLER}Call this:\n\n```\nwalrus()\n\ntusk()\n```\n\n{'x' * 90}\n",
+            "Call this:\n\n```\nwalrus()\n\ntusk()\n```", id="code and what announces it",
+        ),
+        pytest.param(
+            "a.md", f"{FILLER}- walrus\n\n  its tusks\n\n{'x' * 90}\n",
+            "- walrus\n\n  its tusks", id="an item and its indented lines",
+        ),
+        pytest.param(
+            "a.txt", FILLER + "walrus " * 40 + "tusks\n\n" + FILLER,
+            "walrus " * 40 + "tusks", id="one block that is longer than asked for",
+        ),
+        pytest.param(
+            "a.md", f"---\ntitle: Walrus\n---\n\n# Zoo\n\nWalrus.\n\n## Lion\n\n{'x' * 150}",
+            "# Zoo\n\nWalrus.", id="below the front matter",
+        ),
+    ],
+)  # fmt: skip
+def test_what_answers_is_shown_whole(path: str, text: str, shown: str) -> None:
+    assert show(text, path=path).text == shown
+
+
+def test_what_only_front_matter_says_is_shown_by_the_text_below() -> None:
+    text = f"---\ntitle: Walrus\n---\n\n# Lion\n\nIt roars.\n\n## Mane\n\n{FILLER}"
+
+    assert show(text, (0, text.index("# Lion"))).text == "# Lion\n\nIt roars."
+    assert find_excerpt(read_structure("a.md", "---\na: walrus\n---\n"), (0, 9), WORDS, 9) is None
+
+
+def test_the_heading_counts_for_what_stands_below_it() -> None:
+    text = f"# Walrus\n\n{'It has tusks. ' * 6}\n\n# Zoo\n\n{'There are tusks. ' * 6}\n\n"
+
+    assert show(text).text.startswith("# Walrus")
+
+
+def test_a_small_part_is_shown_whole_and_a_piece_of_another_is_named_by_it() -> None:
+    text = (
+        f"# Zoo\n\n{LONG}## Walrus\n\nOne.\n\nIts tusks.\n\n## Otter\n\n{LONG}A tusk.\n\n{FILLER}"
+    )
+
+    small, large = text.index("Its tusks"), text.index("A tusk")
+    walrus = show(text, (small, small + 1))
+    otter = show(text, (large, large + 1), most=40)
+
+    assert (walrus.text, walrus.is_whole) == ("## Walrus\n\nOne.\n\nIts tusks.", True)
+    assert otter.part
+    assert (otter.part.anchor, otter.is_whole) == ("otter", False)
+    assert otter.text.startswith("A tusk.")
+
+
+def test_what_begins_amid_one_part_does_not_go_on_in_the_next() -> None:
+    text = f"# Zoo\n\n{LONG}The walrus.\n\n# Otter\n\nA tusk.\n\n{LONG}"
+    span = text.index("The walrus"), text.index("A tusk") + 9
+
+    assert show(text, span).text == "The walrus."
+
+
+def test_several_small_parts_that_were_found_are_named_by_the_one_that_answers() -> None:
+    small = "## Otter\n\nIt swims.\n\n## Walrus\n\nIts tusks.\n\n"
+    text = f"# Zoo\n\n{FILLER * 50}{small}## Seal\n\n{LONG}"
+    span = text.index("## Otter"), text.index("## Seal")
+
+    found = show(text, span)
+
+    assert found.text == small.rstrip()
+    assert found.part
+    assert (found.part.anchor, found.is_whole) == ("walrus", True)
+
+
+def test_a_paragraph_that_was_found_in_part_is_shown_whole() -> None:
+    text = f"{LONG}A walrus\nhas two\nlong tusks.\n\n{LONG}"
+    at = text.index("has two")
+
+    assert show(text, (at, at + 8)).text.startswith("A walrus\nhas two\nlong tusks.")
+
+
+def test_what_was_shown_is_not_shown_again() -> None:
+    whole = read_structure("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
+    first = find_excerpt(whole, (0, len(whole.text)), WORDS, 100)
+    assert first
+    shown = [(first.start, first.end)]
+
+    again = find_excerpt(whole, (first.start, first.start + 1), WORDS, 30, shown)
+    rest = find_excerpt(whole, (0, len(whole.text)), WORDS, 100, [(0, first.start)])
+
+    assert again is None
+    assert rest
+    assert rest.start >= first.start
+    assert find_excerpt(whole, (len(whole.text),) * 2, WORDS, 100) is None
+
+
+@given(
+    st.lists(
+        st.sampled_from(["# a", "a", "walrus", "```", ".. x::", "    tusk", "zoo:", "---", ""]),
+        max_size=40,
+    ),
+    st.sampled_from(["a.md", "a.rst", "a.py"]),
+    st.integers(0, 39),
+)
+def test_an_excerpt_is_whole_lines(lines: list[str], path: str, line: int) -> None:
+    text = "\n".join(lines) + "\n"
+    start = len("\n".join([*lines[:line], ""]))
+
+    found = find_excerpt(read_structure(path, text), (start, len(text)), WORDS, 10)
+
+    if found:
+        shown = text.split("\n")[found.first_line - 1 : found.last_line]
+        assert found.text == "\n".join(shown)
+        assert found.text.strip()
