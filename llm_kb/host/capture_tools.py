@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import (
     EMIT_DESCRIPTION,
     EMIT_NAME,
@@ -18,22 +15,16 @@ from llm_kb.capture.emission import (
     render_reply,
 )
 from llm_kb.capture.errors import (
-    InvalidAnnotationError,
     NotARepositoryError,
     TooManyEntriesError,
 )
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.store import record_entry
-from llm_kb.capture.store_format import dump_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.tool_text import make_signature
 
 if TYPE_CHECKING:
     from llm import Tool
-
-MOST_ITEMS = 200
-MOST_CHARACTERS = 200_000
-"""Lessons and entries of one annotation, and its length: each entry is compared with all others."""
 
 
 def make_emit_knowledge() -> Tool | None:
@@ -41,8 +32,26 @@ def make_emit_knowledge() -> Tool | None:
 
     Reads directory entries alone: this runs whenever llm collects its tools.
     """
-    cwd = find_cwd()
-    return make_emit_tool() if cwd and find_repository(cwd, bare=False) else None
+    return make_emit_tool() if find_root(find_cwd()) else None
+
+
+def find_root(directory: Path | None) -> Path | None:
+    """Return the root of the repository that holds a directory; None without one."""
+    repository = find_repository(directory, bare=False) if directory else None
+    return repository.root if repository else None
+
+
+def require_root(directory: Path | None) -> Path:
+    """Return the root of the repository that holds a directory. Raises NotARepositoryError."""
+    root = find_root(directory)
+    if root is None:
+        raise NotARepositoryError(directory or Path("/"))
+    return root
+
+
+def emit(directory: Path | None, arguments: Mapping[str, object]) -> str:
+    """Answer a call of `emit_knowledge` in the repository of a directory. Raises KbError."""
+    return render_reply(record_entry(require_root(directory), parse_emission(arguments)))
 
 
 def make_emit_tool(
@@ -68,7 +77,8 @@ def make_emit_tool(
         entry = parse_emission(arguments)
         if max_entries is not None and calls >= max_entries:
             raise TooManyEntriesError(max_entries)
-        addition = record_entry(directory or _find_root(), entry, commit=commit, limit=max_entries)
+        root = directory or require_root(find_cwd())
+        addition = record_entry(root, entry, commit=commit, limit=max_entries)
         calls += 1
         if watch:
             watch(addition)
@@ -82,30 +92,3 @@ def make_emit_tool(
         input_schema=EMIT_SCHEMA,
         implementation=emit_knowledge,
     )
-
-
-def answer_emission(directory: Path, arguments: Mapping[str, object]) -> str:
-    """Answer a call of `emit_knowledge` in a repository. Raises KbError."""
-    return render_reply(record_entry(directory, parse_emission(arguments)))
-
-
-def answer_annotation(directory: Path, arguments: Mapping[str, object]) -> str:
-    """Annotate a commit of a repository and return the result as JSON. Raises KbError."""
-    text = json.dumps(arguments)
-    items = sum(len(value) for value in arguments.values() if isinstance(value, list))
-    if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:
-        problem = (
-            f"{items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
-            f" {MOST_CHARACTERS:,} are allowed"
-        )
-        raise InvalidAnnotationError([problem])
-    result = annotate(directory, parse_live_input(text))
-    return dump_json(asdict(result)).decode()
-
-
-def _find_root() -> Path:
-    cwd = find_cwd() or Path("/")
-    repository = find_repository(cwd, bare=False)
-    if repository is None:
-        raise NotARepositoryError(cwd)
-    return repository.root

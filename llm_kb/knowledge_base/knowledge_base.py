@@ -12,8 +12,8 @@ from llm_kb.capture.catalog import TOPIC_ID
 from llm_kb.errors import (
     MAX_SHOWN,
     NoMatchError,
-    PatternError,
     NoPartError,
+    PatternError,
     UnknownTopicError,
 )
 from llm_kb.files.documents import find_size

@@ -18,7 +18,8 @@ from typing import Any
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.capture_tools import answer_annotation, make_emit_tool
+from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.mcp.tools import answer_annotation
 from llm_kb.host.reference_tools import make_references
 from llm_kb.host.search_tool import make_search_tool
 from tests.cost import measure_pace

@@ -102,7 +102,14 @@ def plan_installation(name: str, directory: Path, arguments: Sequence[str]) -> I
     except (OSError, UnicodeDecodeError) as error:
         raise ClientFileError(path, f"cannot be read ({error})", json.dumps(entry)) from error
     change = _change_toml if path.suffix == ".toml" else _change_json
-    return change(path, text, client.key, entry)
+    shown, before, written = change(path, text, client.key, entry)
+    return Installation(
+        path=path,
+        entry=shown,
+        data=written.encode("utf-8", "backslashreplace"),
+        is_there=before == entry,
+        replaces=before is not None,
+    )
 
 
 def _find_file(client: Client, directory: Path) -> Path:
@@ -111,7 +118,8 @@ def _find_file(client: Client, directory: Path) -> Path:
     return directory / client.path
 
 
-def _change_json(path: Path, text: str, key: str, entry: dict[str, Any]) -> Installation:
+def _change_json(path: Path, text: str, key: str, entry: dict[str, Any]) -> tuple[str, object, str]:
+    """Return the entry as the file has it, the entry before it, and the text of the whole file."""
     shown = json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False)
     try:
         document = json.loads(text) if text.strip() else {}
@@ -125,16 +133,10 @@ def _change_json(path: Path, text: str, key: str, entry: dict[str, Any]) -> Inst
     servers[NAME] = entry
     indent = re.search(r"\n([ \t]+)\S", text)
     written = json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False)
-    return Installation(
-        path=path,
-        entry=shown,
-        data=f"{written}\n".encode("utf-8", "backslashreplace"),
-        is_there=before == entry,
-        replaces=before is not None,
-    )
+    return shown, before, f"{written}\n"
 
 
-def _change_toml(path: Path, text: str, key: str, entry: dict[str, Any]) -> Installation:
+def _change_toml(path: Path, text: str, key: str, entry: dict[str, Any]) -> tuple[str, object, str]:
     # Imported here: this file alone is TOML.
     import tomlkit  # noqa: PLC0415
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
@@ -143,16 +145,9 @@ def _change_toml(path: Path, text: str, key: str, entry: dict[str, Any]) -> Inst
     try:
         document = tomlkit.parse(text)
         servers = document.setdefault(key, tomlkit.table(is_super_table=True))
-        before = servers.get(NAME)
-        if before is None or before.unwrap() != entry:
+        before = servers[NAME].unwrap() if NAME in servers else None
+        if before != entry:
             servers[NAME] = entry
-        written = tomlkit.dumps(document)
+        return shown, before, tomlkit.dumps(document)
     except (TOMLKitError, AttributeError, TypeError, RecursionError) as error:
         raise ClientFileError(path, f"is not TOML with a table {key!r} ({error})", shown) from error
-    return Installation(
-        path=path,
-        entry=shown,
-        data=written.encode(),
-        is_there=written == text,
-        replaces=before is not None,
-    )

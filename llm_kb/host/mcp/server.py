@@ -12,7 +12,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -28,10 +28,11 @@ from llm_kb.errors import KbError
 from llm_kb.host.mcp import subjects
 from llm_kb.host.mcp.approval import Context, answer_asking
 from llm_kb.host.mcp.calls import describe_error, fit_clients, work
-from llm_kb.host.mcp.tools import TOOLS, Needs, describe_tool, find_tools
+from llm_kb.host.mcp.tools import Needs, find_tools
 
 OpenKnowledgeBase = Callable[[], KnowledgeBase]
-T = TypeVar("T")
+P = TypeVar("P")
+R = TypeVar("R")
 
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -98,14 +99,14 @@ class KnowledgeServer(Server[dict[str, Any]]):
         super().__init__(
             "llm-kb",
             version=__version__,
-            on_list_tools=self._list_tools,
+            on_list_tools=self._answer(lambda kb, _: _list_tools(kb, can_write=can_write)),
             on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
-            on_completion=self._complete,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
+            on_list_resources=self._answer(subjects.list_resources),
+            on_list_resource_templates=_list_templates,
+            on_read_resource=self._answer(_read_resource),
+            on_completion=self._answer(subjects.complete),
+            on_list_prompts=self._answer(subjects.list_prompts),
+            on_get_prompt=self._answer(subjects.get_prompt),
         )
 
     @property
@@ -122,14 +123,18 @@ class KnowledgeServer(Server[dict[str, Any]]):
     def _open(self) -> KnowledgeBase:
         return fit_clients(self._open_kb())
 
-    async def _ask(self, ctx: Context, function: Callable[[KnowledgeBase], T]) -> T:
-        try:
-            return await work(ctx, lambda _: function(self._open()))
-        except (KbError, OSError) as error:
-            raise MCPError(types.INVALID_PARAMS, describe_error(error)) from error
+    def _answer(
+        self, function: Callable[[KnowledgeBase, P], R]
+    ) -> Callable[[Context, P], Awaitable[R]]:
+        """Return a handler that opens the knowledge base and answers with a function of it."""
 
-    async def _list_tools(self, ctx: Context, _: object) -> types.ListToolsResult:
-        return await self._ask(ctx, lambda kb: _list_tools(kb, can_write=self._can_write))
+        async def handle(ctx: Context, params: P) -> R:
+            try:
+                return await work(ctx, lambda _: function(self._open(), params))
+            except (KbError, OSError) as error:
+                raise MCPError(types.INVALID_PARAMS, describe_error(error)) from error
+
+        return handle
 
     async def _call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
@@ -142,46 +147,13 @@ class KnowledgeServer(Server[dict[str, Any]]):
             return _make_result(describe_error(error), is_error=True)
         return answer if isinstance(answer, types.InputRequiredResult) else _make_result(answer)
 
-    async def _list_resources(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        cursor = params.cursor if params else None
-        return await self._ask(ctx, lambda kb: subjects.list_resources(kb, cursor))
-
-    async def _list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
-        return subjects.list_templates()
-
-    async def _read_resource(
-        self, ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        return await self._ask(ctx, lambda kb: subjects.read_resource(kb, params.uri))
-
-    async def _complete(
-        self, ctx: Context, params: types.CompleteRequestParams
-    ) -> types.CompleteResult:
-        return await self._ask(ctx, lambda kb: subjects.complete(kb, params))
-
-    async def _list_prompts(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListPromptsResult:
-        cursor = params.cursor if params else None
-        return await self._ask(ctx, lambda kb: subjects.list_prompts(kb, cursor))
-
-    async def _get_prompt(
-        self, ctx: Context, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
-        return await self._ask(
-            ctx, lambda kb: subjects.get_prompt(kb, params.name, params.arguments)
-        )
-
 
 def _list_tools(kb: KnowledgeBase, *, can_write: bool) -> types.ListToolsResult:
-    served = [TOOLS[name] for name in find_tools(kb, can_write=can_write)]
     return types.ListToolsResult(
         tools=[
             types.Tool(
                 name=tool.text.name,
-                description=describe_tool(kb, tool),
+                description=tool.describe(kb),
                 input_schema=tool.text.schema,
                 annotations=types.ToolAnnotations(
                     read_only_hint=not tool.writes,
@@ -189,9 +161,19 @@ def _list_tools(kb: KnowledgeBase, *, can_write: bool) -> types.ListToolsResult:
                     open_world_hint=tool.needs is Needs.WRITING,
                 ),
             )
-            for tool in served
+            for tool in find_tools(kb, can_write=can_write)
         ]
     )
+
+
+def _read_resource(
+    kb: KnowledgeBase, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    return subjects.read_resource(kb, params.uri)
+
+
+async def _list_templates(_: Context, __: object) -> types.ListResourceTemplatesResult:
+    return subjects.list_templates()
 
 
 def _make_result(text: str, *, is_error: bool = False) -> types.CallToolResult:

@@ -61,8 +61,11 @@ class BadCursorError(KbError):
         super().__init__(f"unknown cursor {shorten(cursor, 40)!r}; leave it out to begin again")
 
 
-def take_page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | None]:
+def take_page(
+    items: Sequence[T], params: types.PaginatedRequestParams | None
+) -> tuple[Sequence[T], str | None]:
     """Return the items of one answer, and the cursor of the next one. Raises BadCursorError."""
+    cursor = params.cursor if params else None
     if cursor is not None and not (cursor.isdecimal() and cursor.isascii() and len(cursor) < 10):
         raise BadCursorError(cursor)
     start = int(cursor or 0)
@@ -70,9 +73,11 @@ def take_page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str 
     return items[start:end], str(end) if end < len(items) else None
 
 
-def list_resources(kb: KnowledgeBase, cursor: str | None) -> types.ListResourcesResult:
+def list_resources(
+    kb: KnowledgeBase, params: types.PaginatedRequestParams | None
+) -> types.ListResourcesResult:
     """Return the listed subjects of the topics in the menu, some at a time."""
-    page, following = take_page(_find_subjects(kb), cursor)
+    page, following = take_page(_find_subjects(kb), params)
     resources = []
     for _, group in groupby(page, key=lambda pair: pair[0].topic.id):
         pairs = list(group)
@@ -137,9 +142,11 @@ def complete(kb: KnowledgeBase, params: types.CompleteRequestParams) -> types.Co
     )
 
 
-def list_prompts(kb: KnowledgeBase, cursor: str | None) -> types.ListPromptsResult:
+def list_prompts(
+    kb: KnowledgeBase, params: types.PaginatedRequestParams | None
+) -> types.ListPromptsResult:
     """Return the skills, each with its whole description."""
-    page, following = take_page(list(_find_skills(kb).items()), cursor)
+    page, following = take_page(list(_find_skills(kb).items()), params)
     prompts = []
     for name, (opened, subject) in page:
         with opened.catalog.reading() as read:
@@ -156,16 +163,14 @@ def list_prompts(kb: KnowledgeBase, cursor: str | None) -> types.ListPromptsResu
     return types.ListPromptsResult(prompts=prompts, next_cursor=following)
 
 
-def get_prompt(
-    kb: KnowledgeBase, name: str, arguments: dict[str, str] | None
-) -> types.GetPromptResult:
+def get_prompt(kb: KnowledgeBase, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     """Return a skill as a message of the person, and what they want done. Raises KbError."""
     skills = _find_skills(kb)
-    if name not in skills:
-        raise UnknownPromptError(name, list(skills))
-    opened, subject = skills[name]
+    if params.name not in skills:
+        raise UnknownPromptError(params.name, list(skills))
+    opened, subject = skills[params.name]
     text = answer_within(kb, lambda: _present(kb, opened, [subject]))
-    if task := (arguments or {}).get("task"):
+    if task := (params.arguments or {}).get("task"):
         text += f"\n\n{task}"
     content = types.TextContent(type="text", text=text)
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])

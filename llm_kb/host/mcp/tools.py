@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from llm_kb.api import LEARN_SCHEMA, KnowledgeBase, find_library
+from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
-from llm_kb.capture.errors import NotARepositoryError
-from llm_kb.capture.git.repository import Repository, find_repository
+from llm_kb.capture.errors import InvalidAnnotationError
+from llm_kb.capture.store_format import dump_json
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_schemas import SCHEMAS
-from llm_kb.host.capture_tools import answer_annotation, answer_emission
+from llm_kb.host.capture_tools import emit, find_root, require_root
 from llm_kb.host.mcp.calls import Steps, answer_within
 from llm_kb.host.search_tool import SEARCH_KNOWLEDGE, answer_search
 from llm_kb.host.tool_text import (
@@ -59,6 +60,10 @@ CREATED_BY = {"ghost": "mcp"}
 MOST_LISTED = 40_000
 """Characters of a list of reference topics."""
 
+MOST_ITEMS = 200
+MOST_CHARACTERS = 200_000
+"""Lessons and entries of one annotation, and its length: each entry is compared with all others."""
+
 
 class Needs(Enum):
     """What has to be there for a tool to be served."""
@@ -69,8 +74,7 @@ class Needs(Enum):
     WRITING = "that clients may write"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedTool:
+class ServedTool(NamedTuple):
     """A tool as clients see it, and the function that answers a call of it."""
 
     text: ToolText
@@ -78,6 +82,10 @@ class ServedTool:
     needs: Needs = Needs.NOTHING
     checks_arguments: bool = False
     """Whether `answer` checks the arguments itself."""
+
+    def describe(self, kb: KnowledgeBase) -> str:
+        """Return the description of a tool; that of `learn` names the topics."""
+        return self.text.description or kb.describe_learn()
 
     @property
     def writes(self) -> bool:
@@ -93,16 +101,16 @@ class UnknownToolError(KbError):
         super().__init__(f"unknown tool {name!r}; tools: {', '.join(tools)}")
 
 
-def find_tools(kb: KnowledgeBase, *, can_write: bool) -> Iterator[str]:
-    """Yield the names of the tools that are served here."""
-    for name, tool in TOOLS.items():
+def find_tools(kb: KnowledgeBase, *, can_write: bool) -> Iterator[ServedTool]:
+    """Yield the tools that are served here."""
+    for tool in TOOLS.values():
         if tool.writes and not can_write:
             continue
-        if tool.needs is Needs.REPOSITORY and not _find_repository(kb):
+        if tool.needs is Needs.REPOSITORY and not find_root(kb.directory):
             continue
         if tool.needs is Needs.REFERENCES and not open_references(kb).store.ids():
             continue
-        yield name
+        yield tool
 
 
 def answer_call(
@@ -110,31 +118,15 @@ def answer_call(
 ) -> str:
     """Check a call and answer it. Raises KbError."""
     if name not in TOOLS or (TOOLS[name].writes and not can_write):
-        raise UnknownToolError(name, list(find_tools(kb, can_write=can_write)))
+        raise UnknownToolError(name, [t.text.name for t in find_tools(kb, can_write=can_write)])
     tool = TOOLS[name]
     given = arguments if tool.checks_arguments else check_arguments(tool.text, arguments)
     return tool.answer(kb, given, steps)
 
 
-def describe_tool(kb: KnowledgeBase, tool: ServedTool) -> str:
-    """Return the description of a tool; that of `learn` names the topics."""
-    return kb.describe_learn() if tool is _LEARN else tool.text.description
-
-
 def open_references(kb: KnowledgeBase) -> Library:
     """Return the reference topics of a knowledge base."""
     return find_library(kb.config, kb.directory)
-
-
-def _find_repository(kb: KnowledgeBase) -> Repository | None:
-    return find_repository(kb.directory, bare=False) if kb.directory else None
-
-
-def _require_root(kb: KnowledgeBase) -> Path:
-    repository = _find_repository(kb)
-    if repository is None:
-        raise NotARepositoryError(kb.directory or Path("/"))
-    return repository.root
 
 
 def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
@@ -171,12 +163,18 @@ def _create(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
     return dump(created_answer(created))
 
 
-def _emit(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
-    return answer_emission(_require_root(kb), arguments)
-
-
-def _annotate(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
-    return answer_annotation(_require_root(kb), arguments)
+def answer_annotation(directory: Path | None, arguments: Mapping[str, Any]) -> str:
+    """Annotate a commit of a directory's repository; return the result as JSON. Raises KbError."""
+    text = dump(arguments)
+    items = sum(len(value) for value in arguments.values() if isinstance(value, list))
+    if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:
+        problem = (
+            f"{items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
+            f" {MOST_CHARACTERS:,} are allowed"
+        )
+        raise InvalidAnnotationError([problem])
+    result = annotate(require_root(directory), parse_live_input(text))
+    return dump_json(asdict(result)).decode()
 
 
 def carry_out_approved(
@@ -218,29 +216,27 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-_LEARN = ServedTool(text=ToolText("learn", "", LEARN_SCHEMA), answer=_learn, checks_arguments=True)
+LEARN = ToolText("learn", "", LEARN_SCHEMA)
+EMIT = ToolText(EMIT_NAME, EMIT_DESCRIPTION, EMIT_SCHEMA)
+ANNOTATE = ToolText("annotate", ANNOTATE_DESCRIPTION, SCHEMAS["live-input"])
 
 _SERVED = (
-    _LEARN,
-    ServedTool(text=SEARCH, answer=_search),
-    ServedTool(text=reference_calls.SEARCH, answer=_reference_search, needs=Needs.REFERENCES),
+    ServedTool(LEARN, _learn, checks_arguments=True),
+    ServedTool(SEARCH, _search),
+    ServedTool(reference_calls.SEARCH, _reference_search, Needs.REFERENCES),
+    ServedTool(reference_calls.TOPIC_SEARCH, _reference_topic_search, Needs.REFERENCES),
+    ServedTool(reference_calls.TOPIC_LIST, _reference_topic_list, Needs.REFERENCES),
+    ServedTool(reference_calls.CREATE, _create, Needs.WRITING),
     ServedTool(
-        text=reference_calls.TOPIC_SEARCH, answer=_reference_topic_search, needs=Needs.REFERENCES
-    ),
-    ServedTool(
-        text=reference_calls.TOPIC_LIST, answer=_reference_topic_list, needs=Needs.REFERENCES
-    ),
-    ServedTool(text=reference_calls.CREATE, answer=_create, needs=Needs.WRITING),
-    ServedTool(
-        text=ToolText(EMIT_NAME, EMIT_DESCRIPTION, EMIT_SCHEMA),
-        answer=_emit,
-        needs=Needs.REPOSITORY,
+        EMIT,
+        lambda kb, given, _: emit(kb.directory, given),
+        Needs.REPOSITORY,
         checks_arguments=True,
     ),
     ServedTool(
-        text=ToolText("annotate", ANNOTATE_DESCRIPTION, SCHEMAS["live-input"]),
-        answer=_annotate,
-        needs=Needs.REPOSITORY,
+        ANNOTATE,
+        lambda kb, given, _: answer_annotation(kb.directory, given),
+        Needs.REPOSITORY,
         checks_arguments=True,
     ),
 )
