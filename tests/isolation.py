@@ -101,7 +101,16 @@ def _is_below(path: str, directory: str) -> bool:
 
 def isolated_environment(home: Path, inherited: Mapping[str, str]) -> dict[str, str]:
     """Return an environment whose every per-user place is below `home`."""
-    dropped = ("GIT_", "LLM_", "OPENAI_", "XDG_", "PYTEST_ADDOPTS", "GH_", "GITHUB_TOKEN")
+    dropped = (
+        "GIT_",
+        "LLM_",
+        "OPENAI_",
+        "XDG_",
+        "SSL_CERT_",
+        "PYTEST_ADDOPTS",
+        "GH_",
+        "GITHUB_TOKEN",
+    )
     kept = {key: value for key, value in inherited.items() if not key.startswith(dropped)}
     for name in ("EDITOR", "VISUAL", "PAGER", "NO_COLOR", "FORCE_COLOR"):
         kept.pop(name, None)
@@ -117,6 +126,8 @@ def isolated_environment(home: Path, inherited: Mapping[str, str]) -> dict[str, 
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "COLUMNS": "80",
+        # Nothing here talks TLS to strangers; reading the system's certificates takes 0.1 s.
+        "SSL_CERT_DIR": str(home),
     }
 
 

@@ -15,11 +15,9 @@ from mcp.client import Client
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.host.mcp.server import KnowledgeServer
+from tests.preloaded import LLM_KB
 
 Conversation = Callable[[Client], Awaitable[Any]]
-
-SCRIPT = [sys.executable, "-c", "from llm_kb.plugin import main; main()"]
-"""Starts `llm-kb` as the installed script does."""
 
 
 def talk(conversation: Conversation, server: Any, **options: Any) -> Any:
@@ -37,9 +35,11 @@ def talk(conversation: Conversation, server: Any, **options: Any) -> Any:
 
 def start_process(*arguments: str, cwd: Path) -> StdioServerParameters:
     """Return what starts `llm-kb mcp` in a process of its own."""
-    command, *rest = SCRIPT
     return StdioServerParameters(
-        command=command, args=[*rest, "mcp", *arguments], env=dict(os.environ), cwd=cwd
+        command=sys.executable,
+        args=["-c", LLM_KB, "mcp", *arguments],
+        env=dict(os.environ),
+        cwd=cwd,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.preloaded import start_llm
+from tests.preloaded import Process
 
 TIMEOUT = 60.0
 
@@ -32,7 +32,7 @@ def run_on_terminal(
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("4H", 40, 500, 0, 0))
     os.write(terminal, ahead.encode())
-    run = start_llm(args, stdin=inner, stdout=inner, stderr=inner)
+    run = Process(args, stdin=inner, stdout=inner, stderr=inner)
     os.close(inner)
     shown = _read_until_closed(terminal, question.encode(), typed.encode())
     return shown.replace("\r\n", "\n"), run.wait()

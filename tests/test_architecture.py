@@ -16,6 +16,7 @@ from importlinter.configuration import configure
 from llm_kb import plugin
 from llm_kb.files.toml import decode_toml
 from tests.conftest import RunLlm, RunLlmProcess
+from tests.isolation import isolated_environment, make_home
 
 PROJECT = Path(__file__).parent.parent
 
@@ -36,13 +37,26 @@ print(json.dumps(loaded))
 """
 
 
-def modules_added(*commands: list[str]) -> list[set[str]]:
-    """Return what this plugin adds to the loaded modules: at start, then after each command."""
+COMMANDS_OF_THE_HOST = [["--version"], ["models"], ["logs", "path"], ["prompt", "--help"]]
+
+PROMPT = ["prompt", "-m", "echo", "--no-stream", "hello"]
+
+
+@pytest.fixture(scope="module")
+def modules_added(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
+    """What this plugin adds to the loaded modules: at start, after each command, and a prompt.
+
+    In a workspace that has a configuration.
+    """
+    workspace, home = tmp_path_factory.mktemp("workspace"), tmp_path_factory.mktemp("home")
+    (workspace / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n', encoding="utf-8")
+    make_home(home)
     without, with_us = (
         json.loads(
             subprocess.run(
-                [sys.executable, "-c", RUN, json.dumps(commands)],
-                env={**os.environ, "LLM_LOAD_PLUGINS": plugins},
+                [sys.executable, "-c", RUN, json.dumps([*COMMANDS_OF_THE_HOST, PROMPT])],
+                cwd=workspace,
+                env={**isolated_environment(home, os.environ), "LLM_LOAD_PLUGINS": plugins},
                 stdout=subprocess.PIPE,
                 encoding="utf-8",
                 check=True,
@@ -76,15 +90,17 @@ def test_the_picture_of_the_house_is_the_contract() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", house, re.MULTILINE)) == rooms
 
 
-def test_starting_llm_imports_three_modules_and_so_do_commands_that_are_not_ours() -> None:
-    added = modules_added(["--version"], ["models"], ["logs", "path"], ["prompt", "--help"])
-    assert added == [MODULES_AT_START] * 5
+def test_starting_llm_imports_two_modules_and_so_do_commands_that_are_not_ours(
+    modules_added: list[set[str]],
+) -> None:
+    assert modules_added[:-1] == [MODULES_AT_START] * 5
 
 
-def test_a_prompt_that_uses_no_knowledge_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_a_prompt_that_uses_no_knowledge_loads_nothing_heavy(
+    modules_added: list[set[str]],
+) -> None:
     """Also where a workspace has a configuration: it is looked at, not parsed."""
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n', encoding="utf-8")
-    _, added = modules_added(["prompt", "-m", "echo", "--no-stream", "hello"])
+    added = modules_added[-1]
     assert {name.partition(".")[0] for name in added} & HEAVY == set()
     assert "llm_kb.knowledge_base" not in added
 

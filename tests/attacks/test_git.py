@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler
@@ -24,6 +23,7 @@ from llm_kb.references.sources.records import GitSource
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.cost import peak_of
+from tests.preloaded import Process
 from tests.references.conftest import LOCAL as SETTINGS
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, request, yes
@@ -395,12 +395,6 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-def heed_signals() -> None:
-    """Undo what started the tests: nohup ignores hangups, and a shell's `&` interrupts."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-
-
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
 def test_git_ends_with_us_and_leaves_nothing(
@@ -414,13 +408,11 @@ def test_git_ends_with_us_and_leaves_nothing(
     user_dir.mkdir(parents=True, exist_ok=True)
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_protocols = ["file"]\n')
     create = ["kb", "references", "create", "-y", "--title", "T", "--body", "b"]
-    process = subprocess.Popen(
-        [str(Path(sys.executable).with_name("llm")), *create, "--git", "file:///nowhere/x"],
+    process = Process(
+        [*create, "--git", "file:///nowhere/x"],
         env=os.environ | {"PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}"},
-        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=heed_signals,  # noqa: PLW1509
     )
     try:
         assert wait_until(pids.exists, 30)

@@ -17,6 +17,7 @@ from llm_kb import KbError, KnowledgeBase
 from llm_kb.host.mcp.subjects import read_resource
 from tests import mcp_client
 from tests.cost import at_most
+from tests.preloaded import LLM_KB, Process
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -55,12 +56,8 @@ class Server:
     """The server in a process of its own, spoken to as bytes."""
 
     def __init__(self, directory: Path) -> None:
-        self.process = subprocess.Popen(
-            [*mcp_client.SCRIPT, "mcp"],
-            cwd=directory,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+        self.process = Process(
+            ["mcp"], program=LLM_KB, cwd=directory, stdin=subprocess.PIPE, text=False
         )
         self.send(INITIALIZE)
         self.receive()
@@ -68,31 +65,25 @@ class Server:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message; what is no text stands as JSON escapes it."""
-        assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
     def receive(self) -> dict[str, Any]:
         """Wait for a message."""
-        assert self.process.stdout is not None
         message: dict[str, Any] = json.loads(self.process.stdout.readline())
         return message
 
     def close_pipes(self) -> None:
         """Go away, as a client that was killed."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdout.close()
         self.process.stdin.close()
 
     def wait(self) -> tuple[int, str]:
         """Wait for the end; return the exit code and what was said on standard error."""
         code = self.process.wait(timeout=30)
-        assert self.process.stderr is not None
         said = self.process.stderr.read().decode()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+            stream.close()
         return code, said
 
 
@@ -110,7 +101,6 @@ def test_the_first_ctrl_c_ends_it(workspace: Path) -> None:
 
 def test_it_ends_when_its_client_closes_its_input(workspace: Path) -> None:
     server = Server(workspace)
-    assert server.process.stdin is not None
     server.process.stdin.close()
     assert server.wait() == (0, "")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -45,6 +44,7 @@ from tests.capture.repositories import (
     make_empty_repo,
     make_repo,
 )
+from tests.preloaded import Process
 
 OLDER: dict[str, Any] = {
     "schema": "chronicle/knowledge-v1",
@@ -308,23 +308,16 @@ for number in range(int(sys.argv[2])):
 """
 
 
-def start_writer(repo: Repo, name: str, count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", EMIT_MANY, name, str(count)],
-        cwd=repo.path,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def start_writer(repo: Repo, name: str, count: int) -> Process:
+    return Process([name, str(count)], program=EMIT_MANY, cwd=repo.path)
 
 
 @pytest.mark.slow
 def test_ten_processes_writing_at_once_lose_nothing(repo: Repo) -> None:
     writers = [start_writer(repo, f"writer {number}", 8) for number in range(10)]
-    assert [writer.wait() for writer in writers] == [0] * 10
     for writer in writers:
-        assert writer.stdout is not None
-        writer.stdout.close()
+        writer.communicate()
+    assert [writer.returncode for writer in writers] == [0] * 10
     entries = load_store(repo.path).entries
     expected = {f"writer {writer} number {number}" for writer in range(10) for number in range(8)}
     assert {entry.rule for entry in entries} == expected
@@ -338,13 +331,10 @@ def test_a_writer_killed_at_any_moment_leaves_a_store_that_works(repo: Repo) -> 
     answered = 0
     for round_ in range(4):
         writer = start_writer(repo, f"round {round_}", 1000)
-        assert writer.stdout is not None
         writer.stdout.readline()
         time.sleep(round_ * 0.009)
         os.killpg(writer.pid, signal.SIGKILL)
-        answered += 1 + len(writer.stdout.read().splitlines())
-        writer.wait()
-        writer.stdout.close()
+        answered += 1 + len(writer.communicate()[0].splitlines())
         # git leaves its lock when it is killed while it holds it, and says how to go on.
         lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
         lock.unlink(missing_ok=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +23,7 @@ from llm_kb.capture.sharing.sync import Outcome, has_store, pull, push
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
 from llm_kb.git import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
+from tests.preloaded import Process
 
 
 def add(repo: Repo, rule: str) -> str:
@@ -209,10 +208,10 @@ for number in range(3):
 
 def test_clones_that_push_at_the_same_time_lose_nothing(clones: tuple[Repo, Repo]) -> None:
     pushers = [
-        subprocess.Popen([sys.executable, "-c", PUSH_MANY, f"clone {number}"], cwd=clone.path)
+        Process([f"clone {number}"], program=PUSH_MANY, cwd=clone.path)
         for number, clone in enumerate(clones)
     ]
-    assert [pusher.wait() for pusher in pushers] == [0, 0]
+    assert [pusher.communicate() for pusher in pushers] == [("", "")] * 2
     for clone in clones:
         pull(clone.path, "origin")
     assert rules(clones[0]) == rules(clones[1])

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import RunLlm, RunLlmProcess
+from tests.conftest import RunLlm
+from tests.preloaded import Process
 from tests.scripted import Script
 
 FRONT = '+++\nid = "{id}"\ntitle = "{title}"\ntype = "ReferenceTopic"\n{more}+++\n\nAbout it.\n'
@@ -180,13 +181,13 @@ def test_it_can_be_deleted(run_llm: RunLlm, broken: tuple[Path, str]) -> None:
 
 
 def test_names_that_are_no_text_are_told_as_codes(
-    run_llm_process: RunLlmProcess, root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path,
 ) -> None:
+    """Standard output takes what is text alone."""
     (root / "topic-good" / os.fsdecode(b"\xff\x1b.md")).write_text("")
-    monkeypatch.setenv("PYTHONIOENCODING", "utf-8:strict")
-    shown = run_llm_process(["kb", "references", "verify"]).stdout
+    shown, _ = Process(["kb", "references", "verify"]).communicate()
     assert shown == "topic-good: differs\n  unknown: hooks.md\n  unknown: \\udcff\\x1b.md\n"
-    as_json = run_llm_process(["kb", "references", "verify", "--json"]).stdout
+    as_json, _ = Process(["kb", "references", "verify", "--json"]).communicate()
     assert json.loads(as_json)["topic-good"]["unknown"] == ["hooks.md", "\udcff\x1b.md"]
 
 

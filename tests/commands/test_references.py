@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -17,8 +13,9 @@ import click
 import pytest
 
 from llm_kb.references.sources.file_names import page_name
-from tests.conftest import RunLlm, RunLlmProcess
+from tests.conftest import RunLlm
 from tests.console import iter_commands
+from tests.preloaded import Process
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 
@@ -437,29 +434,15 @@ def test_interrupting_leaves_nothing_behind(
             time.sleep(30)
 
     url = site.answer("/slow", stall)
-    llm = Path(sys.executable).with_name("llm")
-    process = subprocess.Popen(
-        [llm, "kb", "references", "create", "--title", "Slow", "--web", url, "-y"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(os.environ),
-        # Where the suite runs in the background, Ctrl-C is ignored, and children inherit that.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    )
+    process = Process(["kb", "references", "create", "--title", "Slow", "--web", url, "-y"])
     deadline = time.monotonic() + 20
     while "GET /slow" not in site.requests and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(2)
     _, said = process.communicate(timeout=20)
-    assert (process.returncode, b"Aborted!" in said, b"Traceback" in said) == (1, True, False)
+    assert (process.returncode, "Aborted!" in said, "Traceback" in said) == (1, True, False)
     root = user_dir / "kb" / "references"
     assert [p.name for p in root.rglob("*") if p.is_file()] == []
-
-
-def test_the_installed_llm_runs_it(run_llm_process: RunLlmProcess, remote: Remote) -> None:
-    assert run_llm_process(["kb", "references", "list"]).stderr == (
-        "No reference topics. 'llm kb references create' makes one.\n"
-    )
 
 
 def test_topics_are_completed(
@@ -469,9 +452,7 @@ def test_topics_are_completed(
     monkeypatch.setenv("COMP_WORDS", "llm kb references show topic-")
     monkeypatch.setenv("COMP_CWORD", "4")
     monkeypatch.setenv("_LLM_COMPLETE", "bash_complete")
-    llm = Path(sys.executable).with_name("llm")
-    done = subprocess.run([llm], capture_output=True, encoding="utf-8", check=False)
-    assert done.stdout == "plain,topic-frob\n"
+    assert Process([]).communicate() == ("plain,topic-frob\n", "")
 
 
 def test_every_command_and_option_is_documented() -> None:

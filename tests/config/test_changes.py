@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -35,6 +32,7 @@ from llm_kb.config.workspace import WorkspaceFile
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.files.atomic import WriteError
 from llm_kb.files.toml import decode_toml
+from tests.preloaded import Process
 
 
 def add_topic(id_: str, fields: Mapping[str, str]) -> Change:
@@ -340,13 +338,11 @@ for number in itertools.count():
 @posix_only
 def test_a_writer_killed_at_any_moment_leaves_a_whole_file(path: Path) -> None:
     for pause in (0.0, 0.01, 0.03, 0.07, 0.1):
-        with subprocess.Popen(
-            [sys.executable, "-c", ENDLESS, str(path)], stdout=subprocess.PIPE
-        ) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == b"ready\n"
-            time.sleep(pause)
-            writer.send_signal(signal.SIGKILL)
+        writer = Process([str(path)], program=ENDLESS)
+        assert writer.stdout.readline() == "ready\n"
+        time.sleep(pause)
+        writer.kill()
+        writer.communicate()
         text = path.read_text()
         lines = set(text.splitlines())
         assert text == WRITTEN or (len(lines), text.count("\n")) == (1, 20_000)

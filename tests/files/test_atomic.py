@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from llm_kb.files.atomic import BusyError, WriteError, create_file, locked, replace_file
+from tests.preloaded import Process
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
@@ -149,9 +148,8 @@ for _ in range(20):
 def test_writers_take_turns_though_the_lock_file_is_removed_each_time(tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0")
-    command = [sys.executable, "-c", WRITER, str(counter)]
-    writers = [subprocess.Popen(command) for _ in range(4)]
-    assert [writer.wait(timeout=120) for writer in writers] == [0] * 4
+    writers = [Process([str(counter)], program=WRITER) for _ in range(4)]
+    assert [writer.communicate() for writer in writers] == [("", "")] * 4
     assert (counter.read_text(), names(tmp_path)) == ("80", ["counter"])
 
 
@@ -162,7 +160,7 @@ def test_a_lock_ends_with_a_killed_process(tmp_path: Path) -> None:
         "with locked(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
     )
     path = tmp_path / "x.lock"
-    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    Process([str(path)], program=code).communicate()
     assert names(tmp_path) == ["x.lock"]
     with locked(path, seconds=1):
         pass

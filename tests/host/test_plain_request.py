@@ -6,33 +6,24 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.conftest import RunLlm
+from tests.scripted import Script
+
 PROBE = """
-import json, os, sys
+import json, sys
 import llm.cli
 from click.testing import CliRunner
 
 before = set(sys.modules)
-root, user = os.getcwd(), os.environ["LLM_USER_PATH"]
-events = []
-
-def watch(event, args):
-    if event in ("open", "os.scandir", "os.listdir") and isinstance(args[0], (str, os.PathLike)):
-        path = os.path.realpath(args[0])
-        if "__editable__" in path:  # how setuptools finds a package in development
-            return
-        if path.startswith((root, user)) and not path.startswith(os.path.join(user, "logs.db")):
-            events.append([event, os.path.relpath(path, root)])
-
-sys.addaudithook(watch)
-result = CliRunner().invoke(llm.cli.cli, sys.argv[1:])
-modules = sorted(name for name in set(sys.modules) - before)
-print(json.dumps({"exit": result.exit_code, "output": result.output, "events": events,
-                  "modules": modules}))
+for arguments in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(llm.cli.cli, arguments)
+    assert result.exit_code == 0, result.output
+print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 HEAVY = {
@@ -50,65 +41,88 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        pytest.param(["-m", "echo", "hi"], id="nothing"),
-        pytest.param(["-m", "echo", "-T", "llm_version", "hi"], id="another-tool"),
-        pytest.param(["-m", "echo", "-s", "Be kind.", "-f", "other.txt", "hi"], id="fragments"),
-    ],
-)
-def test_reads_no_directory_and_loads_nothing_heavy(
-    tmp_path: Path, user_dir: Path, args: list[str]
-) -> None:
+PLAIN = {
+    "nothing": ["-m", "scripted", "hi"],
+    "another tool": ["-m", "scripted", "-T", "llm_version", "hi"],
+    "fragments": ["-m", "scripted", "-s", "Be kind.", "-f", "other.txt", "hi"],
+}
+
+watched: list[list[tuple[str, str]]] = []
+"""Where the latest is given what is opened and listed."""
+
+
+def watch(event: str, args: tuple[object, ...]) -> None:
+    """Record what is opened and listed; an audit hook."""
+    is_read = event in {"open", "os.scandir", "os.listdir"}
+    if watched and is_read and isinstance(args[0], (str, os.PathLike)):
+        watched[-1].append((event, os.path.realpath(args[0])))
+
+
+sys.addaudithook(watch)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, user_dir: Path) -> Path:
+    """A topic of one subject, and a file beside it."""
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb/a.md").write_text("A")
     (tmp_path / "other.txt").write_text("other")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
-    user_dir.mkdir(parents=True, exist_ok=True)
     (user_dir / "kb.toml").write_text("[kb]\nmenu_budget = 100\n")
-    probed = probe(args)
-    assert probed["exit"] == 0, probed["output"]
-    ours = [event for event in probed["events"] if "other.txt" not in event[1]]
-    opened = {path for event, path in ours if event == "open" and "kb" in Path(path).name}
-    assert {Path(path).name for path in opened} == {"kb.toml", "llm-kb.toml"}
-    assert [event for event in ours if event[0] != "open" and "kb" in event[1]] == []
-    assert HEAVY & set(probed["modules"]) == set()
+    return tmp_path
 
 
-def test_auto_looks_at_each_file_once_before_it_is_parsed(tmp_path: Path, user_dir: Path) -> None:
-    (tmp_path / "kb").mkdir()
-    (tmp_path / "kb/a.md").write_text("A")
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
-    user_dir.mkdir(parents=True, exist_ok=True)
-    (user_dir / "kb.toml").write_text("[kb]\nauto = true\n")
-    probed = probe(["-m", "echo", "hi"])
-    assert probed["exit"] == 0, probed["output"]
-    opened = [Path(path).name for event, path in probed["events"] if event == "open"]
-    assert {name: opened.count(name) for name in ("kb.toml", "llm-kb.toml")} == {
-        "kb.toml": 2,
-        "llm-kb.toml": 2,
+Touch = Callable[[Sequence[str]], list[tuple[str, str]]]
+
+
+@pytest.fixture
+def touch(workspace: Path, user_dir: Path, run_llm: RunLlm, script: Script) -> Touch:
+    """Run `llm`; return what it opens and lists in the workspace and the user directory."""
+
+    def touch(args: Sequence[str]) -> list[tuple[str, str]]:
+        script.say("done")
+        watched.append([])
+        result = run_llm(args)
+        events = watched.pop()
+        assert result.exit_code == 0, result.output
+        return [
+            (event, Path(path).name)
+            for event, path in events
+            if path.startswith((str(workspace), str(user_dir)))
+        ]
+
+    return touch
+
+
+@pytest.mark.parametrize("args", PLAIN.values(), ids=PLAIN)
+def test_reads_two_small_files_and_no_directory(touch: Touch, args: list[str]) -> None:
+    events = [event for event in touch(args) if event[1] != "other.txt"]
+    assert {name for event, name in events if event == "open" and "kb" in name} == {
+        "kb.toml",
+        "llm-kb.toml",
     }
+    assert [event for event in events if event[0] != "open" and "kb" in event[1]] == []
 
 
-def test_a_fragment_opens_the_knowledge_base_once(tmp_path: Path, user_dir: Path) -> None:
-    (tmp_path / "kb").mkdir()
-    (tmp_path / "kb/a.md").write_text("A")
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
-    probed = probe(["-m", "echo", "-f", "kb:project/a", "hi"])
-    assert probed["exit"] == 0, probed["output"]
-    opened = [Path(path).name for event, path in probed["events"] if event == "open"]
-    # Once for a look at `auto`, once to parse it.
-    assert (opened.count("llm-kb.toml"), opened.count("a.md")) == (2, 1)
-
-
-def probe(args: list[str]) -> dict[str, Any]:
+def test_loads_nothing_heavy(workspace: Path) -> None:
+    commands = [[word.replace("scripted", "echo") for word in args] for args in PLAIN.values()]
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, *args],
+        [sys.executable, "-c", PROBE, json.dumps(commands)],
         env={**os.environ, "LLM_LOAD_PLUGINS": "llm-kb,llm-echo"},
-        capture_output=True,
-        encoding="utf-8",
-        input="",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         check=True,
     )
-    return dict(json.loads(done.stdout))
+    assert HEAVY & set(json.loads(done.stdout)) == set()
+
+
+def test_auto_looks_at_each_file_once_before_it_is_parsed(touch: Touch, user_dir: Path) -> None:
+    (user_dir / "kb.toml").write_text("[kb]\nauto = true\n")
+    events = touch(["-m", "scripted", "hi"])
+    assert [events.count(("open", name)) for name in ("kb.toml", "llm-kb.toml")] == [2, 2]
+
+
+def test_a_fragment_opens_the_knowledge_base_once(touch: Touch) -> None:
+    events = touch(["-m", "scripted", "-f", "kb:project/a", "hi"])
+    # Once for a look at `auto`, once to parse it.
+    assert [events.count(("open", name)) for name in ("llm-kb.toml", "a.md")] == [2, 1]

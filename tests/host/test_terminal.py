@@ -13,9 +13,8 @@ import pytest
 
 from llm_kb.host.terminal import is_terminal, style
 from tests.conftest import RunLlm
+from tests.preloaded import LLM, Process
 from tests.terminal import run_on_terminal
-
-LLM = Path(sys.executable).with_name("llm")
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -30,17 +29,6 @@ def workspace(tmp_path: Path) -> Path:
     (tmp_path / "kb" / ".b.md").write_text("Hidden\n")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
     return tmp_path
-
-
-def run_shell(line: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell in which `llm` is the installed one."""
-    return subprocess.run(
-        ["sh", "-c", f'llm() {{ "{LLM}" "$@"; }}\n{line}'],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
 
 
 def test_a_stream_that_is_closed_is_no_terminal() -> None:
@@ -74,7 +62,10 @@ def test_commands_colour_a_terminal_unless_told_not_to(
 
 @posix_only
 def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
-    done = run_shell("llm kb remove p <&-")
+    done = subprocess.run(
+        ["sh", "-c", '"$0" kb remove p <&-', Path(sys.executable).with_name("llm")],
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (
         1,
         f"Error: Remove topic p from {workspace / 'llm-kb.toml'}? There is no terminal to ask "
@@ -82,27 +73,30 @@ def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
     )
 
 
+# As Python starts where the shell has closed its standard input.
+WITHOUT_INPUT = f"import os, sys; os.close(0); sys.stdin = None; {LLM}"
+
+
 @posix_only
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("llm kb mcp <&-", "a client speaks over standard input and output; one is closed"),
-        (
-            "llm kb references update x --body - <&-",
-            "standard input is closed, so '-' has nothing to read",
-        ),
+        ("mcp", "a client speaks over standard input and output; one is closed"),
+        ("references update x --body -", "standard input is closed, so '-' has nothing to read"),
     ],
     ids=["mcp", "body"],
 )
 def test_a_closed_input_is_told(workspace: Path, line: str, error: str) -> None:
     if "mcp" in line:
         pytest.importorskip("mcp", reason="needs the extra mcp")
-    done = run_shell(line)
-    assert (done.returncode, done.stderr) == (1, f"Error: {error}\n")
+    process = Process(["kb", *line.split()], program=WITHOUT_INPUT)
+    assert (process.communicate(), process.returncode) == (("", f"Error: {error}\n"), 1)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["list", "show p/a", "config"])
 def test_a_full_disk_is_told(workspace: Path, command: str) -> None:
-    done = run_shell(f"llm kb {command} > /dev/full")
-    assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
+    with Path("/dev/full").open("w") as full:
+        process = Process(["kb", *command.split()], stdout=full.fileno())
+    assert process.communicate() == (None, "Error: No space left on device\n")
+    assert process.returncode == 1

@@ -1,6 +1,6 @@
-"""A process that creates or refreshes one topic over and over, to be killed at it.
+"""A program that creates or refreshes one topic over and over, to be killed at it.
 
-python -m tests.references.churn refresh|create ROOT SOURCE [TIMES]
+Its arguments are refresh|create ROOT SOURCE [TIMES].
 """
 
 from __future__ import annotations
@@ -50,12 +50,10 @@ def churn(action: str, root: Path, source: Path, times: int | None) -> None:
             create_topic(library, request(source), lambda plan: True)
         else:
             refresh_topic(library, TOPIC, lambda plan, reason: True)
+        print("done", flush=True)  # noqa: T201 - as above
 
 
-if __name__ == "__main__":
-    churn(
-        sys.argv[1],
-        Path(sys.argv[2]),
-        Path(sys.argv[3]),
-        int(sys.argv[4]) if len(sys.argv) > 4 else None,
-    )
+def main() -> None:
+    """Run the program."""
+    action, root, source, *times = sys.argv[1:]
+    churn(action, Path(root), Path(source), int(times[0]) if times else None)

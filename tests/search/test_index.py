@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +24,7 @@ from llm_kb.search.index.database import (
 from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
 from llm_kb.search.index.index import Index, IndexReport, open_index, update_index
 from llm_kb.search.search import search
+from tests.preloaded import Process
 from tests.search.folders import folder, index_path
 
 OLD = time.time_ns() - 10**12
@@ -378,10 +377,8 @@ print(update_index(Store(topic.parent).documents(topic.name)).chunks)
 """
 
 
-def start(topic: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", UPDATE, topic], stdout=subprocess.PIPE, text=True
-    )
+def start(topic: Path) -> Process:
+    return Process([str(topic)], program=UPDATE)
 
 
 def fill(topic: Path, files: int) -> None:
@@ -395,10 +392,8 @@ def test_killed_while_indexing_and_killed_again(topic: Path) -> None:
     for delay in (0.3, 0.6, 0.9):
         process = start(topic)
         time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        process.kill()
+        process.communicate()
 
     assert update_index(folder(topic)).chunks == 2 + 400 * 20
     with open_index(folder(topic)) as index:
@@ -420,13 +415,10 @@ def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
 
 
 INTERRUPTED = """
-import signal
 import sys
 from pathlib import Path
 from llm_kb.references.topic.store import Store
 from llm_kb.search.index.index import update_index
-# What a shell starts in the background inherits that it is ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 topic = Path(sys.argv[1])
 print("ready", flush=True)
 try:
@@ -441,13 +433,7 @@ def test_an_interruption_while_the_index_is_written_leaves_an_index_to_go_on_wit
     topic: Path, pause: float
 ) -> None:
     fill(topic, 500)
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, topic],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+    process = Process([str(topic)], program=INTERRUPTED)
     assert process.stdout.readline() == "ready\n"
     time.sleep(pause)
     process.send_signal(signal.SIGINT)

@@ -30,7 +30,8 @@ from llm_kb.host.mcp.http import (
     parse_address,
 )
 from tests.capture.repositories import make_repo
-from tests.mcp_client import SCRIPT, call, read, talk
+from tests.mcp_client import call, read, talk
+from tests.preloaded import LLM_KB, Process
 
 TOKEN = "a-token-of-a-team"
 
@@ -126,14 +127,8 @@ class Served:
     """A server in a process, from when it listens."""
 
     def __init__(self, directory: Path, *options: str, host: str = "127.0.0.1") -> None:
-        self.process = subprocess.Popen(
-            [*SCRIPT, "mcp", "--http", f"{host}:0", *options],
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
-        assert self.process.stderr is not None
+        arguments = ["mcp", "--http", f"{host}:0", *options]
+        self.process = Process(arguments, program=LLM_KB, cwd=directory, stdout=subprocess.DEVNULL)
         self.said = ""
         self.url = ""
         for line in self.process.stderr:
@@ -166,7 +161,7 @@ class Served:
         """Press Ctrl-C; return the exit code and what was said since it listened."""
         self.process.send_signal(signal.SIGINT)
         said = self.process.communicate(timeout=30)[1]
-        return self.process.returncode, said
+        return self.process.wait(), said
 
 
 @pytest.fixture
@@ -246,14 +241,12 @@ def test_writing_needs_a_token_and_pages_of_the_web_stay_out(
     assert made is not None
     assert served.post() == 401
     assert served.post(Authorization="Bearer x" + made[1]) == 401
-    again = subprocess.run(
-        [*SCRIPT, "mcp", "--http", served.url.removeprefix("http://").removesuffix("/mcp")],
-        stderr=subprocess.PIPE, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert (again.returncode, again.stderr.lower()) == (
-        1,
+    place = served.url.removeprefix("http://").removesuffix("/mcp")
+    again = Process(["mcp", "--http", place], program=LLM_KB)
+    assert (again.communicate()[1].lower(), again.returncode) == (
         f"error: cannot serve at {served.url}: address already in use;"
         " choose another host:port of this machine\n",
+        1,
     )
     right = {"Authorization": f"Bearer {made[1]}"}
     assert served.post(b"{}", Host="evil.com", **right) == 421
