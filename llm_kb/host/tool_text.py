@@ -150,10 +150,13 @@ def _read_string(value: object) -> str:
 
 
 def _read_list(value: object) -> Sequence[object]:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        # Many models write a list as JSON inside a string.
+    if isinstance(value, str):
+        # Many models write a list as JSON inside a string, or a list of one as that one.
+        is_json = value.lstrip().startswith(("[", "{"))
         with suppress(ValueError, RecursionError):
-            value = json.loads(value)
+            value = json.loads(value) if is_json else [value]
+    if isinstance(value, Mapping):
+        return [value]
     if not isinstance(value, list | tuple):
         raise BadValueError(describe(value), "a list")
     return value

@@ -15,6 +15,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
+from llm_kb.rendering.passages import find_missing_words
 from llm_kb.search.index.documents import File
 from llm_kb.search.index.vectors import EmbeddingError
 from llm_kb.search.question import STOP_WORDS, parse_question
@@ -100,6 +101,9 @@ def ask(  # noqa: PLR0913 - each narrows the search
         result = run()
     problems += [f"searched without an index: {problem}" for problem in result.problems]
     problems += [left.of(name) for name, left in result.left_out]
+    problems += find_missing_words(result.unknown, result.replaced)
+    if chosen and not result.hits:
+        problems.append("nothing fits; try the words such a text would use, fewer, or all topics")
     topics = {each.id: each for each in chosen}
     searched = list(dict.fromkeys(hit.topic for hit in result.hits))
     for topic_id in searched:

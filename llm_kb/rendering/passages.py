@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from llm_kb.rendering.plain_text import (
@@ -126,13 +126,19 @@ def _nothing(found: Passages) -> str:
     )
 
 
+def find_missing_words(
+    unknown: Sequence[str], replaced: Sequence[tuple[str, str]]
+) -> Iterator[str]:
+    """Yield which words of a question no text has, and which others were searched for them."""
+    for word, nearest in replaced:
+        yield f"no text has {bounded_line(word)!r}; searched {bounded_line(nearest)!r} as well"
+    if missing := [word for word in unknown if word not in dict(replaced)]:
+        yield f"no text has: {name_some(missing)}"
+
+
 def find_notes(found: Passages) -> Iterator[str]:
     """Yield what is to be said of a search, a line each."""
-    replaced = dict(found.replaced)
-    for word, nearest in replaced.items():
-        yield f"no text has {bounded_line(word)!r}; searched {bounded_line(nearest)!r} as well"
-    if unknown := [word for word in found.unknown if word not in replaced]:
-        yield f"no text has: {name_some(unknown)}"
+    yield from find_missing_words(found.unknown, found.replaced)
     for leg in found.legs:
         if leg.startswith("dense ("):
             yield f"searched by words, and by meaning only in part: {leg}"

@@ -58,13 +58,28 @@ def test_arguments_with_a_value_are_returned() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('["a", {"b": 1}]', ["a", {"b": 1}]),
+        ('{"b": 1}', [{"b": 1}]),
+        ({"b": 1}, [{"b": 1}]),
+        ("docs/", ["docs/"]),
+    ],
+)
+def test_a_list_may_be_written_as_json_or_as_its_one_item(
+    written: object, meant: list[object]
+) -> None:
+    assert check_arguments(TOOL, {"name": "a", "tags": written})["tags"] == meant
+
+
+@pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         pytest.param({}, "name: missing", id="missing"),
         pytest.param({"name": None}, "name: missing", id="null"),
         pytest.param({"name": 3}, "name: found the number 3; allowed: a string", id="number"),
         pytest.param(
-            {"name": "a", "tags": "x"}, "tags: found 'x'; allowed: a list", id="not a list"
+            {"name": "a", "tags": 3}, "tags: found the number 3; allowed: a list", id="not a list"
         ),
         pytest.param(
             {"name": "a", "most": True},

@@ -147,6 +147,15 @@ def test_a_search_is_narrowed_by_role_path_and_tag(stocked: Library) -> None:
         files(tags=["go"])
 
 
+def test_where_nothing_fits_the_answer_says_so(stocked: Library) -> None:
+    answer = ask(stocked, "quagga")
+    assert answer["warnings"] == [
+        "no text has: quagga",
+        "nothing fits; try the words such a text would use, fewer, or all topics",
+    ]
+    assert "no text has 'frobincate'" in ask(stocked, "frobincate")["warnings"][0]
+
+
 def test_what_machines_made_is_searched_where_the_topic_file_asks_for_it(library: Library) -> None:
     topic_id = add(library, "Locked")
     place = library.root / topic_id
