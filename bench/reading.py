@@ -24,7 +24,7 @@ from known_items import CACHE, fetch
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.search_tool import SEARCH_KNOWLEDGE, answer_search
+from llm_kb.knowledge_base.tools import SEARCH_KNOWLEDGE
 from llm_kb.search.question import parse_question
 
 DJANGO = {
@@ -153,7 +153,7 @@ def read_subjects(kb: KnowledgeBase, question: str) -> Iterator[str]:
 
 def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
     """Search, then load the parts of which there are pieces, the likeliest first."""
-    answer = answer_search(kb, SEARCH_KNOWLEDGE, {"question": question})
+    answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": question})
     yield answer
     pieces = {address: rest for address, *rest in _PIECE.findall(answer)}
     for address in rank_names(question, {each: each + rest[-1] for each, rest in pieces.items()}):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,13 @@ from llm_kb.errors import KbError, limit_problems, quote
 from llm_kb.files.values import describe
 from llm_kb.knowledge_base import knowledge_base
 from llm_kb.knowledge_base.learning import read_patterns
+from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, make_signature, read_filters
+from llm_kb.knowledge_base.tools import (
+    DEFAULT_LIMIT,
+    LEARN_SCHEMA,
+    LEARN_SIGNATURE,
+    SEARCH_KNOWLEDGE,
+)
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.subjects.topics import Config
 
@@ -35,8 +41,11 @@ if TYPE_CHECKING:
 DEFAULT_EMBEDDING_MODEL = "default_embedding_model.txt"
 """Where the host keeps its choice, below its directory."""
 
-DEFAULT_LIMIT = 4
-"""How many passages a search returns."""
+MOST_PASSAGES = 20
+"""How many passages a model may ask for; the bound on their length holds besides."""
+
+RECHECK_SECONDS = 2.0
+"""For how long a process does not compare files with their index again, from call to call."""
 
 
 class Memory(NamedTuple):
@@ -148,11 +157,14 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     def add_to(self, system: str | None = None) -> dict[str, Any]:
         """Return `system` and `tools` for `model.chain` or `model.prompt`, asynchronous or not.
 
-        `system` is put before the section. Where nothing is left to learn there is no tool.
+        `system` is put before the section. The tools are those of `llm -T learn`: `learn`,
+        with `search_knowledge` where there is much to learn, and none where nothing is left.
         """
-        has_tool = self.has_left()
-        texts = [text for text in (system, self.section(learn=has_tool)) if text]
-        tools = [self.learn_tool()] if has_tool else []
+        learn = self.has_left()
+        search = learn and self.offers_search()
+        texts = [text for text in (system, self.section(learn=learn, search=search)) if text]
+        tools = [self.learn_tool()] if learn else []
+        tools += [self.search_tool()] if search else []
         return {"system": "\n\n".join(texts) or None, "tools": tools}
 
     def learn_tool(self) -> llm.Tool:
@@ -164,13 +176,52 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         import llm  # noqa: PLC0415 - half of a second: what needs no model does without
 
         # Shown by `llm tools`; a call with other arguments still gets an answer.
-        learn.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
+        learn.__signature__ = LEARN_SIGNATURE  # type: ignore[attr-defined]
         return llm.Tool(
             name="learn",
             description=self.describe_learn(),
             input_schema=LEARN_SCHEMA,
             implementation=learn,
         )
+
+    def search_tool(self, progress: Progress | None = None) -> llm.Tool:
+        """Return the `search_knowledge` tool over these topics.
+
+        `progress` is called while a topic is indexed, with the work done and the whole.
+        """
+
+        def search_knowledge(**arguments: Any) -> str:
+            given = check_arguments(SEARCH_KNOWLEDGE, arguments)
+            return self.answer_search(SEARCH_KNOWLEDGE, given, progress)
+
+        import llm  # noqa: PLC0415 - as above
+
+        signature = make_signature(SEARCH_KNOWLEDGE.schema)
+        search_knowledge.__signature__ = signature  # type: ignore[attr-defined]
+        topics = ", ".join(self.menu_ids)
+        return llm.Tool(
+            name=SEARCH_KNOWLEDGE.name,
+            description=f"{SEARCH_KNOWLEDGE.description} Available topics: {topics}.",
+            input_schema=SEARCH_KNOWLEDGE.schema,
+            implementation=search_knowledge,
+        )
+
+    def answer_search(
+        self, tool: ToolText, given: Mapping[str, Any], progress: Progress | None = None
+    ) -> str:
+        """Return the passages that a checked call of a tool asks for. Raises KbError."""
+        from llm_kb.rendering.passages import render_passages  # noqa: PLC0415 - few calls search
+
+        topic = given.get("topic")
+        found = self.find_passages(
+            given[tool.schema["required"][0]],
+            [topic] if topic else [],
+            min(given.get("limit") or DEFAULT_LIMIT, MOST_PASSAGES),
+            **read_filters(tool, given),
+            progress=progress,
+            max_age=RECHECK_SECONDS,
+        )
+        return render_passages(found)
 
     def answer_call(
         self,
@@ -281,38 +332,3 @@ class LearnArgumentsError(KbError):
             f"learn: {'; '.join(self.problems)}; it takes topic (required) and subjects (a pattern,"
             f" or a list of patterns); valid topics: {', '.join(self.topics)}"
         )
-
-
-_SIGNATURE = Signature(
-    [
-        Parameter("topic", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
-        Parameter(
-            "subjects",
-            Parameter.POSITIONAL_OR_KEYWORD,
-            annotation=str | list[str] | None,
-            default=None,
-        ),
-    ],
-    return_annotation=str,
-)
-
-LEARN_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "topic": {
-            "type": "string",
-            "description": "The topic ID or title to learn about.",
-        },
-        "subjects": {
-            "type": ["string", "array", "null"],
-            "description": (
-                "Glob pattern(s) for subjects to load. Use * for current level, ** for"
-                " recursive. Omit to list available subjects."
-            ),
-            "items": {"type": "string"},
-        },
-    },
-    "required": ["topic"],
-    "additionalProperties": False,
-}
-"""The schema of `learn`. It never changes with the configuration: providers cache it."""

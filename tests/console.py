@@ -20,7 +20,6 @@ import llm
 from llm_kb.api import KnowledgeBase
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.reference_tools import References
-from llm_kb.host.search_tool import make_search_tool
 from llm_kb.plugin import register_commands
 from tests.isolation import isolated_environment, make_home
 
@@ -116,4 +115,4 @@ def find_transcripts(markdown: str) -> list[str]:
 def list_tools() -> list[llm.Tool]:
     """Return every tool that models can be given, in sample_kb, with its text and schema."""
     kb = KnowledgeBase.discover(SAMPLE)
-    return [kb.learn_tool(), make_search_tool(kb), *References().tools(), make_emit_tool()]
+    return [kb.learn_tool(), kb.search_tool(), *References().tools(), make_emit_tool()]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from inspect import signature
 from pathlib import Path
 
+import llm
 import pytest
 
 import llm_kb
 from llm_kb import KbError, KnowledgeBase
+from llm_kb.knowledge_base.knowledge_base import SEARCHED_FROM_SUBJECTS
+from tests.scripted import Script
 
 
 @pytest.fixture
@@ -202,3 +206,40 @@ def test_subjects_are_those_that_are_listed(kb: KnowledgeBase, tmp_path: Path) -
     assert kb.subjects("T") == ["a", "b"]
     with pytest.raises(KbError, match="unknown topic 'nope'"):
         kb.subjects("nope")
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_model_finds_and_reads_with_the_tools_of_add_to(
+    kb: KnowledgeBase, tmp_path: Path, script: Script, is_async: bool
+) -> None:
+    (tmp_path / "llm-kb.toml").write_text('[kb]\nsearch = true\n[kb.topic.t]\nsubjects = "kb"\n')
+    (tmp_path / "kb/b.md").write_text("# Reviews\n\nTwo people read each change.\n")
+    kb = KnowledgeBase.discover(tmp_path)
+    script.call("search_knowledge", question="how many review a change")
+    script.call("learn", topic="t", subjects="b").say("Two.")
+    if is_async:
+        chain = llm.get_async_model("scripted").chain("How many?", **kb.add_to("Be brief."))
+        text = asyncio.run(chain.text())
+    else:
+        text = llm.get_model("scripted").chain("How many?", **kb.add_to("Be brief.")).text()
+    assert text == "Two."
+    asked, found, read = script.requests
+    assert asked.tool_names == ("learn", "search_knowledge")
+    assert asked.system.startswith("Be brief.\n\n<knowledge>\n")
+    assert "`search_knowledge`" in asked.system
+    assert found.outputs[0].startswith('<passage "t/b#reviews')
+    assert read.outputs == ("# Reviews\n\nTwo people read each change.\n",)
+
+
+def test_the_search_is_added_where_there_is_much_to_learn(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    assert [tool.name for tool in kb.add_to()["tools"]] == ["learn"]
+    for number in range(SEARCHED_FROM_SUBJECTS):
+        (tmp_path / f"kb/{number}.md").write_text("x\n")
+    added = kb.add_to()
+    assert [tool.name for tool in added["tools"]] == ["learn", "search_knowledge"]
+    assert "search_knowledge" in added["system"]
+    none = KnowledgeBase.discover(tmp_path, knowledge=["t"]).add_to()
+    assert none["tools"] == []
+    assert "search_knowledge" not in none["system"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.api import DEFAULT_LIMIT, KnowledgeBase
+from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import filter_options, kb_cfg_option, make_filters
@@ -14,6 +14,7 @@ from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.knowledge_base.passages import EmptyQuestionError
+from llm_kb.knowledge_base.tools import DEFAULT_LIMIT
 from llm_kb.rendering.passages import Passage, find_notes
 from llm_kb.rendering.plain_text import name_some, visible_line, visible_text
 from llm_kb.subjects.topics import REFERENCE_PREFIX

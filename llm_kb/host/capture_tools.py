@@ -21,7 +21,7 @@ from llm_kb.capture.errors import (
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.store import record_entry
 from llm_kb.config.workspace import find_cwd
-from llm_kb.host.tool_text import make_signature
+from llm_kb.knowledge_base.tool_text import make_signature
 
 if TYPE_CHECKING:
     from llm import Tool

@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
-from llm_kb.host.tool_text import FILTERS, ToolText, integer, object_schema, string, strings
+from llm_kb.knowledge_base.tool_text import (
+    FILTERS,
+    ToolText,
+    integer,
+    object_schema,
+    string,
+    strings,
+)
 from llm_kb.references.answers import topic_entry, topic_hit_entry
 from llm_kb.references.ask import find_topics
 from llm_kb.references.topic.topic_file import Description, Status

@@ -21,7 +21,7 @@ from llm_kb.host.reference_calls import (
     search_topics,
 )
 from llm_kb.host.terminal import confirm, is_terminal
-from llm_kb.host.tool_text import ToolText, check_arguments, make_signature, read_filters
+from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, make_signature, read_filters
 from llm_kb.references.answers import topic_entry
 from llm_kb.references.ask import ask, find_topic
 from llm_kb.references.library import Library

@@ -139,9 +139,9 @@ def _report(text: str) -> None:
 
 
 def _search_knowledge(kb: KnowledgeBase) -> llm.Tool:
-    from llm_kb.host.search_tool import make_search_tool  # noqa: PLC0415 - as above
+    from llm_kb.host.terminal import draw_progress  # noqa: PLC0415 - as above
 
-    return make_search_tool(kb)
+    return kb.search_tool(draw_progress("indexing"))
 
 
 def _references() -> type[llm.Toolbox]:

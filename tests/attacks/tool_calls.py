@@ -21,7 +21,6 @@ from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.mcp.tools import answer_annotation
 from llm_kb.host.reference_tools import make_references
-from llm_kb.host.search_tool import make_search_tool
 from tests.cost import measure_pace
 
 SECONDS = 2
@@ -136,7 +135,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 def find_tools() -> dict[str, Callable[..., Any]]:
     """Return what answers a call of each tool, as it is in a request."""
     kb = KnowledgeBase.discover(references=True)
-    tools = [kb.learn_tool(), make_search_tool(kb), make_emit_tool(), *make_references().tools()]
+    tools = [kb.learn_tool(), kb.search_tool(), make_emit_tool(), *make_references().tools()]
     found = {tool.name: tool.implementation for tool in tools if tool.implementation}
     return found | {"annotate": lambda **arguments: answer_annotation(Path.cwd(), arguments)}
 

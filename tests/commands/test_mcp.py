@@ -13,7 +13,7 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 import mcp_types as types
 from mcp.client import Client
 
-from llm_kb.api import LEARN_SCHEMA
+from llm_kb.knowledge_base.tools import LEARN_SCHEMA
 from tests.capture.repositories import make_repo
 from tests.conftest import RunLlm
 from tests.mcp_client import call, read, start_process, talk

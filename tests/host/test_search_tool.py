@@ -8,7 +8,6 @@ import pytest
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.search_tool import make_search_tool
 from llm_kb.rendering.menu import SEARCH_LINE
 from tests.conftest import RunLlm
 from tests.scripted import Script
@@ -140,7 +139,7 @@ def test_a_fragment_that_cannot_be_one_says_why(
     ],
 )
 def test_a_wrong_call_says_how_to_correct_it(arguments: dict[str, object], problem: str) -> None:
-    tool = make_search_tool(KnowledgeBase.discover())
+    tool = KnowledgeBase.discover().search_tool()
     assert tool.implementation is not None
     with pytest.raises(KbError) as raised:
         tool.implementation(**arguments)
@@ -150,7 +149,7 @@ def test_a_wrong_call_says_how_to_correct_it(arguments: dict[str, object], probl
 def test_a_model_may_ask_for_no_more_than_20_passages(workspace: Path) -> None:
     for number in range(30):
         (workspace / "kb" / f"{number}.md").write_text(f"Tusks {number}.\n")
-    tool = make_search_tool(KnowledgeBase.discover())
+    tool = KnowledgeBase.discover().search_tool()
     assert tool.implementation is not None
 
     answer = tool.implementation(question="tusks", limit=10**9)

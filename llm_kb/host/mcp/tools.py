@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from llm_kb.api import LEARN_SCHEMA, KnowledgeBase, find_library
+from llm_kb.api import KnowledgeBase, find_library
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.errors import InvalidAnnotationError
@@ -19,8 +19,7 @@ from llm_kb.host import reference_calls
 from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import emit, find_root, require_root
 from llm_kb.host.mcp.calls import Steps, answer_within
-from llm_kb.host.search_tool import SEARCH_KNOWLEDGE, answer_search
-from llm_kb.host.tool_text import (
+from llm_kb.knowledge_base.tool_text import (
     FILTERS,
     ToolText,
     check_arguments,
@@ -28,6 +27,7 @@ from llm_kb.host.tool_text import (
     read_filters,
     string,
 )
+from llm_kb.knowledge_base.tools import LEARN_SCHEMA, SEARCH_KNOWLEDGE
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.create import carry_out
@@ -134,7 +134,7 @@ def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> st
 
 
 def _search(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
-    return answer_search(kb, SEARCH, given, lambda *done: steps.report("indexing", *done))
+    return kb.answer_search(SEARCH, given, lambda *done: steps.report("indexing", *done))
 
 
 def _reference_search(kb: KnowledgeBase, given: Mapping[str, Any], _steps: Steps) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.host.tool_text import (
+from llm_kb.knowledge_base.tool_text import (
     ArgumentsError,
     ToolText,
     check_arguments,
