@@ -45,7 +45,7 @@ def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
     """Yield the problems of a configuration file that cannot be used."""
     file = name_place(error.where, cwd)
     for problem in error.problems:
-        yield Finding(rule=Rule.CONFIGURATION, file=file, what=problem)
+        yield Finding(Rule.CONFIGURATION, file, problem)
 
 
 Track: TypeAlias = Callable[[str, Sequence[Subject]], Iterable[Subject]]
@@ -85,29 +85,27 @@ class Inspection:
             what = (
                 f"subjects refer to more than {MOST_PATTERNS:,} patterns; the rest is not followed"
             )
-            yield Finding(rule=Rule.UNCHECKED, file=str(self._cwd), what=what)
+            yield Finding(Rule.UNCHECKED, str(self._cwd), what)
 
     def _report_no_topics(self) -> Finding:
         file = self._kb.config.workspace_file
         if file is None:
             what = "there is no llm-kb.toml here or above, and no topic of your own"
-            return Finding(rule=Rule.NO_CONFIGURATION, file=str(self._cwd), what=what)
-        what = "no topics are configured"
-        return Finding(rule=Rule.NO_TOPICS, file=name_place(str(file), self._cwd), what=what)
+            return Finding(Rule.NO_CONFIGURATION, str(self._cwd), what)
+        return Finding(Rule.NO_TOPICS, name_place(str(file), self._cwd), "no topics are configured")
 
     def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
         listing = opened.catalog.list_subjects()
         problem = find_problem(opened, listing)
         if problem:
-            yield Finding(rule=Rule.NO_DIRECTORY, file=self._config_file(opened), what=problem)
+            yield Finding(Rule.NO_DIRECTORY, self._config_file(opened), problem)
             return
         for skipped in listing.skipped:
             if skipped.path == KNOWLEDGE_REF:
-                what = skipped.reason
-                yield Finding(rule=Rule.DAMAGED_STORE, file=KNOWLEDGE_REF, what=what)
+                yield Finding(Rule.DAMAGED_STORE, KNOWLEDGE_REF, skipped.reason)
             elif skipped.reason != NO_SKILL:
                 file = self._file(opened, skipped.path)
-                yield Finding(rule=Rule.SKIPPED, file=file, what=skipped.reason)
+                yield Finding(Rule.SKIPPED, file, skipped.reason)
         yield from self._inspect_patterns(opened)
         # Fetched and captured subjects are not written here, so they cannot be fixed here.
         if opened.topic.id in self._configured:
@@ -117,14 +115,13 @@ class Inspection:
             yield from self._inspect_subjects(opened, listing.subjects)
             for left in find_unsearched(opened.topic.root, filter(is_listed, listing.subjects)):
                 file = self._file(opened, left.path).rstrip("/")
-                yield Finding(rule=Rule.NOT_SEARCHED, file=file, what=left.reason)
+                yield Finding(Rule.NOT_SEARCHED, file, left.reason)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
         """Check the texts that the configuration has for a topic."""
         topic, file = opened.topic, self._config_file(opened)
         if not (topic.introduction or "").strip():
-            what = f"topic {topic.id!r} has no introduction"
-            yield Finding(rule=Rule.NO_INTRODUCTION, file=file, what=what)
+            yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
         for name in ("title", "introduction", "description"):
             where = f" in {topic_key(topic.id, name)}"
             yield from checks.check_characters(file, getattr(topic, name) or "", where)
@@ -141,7 +138,7 @@ class Inspection:
             key = topic_key(topic.id, name)
             file = self._place(key) or self._config_file(opened)
             for problem in problems:
-                yield Finding(rule=Rule.UNMATCHED, file=file, what=f"{key}: {problem}")
+                yield Finding(Rule.UNMATCHED, file, f"{key}: {problem}")
 
     def _inspect_names(self, opened: OpenTopic, listing: Listing) -> Iterator[Finding]:
         named = [(self._file(opened, s.path), s) for s in listing.subjects]
@@ -151,7 +148,7 @@ class Inspection:
         yield from checks.check_ambiguous(named)
         if not any(map(is_listed, listing.subjects)):
             what = f"topic {opened.topic.id!r} has no subject that is listed"
-            yield Finding(rule=Rule.EMPTY_TOPIC, file=self._config_file(opened), what=what)
+            yield Finding(Rule.EMPTY_TOPIC, self._config_file(opened), what)
 
     def _inspect_subjects(
         self, opened: OpenTopic, subjects: Sequence[Subject]
@@ -169,7 +166,7 @@ class Inspection:
                 try:
                     presented = present(subject, read(subject, READ_BYTES))
                 except UnreadableError as error:
-                    yield Finding(rule=Rule.UNREADABLE, file=file, what=error.reason)
+                    yield Finding(Rule.UNREADABLE, file, error.reason)
                     continue
                 if presented.binary and subject.path in hidden:
                     mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
@@ -183,7 +180,7 @@ class Inspection:
         for subject in mentions.unmentioned():
             what = f"no listed subject mentions {subject.name!r}"
             file = self._file(opened, subject.path)
-            yield Finding(rule=Rule.UNMENTIONED, file=file, what=what)
+            yield Finding(Rule.UNMENTIONED, file, what)
 
     def _inspect_text(
         self, opened: OpenTopic, subject: Subject, presented: Presented, text: str
@@ -202,14 +199,12 @@ class Inspection:
             try:
                 opened = self._kb.find_topic(reference.topic)
             except UnknownTopicError as error:
-                yield Finding(
-                    rule=Rule.UNKNOWN_TOPIC, file=file, line=reference.line, what=str(error)
-                )
+                yield Finding(Rule.UNKNOWN_TOPIC, file, str(error), reference.line)
                 continue
             if reference.pattern is not None:
                 problem = self._resolve(opened, reference.pattern)
                 if problem:
-                    yield Finding(rule=Rule.DANGLING, file=file, line=reference.line, what=problem)
+                    yield Finding(Rule.DANGLING, file, problem, reference.line)
 
     def _resolve(self, opened: OpenTopic, pattern: str) -> str | None:
         """Return why a pattern matches no subject; None if it matches one."""
@@ -235,10 +230,10 @@ class Inspection:
         file = self._place("kb.menu_budget") or "kb.menu_budget"
         if menu.cuts:
             what = f"to fit into {budget:,} tokens, {'; '.join(menu.cuts)}"
-            yield Finding(rule=Rule.OVER_BUDGET, file=file, what=what)
+            yield Finding(Rule.OVER_BUDGET, file, what)
         if menu.topics and menu.tokens > budget:
             what = f"the menu takes about {menu.tokens:,} tokens of {budget:,}"
-            yield Finding(rule=Rule.OVER_BUDGET, file=file, what=what)
+            yield Finding(Rule.OVER_BUDGET, file, what)
 
     def _inspect_ignored_rules(self) -> Iterator[Finding]:
         key = "kb.check.ignore"
@@ -247,7 +242,7 @@ class Inspection:
                 near = get_close_matches(name, RULE_IDS, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 what = f"{key}: {name!r} is not a rule{hint}"
-                yield Finding(rule=Rule.UNMATCHED, file=self._place(key) or key, what=what)
+                yield Finding(Rule.UNMATCHED, self._place(key) or key, what)
 
     def _config_file(self, opened: OpenTopic) -> str:
         """Return the file that configures a topic, or its id if there is none."""

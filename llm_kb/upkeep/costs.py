@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,25 +16,17 @@ from llm_kb.subjects.topics import SNIFFED_BYTES, Read, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectCost:
-    """A pre-loaded subject and its estimated tokens."""
-
-    slug: str
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCost:
-    """The pre-loaded subjects of a topic, and the tokens of all its listed ones together."""
+    """The tokens of a topic's pre-loaded subjects by slug, and of all its listed ones together."""
 
     id: str
-    preloaded: tuple[SubjectCost, ...]
+    preloaded: Mapping[str, int]
     inlined: int
 
     @property
     def tokens(self) -> int:
         """The estimated tokens of the pre-loaded subjects together."""
-        return sum(subject.tokens for subject in self.preloaded)
+        return sum(self.preloaded.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +55,7 @@ class Costs:
                     "id": topic.id,
                     "tokens": topic.tokens,
                     "inlined": topic.inlined,
-                    "subjects": [
-                        {"slug": subject.slug, "tokens": subject.tokens}
-                        for subject in topic.preloaded
-                    ],
+                    "subjects": [{"slug": s, "tokens": n} for s, n in topic.preloaded.items()],
                 }
                 for topic in self.topics
             ],
@@ -90,14 +79,11 @@ def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
 
 
 def _count_topic(opened: OpenTopic, sent: Sequence[Presented]) -> TopicCost:
-    preloaded = tuple(SubjectCost(slug=p.name, tokens=estimate_tokens(p.text)) for p in sent)
+    preloaded = {presented.name: estimate_tokens(presented.text) for presented in sent}
     with opened.catalog.reading() as read:
         left = sum(_estimate_length(read, subject) for subject in opened.iter_left())
-    return TopicCost(
-        id=opened.topic.id,
-        preloaded=preloaded,
-        inlined=-(-left // 4) + sum(subject.tokens for subject in preloaded),
-    )
+    inlined = -(-left // 4) + sum(preloaded.values())
+    return TopicCost(id=opened.topic.id, preloaded=preloaded, inlined=inlined)
 
 
 def _estimate_length(read: Read, subject: Subject) -> int:
@@ -132,5 +118,5 @@ def _iter_rows(costs: Costs) -> Iterator[tuple[str, int, int | None]]:
         yield "menu", costs.menu, None
     for topic in costs.topics:
         yield topic.id, topic.tokens, topic.inlined
-        for subject in topic.preloaded:
-            yield f"  {subject.slug}", subject.tokens, None
+        for slug, tokens in topic.preloaded.items():
+            yield f"  {slug}", tokens, None

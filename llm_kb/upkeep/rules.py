@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum, unique
 from itertools import groupby
+from typing import NamedTuple
 
 from llm_kb.rendering.plain_text import count
 
@@ -162,8 +162,7 @@ RULE_IDS = tuple(rule.id for rule in Rule)
 _ORDER = {rule: number for number, rule in enumerate(Rule)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(NamedTuple):
     """Something found in a file; `line` counts from one, and is None for the whole file."""
 
     rule: Rule

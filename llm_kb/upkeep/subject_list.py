@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import TypeAlias
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
@@ -17,7 +17,7 @@ from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.search.index.documents import File, LeftOut, find_left_out
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.selection import is_listed
-from llm_kb.subjects.topics import Catalog, Listing, Skipped, Subject, Topic
+from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
 
 
 class State(Enum):
@@ -167,9 +167,6 @@ def _iso(seconds: float | None) -> str | None:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds")
 
 
-Measure: TypeAlias = Callable[[Subject], tuple[int | None, float | None]]
-
-
 def list_topics(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[ListedTopic]:
     """Yield the topics in the order of the menu.
 
@@ -188,15 +185,14 @@ def list_topic(opened: OpenTopic, *, everything: bool = False) -> ListedTopic:
     """Return one topic with its subjects."""
     listing = opened.catalog.list_subjects()
     preloaded = opened.preloaded
-    measure = _measurer(opened)
     found = [
-        _list_subject(subject, _state(subject, preloaded), measure)
+        _list_subject(opened, subject, _state(subject, preloaded))
         for subject in listing.subjects
         if everything or is_listed(subject) or subject.identity in preloaded
     ]
     if everything and opened.topic.disabled:
         disabled = find_disabled(opened.topic, listing)
-        found += [_list_subject(subject, State.DISABLED, measure) for subject in disabled]
+        found += [_list_subject(opened, subject, State.DISABLED) for subject in disabled]
         found.sort(key=lambda subject: subject.name)
     return ListedTopic(
         topic=opened.topic,
@@ -238,31 +234,16 @@ def _state(subject: Subject, preloaded: frozenset[str]) -> State:
     return State.AVAILABLE if is_listed(subject) else State.HIDDEN
 
 
-def _list_subject(subject: Subject, state: State, measure: Measure) -> ListedSubject:
-    size, changed = measure(subject)
+def _list_subject(opened: OpenTopic, subject: Subject, state: State) -> ListedSubject:
+    size: int | None = None
+    changed: float | None = None
+    # What cannot be measured is gone since it was listed, or not ours to look at.
+    with suppress(OSError, UnreadableError):
+        if isinstance(opened.catalog, DirectoryCatalog):
+            status = os.stat(f"{opened.topic.root}/{subject.path}")  # noqa: PTH116 - a `Path` for each is slow
+            size, changed = status.st_size, status.st_mtime
+        else:
+            size = opened.catalog.read(subject, 0).size
     return ListedSubject(
         name=subject.name, path=subject.path, state=state, size=size, changed=changed
     )
-
-
-def _measurer(opened: OpenTopic) -> Measure:
-    """Return a function that returns the size and the last change of a subject."""
-    if not isinstance(opened.catalog, DirectoryCatalog):
-        return lambda subject: (_read_size(opened.catalog, subject), None)
-    root = str(opened.topic.root)
-
-    def measure(subject: Subject) -> tuple[int | None, float | None]:
-        try:
-            status = os.stat(f"{root}/{subject.path}")  # noqa: PTH116 - a `Path` for each is slow
-        except OSError:
-            return None, None  # gone since it was listed, or not ours to look at
-        return status.st_size, status.st_mtime
-
-    return measure
-
-
-def _read_size(catalog: Catalog, subject: Subject) -> int | None:
-    try:
-        return catalog.read(subject, 0).size
-    except UnreadableError:
-        return None

@@ -51,31 +51,30 @@ def check_name(file: str, path: str) -> Iterator[Finding]:
     """Find what makes the path of a subject hard to type."""
     odd = [what for what, pattern in _ODD_NAMES.items() if pattern.search(path)]
     if odd:
-        yield Finding(rule=Rule.UNSAFE_NAME, file=file, what=f"its name {', '.join(odd)}")
+        yield Finding(Rule.UNSAFE_NAME, file, f"its name {', '.join(odd)}")
 
 
 def check_alike(files: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """Find paths, given with their files, that differ only in case."""
-    alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for file, path in files:
-        alike[path.casefold()].append((file, path))
-    for group in alike.values():
-        paths = [path for _, path in group]
-        for file, path in group if len(group) > 1 else ():
-            what = f"its name differs only in case from {_name_others(path, paths)}"
-            yield Finding(rule=Rule.UNSAFE_NAME, file=file, what=what)
+    for _, file, others in _find_sharing((path.casefold(), file, path) for file, path in files):
+        yield Finding(Rule.UNSAFE_NAME, file, f"its name differs only in case from {others}")
 
 
 def check_ambiguous(subjects: Iterable[tuple[str, Subject]]) -> Iterator[Finding]:
     """Find subjects, given with their files, that share a slug."""
-    sharing: defaultdict[str, list[tuple[str, Subject]]] = defaultdict(list)
-    for file, subject in subjects:
-        sharing[subject.slug].append((file, subject))
-    for slug, group in sharing.items():
-        paths = [subject.path for _, subject in group]
-        for file, subject in group if len(group) > 1 else ():
-            what = f"its slug {slug!r} is also the slug of {_name_others(subject.path, paths)}"
-            yield Finding(rule=Rule.AMBIGUOUS, file=file, what=what)
+    for slug, file, others in _find_sharing((s.slug, file, s.path) for file, s in subjects):
+        yield Finding(Rule.AMBIGUOUS, file, f"its slug {slug!r} is also the slug of {others}")
+
+
+def _find_sharing(files: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield key, file and the paths of the others, of (key, file, path) that share a key."""
+    groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for key, file, path in files:
+        groups[key].append((file, path))
+    for key, group in groups.items():
+        paths = [path for _, path in group]
+        for file, path in group if len(group) > 1 else ():
+            yield key, file, _name_others(path, paths)
 
 
 def _name_others(path: str, paths: Sequence[str]) -> str:
@@ -89,26 +88,25 @@ def check_content(file: str, presented: Presented, path: str, max_chars: int) ->
     """Find the parts of a text that a model would not get."""
     for notice in presented.notices:
         if NOT_UTF8 in notice:
-            yield Finding(rule=Rule.UNDECODABLE, file=file, what=notice)
+            yield Finding(Rule.UNDECODABLE, file, notice)
     if max_chars and len(presented.body) > max_chars:
         starts = [0, *(part.start for part in find_parts(presented.body, path))]
         longest = max(end - start for start, end in pairwise([*starts, len(presented.body)]))
         if longest > max_chars:
             what = f"{longest:,} characters in it have no heading, more than one load returns"
-            yield Finding(rule=Rule.OVERSIZE, file=file, what=what)
+            yield Finding(Rule.OVERSIZE, file, what)
 
 
 def check_binary(directory: str, files: Sequence[str]) -> Iterator[Finding]:
     """Find the files of a topic that are not text; many of them are one finding."""
     if len(files) <= _MOST_SINGLE:
         for file in files:
-            yield Finding(rule=Rule.BINARY, file=file, what="not a text file")
+            yield Finding(Rule.BINARY, file, "not a text file")
         return
     kinds = Counter(_kind(file) for file in files).most_common(_MOST_KINDS)
     shown = ", ".join(f"{number:,} {kind}" for kind, number in kinds)
     more = ", …" if sum(number for _, number in kinds) < len(files) else ""
-    what = f"{len(files):,} files are not text: {shown}{more}"
-    yield Finding(rule=Rule.BINARY, file=directory, what=what)
+    yield Finding(Rule.BINARY, directory, f"{len(files):,} files are not text: {shown}{more}")
 
 
 def _kind(file: str) -> str:
@@ -134,23 +132,23 @@ def check_skill(file: str, directory: str, text: str) -> Iterator[Finding]:
     """Find where a SKILL.md in a directory of this name departs from the specification."""
     fields, _ = read_front_matter(text)
     if not fields:
-        yield _report_skill(file, "it has no front matter with a name and a description")
+        yield Finding(Rule.SKILL, file, "it has no front matter with a name and a description")
         return
     name, description = fields.get("name"), fields.get("description")
     if not name:
-        yield _report_skill(file, "its front matter has no name")
+        yield Finding(Rule.SKILL, file, "its front matter has no name")
     elif not _SKILL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         what = f"its name {name!r} is not of at most {_LONGEST_NAME} lower-case letters, digits"
-        yield _report_skill(file, f"{what} and single hyphens")
+        yield Finding(Rule.SKILL, file, f"{what} and single hyphens")
     elif name != directory:
-        yield _report_skill(
-            file, f"its name {name!r} is not the name of its directory, {directory!r}"
+        yield Finding(
+            Rule.SKILL, file, f"its name {name!r} is not the name of its directory, {directory!r}"
         )
     if not description:
-        yield _report_skill(file, "its front matter has no description")
+        yield Finding(Rule.SKILL, file, "its front matter has no description")
     elif len(description) > _LONGEST_DESCRIPTION:
         what = f"its description has {len(description):,} characters"
-        yield _report_skill(file, f"{what}; the most is {_LONGEST_DESCRIPTION:,}")
+        yield Finding(Rule.SKILL, file, f"{what}; the most is {_LONGEST_DESCRIPTION:,}")
 
 
 def check_strays(prefix: str, skipped: Iterable[Skipped]) -> Iterator[Finding]:
@@ -166,13 +164,9 @@ def check_strays(prefix: str, skipped: Iterable[Skipped]) -> Iterator[Finding]:
     for directory, paths in strays.items():
         misspelt = [path for path in paths if path.lower().endswith("/skill.md")]
         for wrong in misspelt:
-            yield _report_skill(
-                f"{prefix}/{wrong}", f"its name must be {SKILL_FILE}, in upper case"
+            yield Finding(
+                Rule.SKILL, f"{prefix}/{wrong}", f"its name must be {SKILL_FILE}, in upper case"
             )
         if not misspelt:
             what = f"no {SKILL_FILE} in it, so its {count(len(paths), 'file')} cannot be learned"
-            yield _report_skill(f"{prefix}/{directory}", what)
-
-
-def _report_skill(file: str, what: str) -> Finding:
-    return Finding(rule=Rule.SKILL, file=file, what=what)
+            yield Finding(Rule.SKILL, f"{prefix}/{directory}", what)

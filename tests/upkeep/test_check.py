@@ -17,9 +17,9 @@ def test_what_cannot_be_read_is_found_and_the_rest_inspected() -> None:
     kb = KnowledgeBase(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(files))))
     inspection = Inspection(kb, Path("/"))
     assert list(inspection.run()) == [
-        Finding(rule=Rule.UNREADABLE, file="t/a.md", what="permission denied"),
-        Finding(rule=Rule.UNREADABLE, file="t/.c.md", what="permission denied"),
-        Finding(rule=Rule.UNMENTIONED, file="t/.c.md", what="no listed subject mentions 'c'"),
+        Finding(Rule.UNREADABLE, "t/a.md", "permission denied"),
+        Finding(Rule.UNREADABLE, "t/.c.md", "permission denied"),
+        Finding(Rule.UNMENTIONED, "t/.c.md", "no listed subject mentions 'c'"),
     ]
     assert inspection.subjects == 3
 
@@ -31,9 +31,5 @@ def test_of_what_was_fetched_or_captured_only_what_the_user_can_fix() -> None:
         KnowledgeBase(Config(adjustments=(topic,)), make_catalogs((topic, catalog))), Path("/")
     )
     assert list(inspection.run()) == [
-        Finding(
-            rule=Rule.UNMATCHED,
-            file="fetched",
-            what="kb.topic.fetched.learned: 'absent' matches nothing",
-        )
+        Finding(Rule.UNMATCHED, "fetched", "kb.topic.fetched.learned: 'absent' matches nothing")
     ]

@@ -10,7 +10,7 @@ import pytest
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.rendering.menu import estimate_tokens
 from llm_kb.subjects.topics import Config
-from llm_kb.upkeep.costs import Costs, SubjectCost, TopicCost, count_costs, render_costs
+from llm_kb.upkeep.costs import Costs, TopicCost, count_costs, render_costs
 from tests.conftest import RunLlm
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
@@ -23,13 +23,10 @@ COSTS = Costs(
     topics=(
         TopicCost(
             id="project",
-            preloaded=(
-                SubjectCost(slug="a", tokens=1_000),
-                SubjectCost(slug="a/long/slug", tokens=20),
-            ),
+            preloaded={"a": 1_000, "a/long/slug": 20},
             inlined=12_345,
         ),
-        TopicCost(id="skills", preloaded=(), inlined=70),
+        TopicCost(id="skills", preloaded={}, inlined=70),
     ),
 )
 
@@ -42,7 +39,7 @@ def open_kb(**fields: object) -> KnowledgeBase:
 
 def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> None:
     costs = count_costs(open_kb(), learn=True)
-    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=120 + GONE),)
+    assert costs.topics == (TopicCost(id="t", preloaded={}, inlined=120 + GONE),)
     assert costs.inlined == 120 + GONE + costs.section - costs.menu
 
 
@@ -53,7 +50,7 @@ def test_a_subject_counts_as_it_is_sent_which_is_whole() -> None:
         Config(topics=(topic,), max_result_chars=400), make_catalogs((topic, catalog))
     )
     costs = count_costs(kb, learn=True)
-    assert costs.topics[0].preloaded == (SubjectCost(slug="big", tokens=100_025),)
+    assert costs.topics[0].preloaded == {"big": 100_025}
     assert costs.topics[0].inlined == costs.topics[0].tokens < costs.section
 
 
@@ -71,7 +68,7 @@ def test_what_is_not_sent_is_estimated_from_its_start(text: str, tokens: int) ->
     topic = make_topic("t")
     config = Config(topics=(topic,), max_result_chars=40)
     costs = count_costs(KnowledgeBase(config, make_catalogs((topic, catalog))), learn=True)
-    assert costs.topics == (TopicCost(id="t", preloaded=(), inlined=tokens),)
+    assert costs.topics == (TopicCost(id="t", preloaded={}, inlined=tokens),)
     assert catalog.reads == [("a.md", 8192)]
 
 
@@ -89,7 +86,7 @@ def test_parts_never_exceed_the_whole(name: str) -> None:
 def test_what_is_preloaded_is_counted_by_subject() -> None:
     kb = open_kb(learned=("a",))
     costs = count_costs(kb, learn=True)
-    assert costs.topics[0].preloaded == (SubjectCost(slug="a", tokens=100),)
+    assert costs.topics[0].preloaded == {"a": 100}
     assert costs.topics[0].tokens == 100
     assert costs.section == estimate_tokens(kb.section() or "")
     assert 0 < costs.menu < costs.section
@@ -115,7 +112,7 @@ def test_a_table_breaks_the_cost_down() -> None:
 
 
 def test_a_menu_that_costs_more_than_what_it_spares_is_pointed_out() -> None:
-    tiny = Costs(section=90, menu=80, topics=(TopicCost(id="t", preloaded=(), inlined=5),))
+    tiny = Costs(section=90, menu=80, topics=(TopicCost(id="t", preloaded={}, inlined=5),))
     assert render_costs(tiny) == (
         "              sent  all of it   (estimated tokens)\n"
         "menu            80\n"

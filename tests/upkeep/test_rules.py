@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from llm_kb.upkeep.rules import (
@@ -16,19 +14,19 @@ from llm_kb.upkeep.rules import (
     sort_findings,
 )
 
-ERROR = Finding(rule=Rule.UNMATCHED, file="b", what="wrong")
-WARNING = Finding(rule=Rule.BINARY, file="a", what="odd", line=3)
+ERROR = Finding(Rule.UNMATCHED, "b", "wrong")
+WARNING = Finding(Rule.BINARY, "a", "odd", line=3)
 
 
 def test_errors_come_before_warnings_and_each_once() -> None:
-    later = replace(WARNING, line=10)
+    later = WARNING._replace(line=10)
     assert sort_findings([later, WARNING, ERROR, ERROR]) == [ERROR, WARNING, later]
     levels = [rule.level for rule in Rule]
     assert levels == sorted(levels, key=[Level.ERROR, Level.WARNING].index)
 
 
 def test_a_report_gives_reasons_once_for_each_rule() -> None:
-    assert list(render_findings([ERROR, WARNING, replace(WARNING, line=10)])) == [
+    assert list(render_findings([ERROR, WARNING, WARNING._replace(line=10)])) == [
         "b: error: wrong [unmatched]",
         f"  why: {Rule.UNMATCHED.why}",
         f"  fix: {Rule.UNMATCHED.fix}",

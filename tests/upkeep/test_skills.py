@@ -45,7 +45,7 @@ GOOD = "---\nname: pdf-forms\ndescription: Fills forms.\n---\n# PDF\n"
 )
 def test_skill_files(text: str, what: str | None) -> None:
     found = list(check_skill("F", "pdf-forms", text))
-    assert found == ([] if what is None else [Finding(rule=Rule.SKILL, file="F", what=what)])
+    assert found == ([] if what is None else [Finding(Rule.SKILL, "F", what)])
 
 
 def test_directories_that_are_no_skills() -> None:

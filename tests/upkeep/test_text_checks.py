@@ -34,27 +34,23 @@ from tests.presented import make_presented, make_subject
     ],
 )
 def test_names(path: str, what: str | None) -> None:
-    expected = [] if what is None else [Finding(rule=Rule.UNSAFE_NAME, file="F", what=what)]
+    expected = [] if what is None else [Finding(Rule.UNSAFE_NAME, "F", what)]
     assert list(checks.check_name("F", path)) == expected
 
 
 def test_names_that_differ_in_case() -> None:
     files = [("F1", "README.md"), ("F2", "readme.md"), ("F3", "other.md")]
     assert list(checks.check_alike(files)) == [
-        Finding(
-            rule=Rule.UNSAFE_NAME, file="F1", what="its name differs only in case from 'readme.md'"
-        ),
-        Finding(
-            rule=Rule.UNSAFE_NAME, file="F2", what="its name differs only in case from 'README.md'"
-        ),
+        Finding(Rule.UNSAFE_NAME, "F1", "its name differs only in case from 'readme.md'"),
+        Finding(Rule.UNSAFE_NAME, "F2", "its name differs only in case from 'README.md'"),
     ]
 
 
 def test_shared_slugs() -> None:
     subjects = [(path, make_subject(path)) for path in ("a.md", "b.md", "b.toml")]
     assert list(checks.check_ambiguous(subjects)) == [
-        Finding(rule=Rule.AMBIGUOUS, file="b.md", what="its slug 'b' is also the slug of 'b.toml'"),
-        Finding(rule=Rule.AMBIGUOUS, file="b.toml", what="its slug 'b' is also the slug of 'b.md'"),
+        Finding(Rule.AMBIGUOUS, "b.md", "its slug 'b' is also the slug of 'b.toml'"),
+        Finding(Rule.AMBIGUOUS, "b.toml", "its slug 'b' is also the slug of 'b.md'"),
     ]
 
 
@@ -102,15 +98,15 @@ def test_content(presented: Presented, findings: list[tuple[Rule, str]]) -> None
 
 def test_a_few_binary_files_are_named() -> None:
     assert list(checks.check_binary("kb", ["kb/a.png", "kb/b"])) == [
-        Finding(rule=Rule.BINARY, file="kb/a.png", what="not a text file"),
-        Finding(rule=Rule.BINARY, file="kb/b", what="not a text file"),
+        Finding(Rule.BINARY, "kb/a.png", "not a text file"),
+        Finding(Rule.BINARY, "kb/b", "not a text file"),
     ]
 
 
 def test_many_binary_files_are_one_finding() -> None:
     files = [f"kb/{n}.png" for n in range(1_040)] + ["kb/a.ICO", "kb/b.ICO", "kb/logo"]
     what = "1,043 files are not text: 1,040 *.png, 2 *.ICO, 1 logo"
-    finding = Finding(rule=Rule.BINARY, file="kb", what=what)
+    finding = Finding(Rule.BINARY, "kb", what)
     assert list(checks.check_binary("kb", files)) == [finding]
 
 
@@ -137,20 +133,14 @@ def test_without_a_limit_nothing_is_too_long() -> None:
 def test_characters() -> None:
     text = "a\n\u202eb\u2066\u202e\n\U000e0041\u200b\u200b\n"
     assert list(checks.check_characters("F", text)) == [
-        Finding(rule=Rule.INVISIBLE, file="F", line=3, what="1 tag character: U+E0041"),
-        Finding(
-            rule=Rule.INVISIBLE, file="F", line=2, what="3 bidirectional controls: U+202E, U+2066"
-        ),
-        Finding(rule=Rule.ZERO_WIDTH, file="F", line=3, what="2 characters without width: U+200B"),
+        Finding(Rule.INVISIBLE, "F", "1 tag character: U+E0041", 3),
+        Finding(Rule.INVISIBLE, "F", "3 bidirectional controls: U+202E, U+2066", 2),
+        Finding(Rule.ZERO_WIDTH, "F", "2 characters without width: U+200B", 3),
     ]
     assert list(checks.check_characters("F", "Grüße, שלום, \U0001f469\u200d\U0001f4bb")) == []
 
 
 def test_characters_of_a_configuration_have_no_line() -> None:
     assert list(checks.check_characters("F", "\n\u200b", " in kb.topic.a.title")) == [
-        Finding(
-            rule=Rule.ZERO_WIDTH,
-            file="F",
-            what="1 character without width in kb.topic.a.title: U+200B",
-        )
+        Finding(Rule.ZERO_WIDTH, "F", "1 character without width in kb.topic.a.title: U+200B")
     ]
