@@ -13,8 +13,7 @@ from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import MAX_BYTES, ConversionError, Conversions
 from llm_kb.files.layouts import SKILL_FILE, FilesLayout, SkillsLayout
 from llm_kb.files.naming import name_subjects
-from llm_kb.files.places import find_places
-from llm_kb.files.walk import FoundFiles, Place, Walk, describe
+from llm_kb.files.walk import Enters, FoundFiles, Walk, describe, slugify_component
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
 from llm_kb.subjects.patterns import Pattern
@@ -100,19 +99,19 @@ class DirectoryCatalog:
         components = strip_dots(reference).split("/")
         if "\0" in reference or not all(components):
             return ()
-        scan = self._scan()
-        stem = components[-1].partition(".")[0]
-        found: list[Subject] = []
-        for place in find_places(scan.walk, self._containment, components[:-1]):
-            # What a file is called may depend on all whose names start alike, so they are kept.
-            found += scan.find_in(place, lambda name: stem in name or not name.isascii())
         bare = "/".join(components)
+        stem = components[-1].partition(".")[0]
+
+        def leads_there(name: str) -> bool:
+            # What a file is called may depend on all whose names start alike, so they are kept.
+            is_on_the_way = name == SKILL_FILE or slugify_component(name) in components
+            return stem in name or is_on_the_way or not name.isascii()
+
+        subjects = self._scan().find_all(lambda s: f"{bare}/".startswith(f"{s}/"), keep=leads_there)
         slugs = {bare, slugify(bare)}
         if self._topic.layout is Layout.SKILLS:
-            for place in find_places(scan.walk, self._containment, components):
-                found += scan.find_in(place, SKILL_FILE.__eq__)
             slugs.add("/".join(components[:-1]))
-        named = pick(reference, [s for s in name_subjects(found) if s.slug in slugs])
+        named = pick(reference, [s for s in subjects if s.slug in slugs])
         return self._drop_disabled_links(named)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
@@ -205,29 +204,23 @@ class SubjectScan:
         self._disabled = disabled
 
     def find_all(
-        self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
+        self,
+        enters: Enters | None = None,
+        *,
+        hidden: bool = True,
+        keep: Callable[[str], bool] | None = None,
     ) -> list[Subject]:
         """Return the subjects of all directories that are entered, named and sorted."""
-        return name_subjects([s for each in self.find_each(enters, hidden=hidden) for s in each])
+        found = self.walk.find_files(enters, hidden=hidden, keep=keep)
+        return name_subjects([s for each in found for s in self.make_subjects(each, hidden=hidden)])
 
-    def find_each(
-        self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
-    ) -> Iterator[list[Subject]]:
+    def find_each(self, *, hidden: bool = True) -> Iterator[list[Subject]]:
         """Yield the subjects of each directory, named by their slugs; hidden ones if `hidden`."""
-        for found in self.walk.find_files(enters, hidden=hidden):
-            subjects = self._make_subjects(found)
-            yield [s for s in subjects if hidden or s.visibility is Visibility.LISTED]
+        for found in self.walk.find_files(hidden=hidden):
+            yield list(self.make_subjects(found, hidden=hidden))
 
-    def find_in(self, place: Place, keep: Callable[[str], bool]) -> Iterator[Subject]:
-        """Yield the subjects of one directory whose file names are to be kept."""
-        entries = self.walk.list_place(place)
-        if entries is not None:
-            files, links = (list(filter(keep, names)) for names in (entries.files, entries.links))
-            narrowed = entries._replace(files=files, links=links, directories=[], others=[])
-            yield from self._make_subjects(self.walk.sort_entries(place, narrowed)[0])
-
-    def _make_subjects(self, found: FoundFiles) -> Iterator[Subject]:
-        """Yield the subjects of one directory that are not disabled."""
+    def make_subjects(self, found: FoundFiles, *, hidden: bool) -> Iterator[Subject]:
+        """Yield the subjects of one directory that are not disabled; hidden ones if `hidden`."""
         owner = self.layout.find_owner(found.place)
         for name in found.names:
             path = found.place.path + name
@@ -240,8 +233,9 @@ class SubjectScan:
                     self.disabled_links.add(link)
             else:
                 is_hidden = self.layout.is_hidden(path)
-                visibility = Visibility.HIDDEN if is_hidden else Visibility.LISTED
-                yield Subject(Slug(slug), slug, path, visibility, real)
+                if hidden or not is_hidden:
+                    visibility = Visibility.HIDDEN if is_hidden else Visibility.LISTED
+                    yield Subject(Slug(slug), slug, path, visibility, real)
 
     def _is_disabled(self, slug: str, paths: Iterable[str | None], owner: str | None) -> bool:
         """Tell whether a subject is disabled by any path that leads to it, or with its owner."""

@@ -12,12 +12,15 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from llm_kb.files.containment import Containment, Entries, OutsideError
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import find_flaw, printable
 from llm_kb.subjects.topics import Skipped
+
+Enters: TypeAlias = Callable[[str], bool]
+"""Tells, by its slug, whether a directory is entered."""
 
 MAX_LEVELS = 100
 """Directories below one another that are entered: hostile trees are thousands deep."""
@@ -67,21 +70,28 @@ class Walk:
         """Whether a link to a directory was met so far."""
 
     def find_files(
-        self, enters: Callable[[str], bool] | None = None, *, hidden: bool = True
+        self,
+        enters: Enters | None = None,
+        *,
+        hidden: bool = True,
+        keep: Callable[[str], bool] | None = None,
     ) -> Iterator[FoundFiles]:
         """Yield the files of every directory that has some, each directory once.
 
-        Only directories whose slug `enters` accepts are entered, and hidden
-        files and directories only if `hidden`.
+        Only directories whose slug `enters` accepts are entered, and hidden files and directories
+        only if `hidden`. With `keep`, entries of other names are passed over, and a directory
+        that links lead to is found under each of its slugs.
         """
         pending = [Place()]
-        visited: set[str] = set()
+        visited: set[tuple[str, str]] = set()
         while pending:
             place = heappop(pending)
             entries = self.list_place(place)
-            if entries is None or entries.real in visited:
+            if entries is None or (key := (entries.real, place.slug if keep else "")) in visited:
                 continue
-            visited.add(entries.real)
+            visited.add(key)
+            if keep:
+                entries = Entries(entries.real, *(list(filter(keep, kind)) for kind in entries[1:]))
             found, places = self.sort_entries(place, entries, hidden=hidden)
             if found.names:
                 yield found

@@ -15,7 +15,6 @@ import pytest
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files import containment
-from llm_kb.files import places as lookup
 from llm_kb.files.containment import Containment, resolve_links
 from llm_kb.rendering.plain_text import attribute
 from llm_kb.subjects.names import printable
@@ -486,21 +485,19 @@ def test_a_topic_of_100_000_files_is_listed(root: Path) -> None:
 # Disks that ignore case
 
 
-def test_another_case_finds_nothing_else_where_the_disk_ignores_case(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Names are then read from the directory, so that a slug is spelled as it is."""
+def test_another_case_finds_nothing_even_where_the_disk_ignores_case(root: Path) -> None:
+    """Names are read from the directory, so that a slug is spelled as it is."""
     write(root, "Dir/x.md", "open/y.md")
-    ask = lookup.look_at
-    real = {"dir": "Dir", "DIR": "Dir", "dIR": "Dir", "OPEN": "open"}
-
-    def ask_without_case(inside: Containment, place: object, name: str) -> os.stat_result | None:
-        return ask(inside, place, real.get(name, name))  # type: ignore[arg-type]
-
-    monkeypatch.setattr(lookup, "look_at", ask_without_case)
     opened = catalog(root, disabled=["Dir/*"])
     assert [found(opened, r) for r in ("dir/x", "DIR/x", "Dir/x")] == [[]] * 3
     assert (found(opened, "open/y"), found(opened, "OPEN/y")) == (["open/y.md"], [])
+
+
+def test_a_link_to_a_directory_above_is_followed_where_a_reference_spells_it(root: Path) -> None:
+    write(root, "v2/a.md")
+    (root / "v2" / "latest").symlink_to("../v2")
+    assert found(catalog(root), "v2/latest/latest/a") == ["v2/latest/latest/a.md"]
+    assert names(catalog(root)) == {"v2/a": "v2/a.md"}
 
 
 # What is merely too much

@@ -138,25 +138,6 @@ def test_a_touched_file_with_the_same_content_is_not_indexed_again(topic: Path) 
     assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2)
 
 
-def test_an_inserted_line_keeps_the_rows_of_unchanged_chunks(topic: Path) -> None:
-    sections = [f"## S{n}\n\n" + f"Words of section {n}. " * 60 + "\n\n" for n in range(20)]
-    write(topic, "long.md", "".join(sections))
-    with open_index(folder(topic)) as index:
-        index.update()
-        kept = read_texts(index)
-        write(topic, "long.md", "New first line.\n\n" + "".join(sections))
-        report = index.update()
-        after = read_texts(index)
-
-        assert (report.added, report.changed, report.removed) == (0, 1, 0)
-    same = [id_ for id_ in kept if id_ in after and kept[id_].text == after[id_].text]
-    assert len(same) >= len(kept) - 1
-    moved = [
-        after[id_].first_line - kept[id_].first_line for id_ in same if "long" in kept[id_].path
-    ]
-    assert set(moved) == {2}
-
-
 def test_an_updated_index_equals_a_new_one(topic: Path) -> None:
     update_index(folder(topic))
     write(topic, "docs/usage.md", "# Other\n\n" + "Text.\n\n" * 500 + "# End\n")

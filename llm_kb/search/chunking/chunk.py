@@ -29,7 +29,6 @@ TAIL = 150
 
 # What to cut after, the best first.
 _SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
-_PLAIN_SEPARATORS = ("\n\n", "\n", " ")
 
 
 class _Section(NamedTuple):
@@ -74,7 +73,6 @@ def chunk_safely(path: str, text: str) -> list[Chunk]:
 def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     """Yield the spans between the marks, those over the cap in parts."""
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
-    separators = _SEPARATORS if "\r" in text else _PLAIN_SEPARATORS
     depths: list[int] = []
     labels: tuple[str, ...] = ()
     start = 0
@@ -90,7 +88,7 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
         if offset > start and not is_bare:
             while offset - start > cap:
                 limit = min(start + cap, max(start + cap // 2, offset - TAIL))
-                cut = _cut_point(text, start, limit, wholes, separators)
+                cut = _cut_point(text, start, limit, wholes)
                 yield _Section(start, cut, labels, heading)
                 start, heading = cut, ""
             yield _Section(start, offset, labels, heading)
@@ -111,13 +109,7 @@ def _has_text(section: str, heading: str) -> bool:
     return any(character.isalnum() for character in section.replace(heading, "", 1))
 
 
-def _cut_point(
-    text: str,
-    start: int,
-    limit: int,
-    wholes: Sequence[tuple[int, int]],
-    separators: Sequence[str],
-) -> int:
+def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]]) -> int:
     """Return the best offset in (start, limit] to cut at.
 
     That is after the last blank line, else the last line end, else the last
@@ -126,7 +118,7 @@ def _cut_point(
     """
     earliest = start + (limit - start) // 3
     cut = limit
-    for separator in separators:
+    for separator in _SEPARATORS:
         found = text.rfind(separator, earliest, limit)
         if found != -1:
             cut = found + len(separator)

@@ -6,8 +6,7 @@ Exact where lines only suggest: a definition has an end, a string is not code.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -34,9 +33,6 @@ GRAMMARS = {
 
 MAX_DEPTH = 200
 """Deeper nesting is generated or hostile, and not looked into."""
-
-_KEYWORDS = dict.fromkeys((".py", ".pyi"), (b"def", b"class"))
-"""Of which every definition of a language has one in it, where there are such words."""
 
 _DEFINITION = re.compile(
     r"(?:function|method|class|struct|enum|trait|impl|interface|mod|module|namespace|union|macro"
@@ -75,7 +71,7 @@ def outline_syntax(suffix: str, text: str) -> Outline | None:
     if parser is None:
         return None
     source = text.encode("utf-8", "replace")
-    spans = list(_definitions(parser.parse(source).root_node, source, _KEYWORDS.get(suffix, ())))
+    spans = list(_definitions(parser.parse(source).root_node, source))
     characters = _count_characters(source, {offset for span in spans for offset in span[:2]})
     marks: list[Mark] = []
     for start, end, depth, label in spans:
@@ -89,14 +85,11 @@ def outline_syntax(suffix: str, text: str) -> Outline | None:
     return Outline(marks=marks, separator=".")
 
 
-def _definitions(
-    root: Node, source: bytes, keywords: Sequence[bytes]
-) -> Iterator[tuple[int, int, int, str]]:
+def _definitions(root: Node, source: bytes) -> Iterator[tuple[int, int, int, str]]:
     """Yield (start, end, depth, name) of each definition, in order of the text.
 
     Starts and ends are bytes and those of lines; an end is 0 where no line follows.
     """
-    words = sorted(match.start() for word in keywords for match in re.finditer(word, source))
     pending = [(root, 0)]
     while pending:
         node, depth = pending.pop()
@@ -108,19 +101,13 @@ def _definitions(
             start = source.rfind(b"\n", 0, _first_attached(outer).start_byte) + 1
             yield start, source.find(b"\n", outer.end_byte) + 1, depth, name
             inner = depth + 1
-        if inner < MAX_DEPTH and (not keywords or _holds_any(node, words)):
+        if inner < MAX_DEPTH:
             # What begins and ends on one line is too small to be a section.
             pending += [
                 (child, inner)
                 for child in reversed(node.named_children)
                 if source.find(b"\n", child.start_byte, child.end_byte) != -1
             ]
-
-
-def _holds_any(node: Node, offsets: Sequence[int]) -> bool:
-    """Whether one of the offsets, which are sorted, lies in a node."""
-    at = bisect_left(offsets, node.start_byte)
-    return at < len(offsets) and offsets[at] < node.end_byte
 
 
 def _count_characters(source: bytes, offsets: Iterable[int]) -> dict[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -48,19 +50,13 @@ def outline(text: str, path: str, found: Outline | None = None) -> tuple[Heading
     one begins. Linear in the text.
     """
     spans = _find_spans(text, found or find_outline(path, text))
-    line = 1
-    offset = 0
-    lines: dict[int, int] = {}
-    for at in sorted({edge for _, _, *edges in spans for edge in edges}):
-        line += text.count("\n", offset, at)
-        offset = at
-        lines[at] = line
+    ends = [match.end() for match in re.finditer("\n", text)]
     return tuple(
         Heading(
             level=level,
             title=title,
-            first_line=lines[start],
-            last_line=max(lines[start], lines[end] - (text[end - 1] == "\n")),
+            first_line=bisect_right(ends, start) + 1,
+            last_line=bisect_left(ends, end) + 1,
             start=start,
             end=end,
         )

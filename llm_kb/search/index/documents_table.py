@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.errors import UnreadableError
@@ -142,16 +142,14 @@ class DocumentTable:
             for path in paths:
                 row = execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
                 if row:
-                    ids = execute("SELECT id FROM chunks WHERE document = ?", row).fetchall()
-                    self._delete(path, [id_ for (id_,) in ids])
+                    self._delete_chunks(path, row[0])
                     execute("DELETE FROM documents WHERE id = ?", row)
 
     def store(self, documents: Sequence[Prepared], read: ReadDocument) -> list[bool]:
-        """Write documents: chunks that are new, the new lines of moved ones, no others.
+        """Write documents; return, for each whose content was not indexed yet, whether it is new.
 
-        Returns, for each whose content differs from what was indexed, whether it is
-        new. What is new is inserted table by table: between other statements, SQLite
-        would write out time and again what full-text search has gathered.
+        Chunks are inserted table by table: between other statements, SQLite would write out
+        time and again what full-text search has gathered.
         """
         outcomes: list[bool] = []
         new: list[_Row] = []
@@ -167,8 +165,9 @@ class DocumentTable:
                 id_ = self._write_known(document, row)
                 if document.chunks is not None and not document.is_in(row):
                     outcomes.append(row is None)
-                    chunks = document.chunks if row is None else self._replace(document, id_)
-                    new += [(path, id_, hash_, *chunk) for hash_, chunk in chunks]
+                    if row is not None:
+                        self._delete_chunks(path, row[0])
+                    new += [(path, id_, hash_, *chunk) for hash_, chunk in document.chunks]
             self._insert(new)
         return outcomes
 
@@ -189,41 +188,17 @@ class DocumentTable:
         )
         return row[0]
 
-    def _replace(self, document: Prepared, id_: int | None) -> list[tuple[bytes, Chunk]]:
-        """Move the chunks that have moved and delete those that are gone; return the new ones."""
-        execute = self._connection.execute
-        old: dict[bytes, list[tuple[int, int]]] = {}
-        for chunk_id, hash_, first_line in execute(
-            "SELECT id, hash, first_line FROM chunks WHERE document = ?", (id_,)
-        ):
-            old.setdefault(hash_, []).append((chunk_id, first_line))
-        new: list[tuple[bytes, Chunk]] = []
-        for hash_, chunk in document.chunks or ():
-            if not (same := old.get(hash_)):
-                new.append((hash_, chunk))
-                continue
-            chunk_id, first_line = same.pop(0)
-            if first_line != chunk.first_line:
-                execute(
-                    "UPDATE chunks SET first_line = ?, last_line = ? WHERE id = ?",
-                    (chunk.first_line, chunk.last_line, chunk_id),
-                )
-        gone = [chunk_id for same in old.values() for chunk_id, _ in same]
-        self._delete(document.file.path, gone)
-        return new
-
-    def _delete(self, path: str, ids: Iterable[int]) -> None:
-        """Delete chunks; the full-text index has to be told what they held."""
-        for id_ in ids:
-            held = self._connection.execute(
-                "SELECT title, heading, text FROM chunks WHERE id = ?", (id_,)
-            ).fetchone()
-            self._connection.execute(
-                "INSERT INTO chunks_fts (chunks_fts, rowid, heading, context, text, parts)"
-                " VALUES ('delete', ?, ?, ?, ?, ?)",
-                (id_, *_indexed_fields(path, *held)),
-            )
-            self._connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
+    def _delete_chunks(self, path: str, document: int) -> None:
+        """Delete the chunks of a document; full-text search has to be told what they held."""
+        chunks = self._connection.execute(
+            "SELECT id, title, heading, text FROM chunks WHERE document = ?", (document,)
+        ).fetchall()
+        self._connection.executemany(
+            "INSERT INTO chunks_fts (chunks_fts, rowid, heading, context, text, parts)"
+            " VALUES ('delete', ?, ?, ?, ?, ?)",
+            ((id_, *_indexed_fields(path, *held)) for id_, *held in chunks),
+        )
+        self._connection.execute("DELETE FROM chunks WHERE document = ?", (document,))
 
     def _insert(self, new: Sequence[_Row]) -> None:
         """Insert chunks, in this order, into their table and into full-text search."""
