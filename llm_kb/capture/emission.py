@@ -20,9 +20,7 @@ from llm_kb.capture.entries import (
     id_number,
 )
 from llm_kb.capture.errors import (
-    DuplicateEntryError,
     InvalidEntryError,
-    TakenIdError,
     UnknownEntryError,
 )
 from llm_kb.capture.likeness import (
@@ -32,6 +30,7 @@ from llm_kb.capture.likeness import (
     plain_place,
 )
 from llm_kb.capture.rendering import render_short
+from llm_kb.errors import KbError
 from llm_kb.files.values import describe
 from llm_kb.rendering.plain_text import JOINERS, one_line
 
@@ -156,14 +155,14 @@ def with_provenance(entry: Entry, commit: str) -> Entry:
 def add_entry(store: KnowledgeStore, entry: Entry, id_: str | None = None) -> Addition:
     """Put an entry into a store, under a new id or the one asked for.
 
-    The store stays as it is when an entry already says the same. Raises
-    TakenIdError when the id asked for belongs to another entry.
+    The store stays as it is when an entry already says the same. Raises KbError when the id
+    asked for belongs to another entry.
     """
     duplicate = find_duplicate(entry, store.entries)
     if duplicate:
         return Addition(store=store, entry=duplicate, is_new=False)
     if id_ is not None and any(other.id == id_ for other in store.entries):
-        raise TakenIdError(id_)
+        raise KbError(f"the id {id_!r} belongs to another entry; leave out --id to get a new one")
     near = find_nearest(entry, store.entries)
     entry = entry._replace(fields={"id": id_ or store.next_id(entry.kind), **entry.fields})
     store = replace(store, entries=arrange((*store.entries, entry)))
@@ -176,8 +175,7 @@ def edit_entry(
     """Return the store with some fields of an entry changed, and that entry.
 
     It keeps its id, its provenance and what else it holds; other versions of it are settled.
-    Raises UnknownEntryError, InvalidEntryError, or DuplicateEntryError when another entry
-    says the same.
+    Raises UnknownEntryError, InvalidEntryError, or KbError when another entry says the same.
     """
     found = _find_entry(store, id_)
     kept = {name: found.text(name) for name in found.kind.settable}
@@ -186,7 +184,10 @@ def edit_entry(
     others = [other for other in store.entries if other is not found]
     duplicate = find_duplicate(entry, others)
     if duplicate:
-        raise DuplicateEntryError(id_, duplicate.id)
+        raise KbError(
+            f"{duplicate.id!r} says the same already; "
+            f"`llm kb knowledge remove {id_}` drops this one"
+        )
     return _put(store, found, entry), entry
 
 

@@ -56,17 +56,6 @@ class ShortHistoryError(KbError):
         super().__init__(message)
 
 
-class IdentityError(KbError):
-    """A repository whose user git does not know."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "git does not know who you are, and knowledge is written as a commit; "
-            'run `git config --global user.name "…"` and '
-            '`git config --global user.email "…"`, then try again'
-        )
-
-
 class DamagedStoreError(KbError):
     """A note that holds something else than a knowledge store; it is left alone."""
 
@@ -129,27 +118,6 @@ class UnknownEntryError(KbError):
         if self.near:
             message += "; did you mean: " + ", ".join(self.near)
         super().__init__(f"{message}; `llm kb knowledge list` shows them all")
-
-
-class TakenIdError(KbError):
-    """An id that was asked for and belongs to another entry."""
-
-    def __init__(self, id_: str) -> None:
-        self.id = id_
-        super().__init__(
-            f"the id {id_!r} belongs to another entry; leave out --id to get a new one"
-        )
-
-
-class DuplicateEntryError(KbError):
-    """A change after which an entry would duplicate another one."""
-
-    def __init__(self, id_: str, other: str) -> None:
-        self.id = id_
-        self.other = other
-        super().__init__(
-            f"{other!r} says the same already; `llm kb knowledge remove {id_}` drops this one"
-        )
 
 
 class TooManyEntriesError(KbError):

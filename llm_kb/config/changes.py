@@ -57,17 +57,6 @@ class TopicExistsError(KbError):
         super().__init__(f"topic {id_!r} exists already; see 'llm kb config'")
 
 
-class PatternNotSetError(KbError):
-    """A pattern that is to be taken from a list and is not in it."""
-
-    def __init__(self, pattern: str, key: str, patterns: Sequence[str]) -> None:
-        self.pattern = pattern
-        self.key = key
-        self.patterns = tuple(patterns)
-        there = ", ".join(patterns) or "nothing"
-        super().__init__(f"{pattern!r} is not in {key}; it holds: {there}")
-
-
 def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str]) -> Change:
     """Return the change that defines a new topic. Raises TopicExistsError."""
     if id_ in _topics(document):
@@ -104,11 +93,15 @@ def extend_patterns(
 def reduce_patterns(
     document: Mapping[str, Any], id_: str, name: str, patterns: Sequence[str]
 ) -> Change:
-    """Return the change that takes patterns out of a topic's list. Raises PatternNotSetError."""
+    """Return the change that takes patterns out of a topic's list.
+
+    Raises KbError for one that is not in it.
+    """
     there = _topics(document).get(id_, {}).get(name, [])
     for pattern in patterns:
         if pattern not in there:
-            raise PatternNotSetError(pattern, f"kb.topic.{id_}.{name}", there)
+            holds = ", ".join(there) or "nothing"
+            raise KbError(f"{pattern!r} is not in kb.topic.{id_}.{name}; it holds: {holds}")
     return set_patterns(id_, name, [pattern for pattern in there if pattern not in patterns])
 
 
@@ -208,17 +201,6 @@ def _quote(value: str) -> str:
 _MARK = b"\xef\xbb\xbf"
 
 
-class EditError(KbError):
-    """A file in which a change cannot be made without touching something else."""
-
-    def __init__(self, path: Path, key: str) -> None:
-        self.path = path
-        self.key = key
-        super().__init__(
-            f"cannot change {key} in {str(path)!r} without touching other parts; edit it by hand"
-        )
-
-
 def edit_config(
     path: Path,
     source: LayerSource,
@@ -229,7 +211,7 @@ def edit_config(
 
     `decide` is given the document as it is, while no other editor can change it,
     and may raise. Nothing is written that is not a valid layer, or for which `check`
-    raises ConfigError. Raises ConfigError, EditError, WriteError.
+    raises ConfigError. Raises KbError.
     """
     file = resolve_links(path)
     with locked(file.with_name(f".{file.name}.lock")):
@@ -246,7 +228,7 @@ def edit_config(
 
 
 def apply_change(change: Change, text: str, path: Path) -> str:
-    """Return the text after a change. Raises EditError."""
+    """Return the text after a change. Raises KbError if other parts would change."""
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
     expected = decode_toml(text)
@@ -255,7 +237,10 @@ def apply_change(change: Change, text: str, path: Path) -> str:
     for candidate in (*change.write(text), _with_tomlkit(text, change.apply)):
         if _reads_as(candidate, expected):
             return candidate.replace("\n", newline)
-    raise EditError(path, ".".join(change.key))
+    key = ".".join(change.key)
+    raise KbError(
+        f"cannot change {key} in {str(path)!r} without touching other parts; edit it by hand"
+    )
 
 
 def _reads_as(text: str, expected: dict[str, Any]) -> bool:

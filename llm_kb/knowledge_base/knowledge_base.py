@@ -342,7 +342,7 @@ class KnowledgeBase:
 
         `topic/pattern` is understood as both, in either place, so that one call can load
         subjects of several topics. Raises UnknownTopicError, PatternError,
-        TooManyPatternsError, or NoMatchError when no pattern matches anything.
+        KbError for too many patterns, or NoMatchError when no pattern matches anything.
         """
         config = self.config
         groups = self.group_patterns(
@@ -371,7 +371,7 @@ class KnowledgeBase:
         """Return what a call of `learn` asks for: patterns by topic id, none for a listing.
 
         A pattern is of the topic that it begins with, if this one has none such. Raises
-        UnknownTopicError, PatternError and TooManyPatternsError.
+        UnknownTopicError, PatternError, and KbError for too many patterns.
         """
         patterns = list(dict.fromkeys(given))
         name, _, rest = topic.partition("/")

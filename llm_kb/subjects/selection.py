@@ -46,24 +46,15 @@ _WHOLE = frozenset({None, "*"})
 """What is asked of a subject when all of it is."""
 
 
-class TooManyPatternsError(KbError):
-    """More patterns, or longer ones, than one call may have."""
-
-    def __init__(self, count: int, characters: int) -> None:
-        self.count = count
-        self.characters = characters
-        super().__init__(
-            f"{count:,} subjects of {characters:,} characters in one call; at most "
+def require_few(patterns: Sequence[str]) -> None:
+    """Raise KbError for more patterns than one call may have."""
+    characters = sum(map(len, patterns))
+    if len(patterns) > MAX_PATTERNS or characters > MAX_CHARACTERS:
+        raise KbError(
+            f"{len(patterns):,} subjects of {characters:,} characters in one call; at most "
             f"{MAX_PATTERNS} of {MAX_CHARACTERS:,} are allowed, and a pattern such as "
             "'name/**' names any number of them"
         )
-
-
-def require_few(patterns: Sequence[str]) -> None:
-    """Raise TooManyPatternsError for more patterns than one call may have."""
-    characters = sum(map(len, patterns))
-    if len(patterns) > MAX_PATTERNS or characters > MAX_CHARACTERS:
-        raise TooManyPatternsError(len(patterns), characters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,8 @@ from llm_kb.capture.entries import (
     Entry,
     KnowledgeStore,
 )
-from llm_kb.capture.errors import InvalidEntryError, TakenIdError, UnknownEntryError
+from llm_kb.capture.errors import InvalidEntryError, UnknownEntryError
+from llm_kb.errors import KbError
 
 
 def convention(rule: str, scope: str = "src/") -> Entry:
@@ -200,7 +201,7 @@ def test_the_reply_names_near_entries_and_merges_nothing() -> None:
 def test_an_id_can_be_asked_for_but_not_taken() -> None:
     store = add_entry(KnowledgeStore(), convention("a"), "errors").store
     assert store.entries[0].id == "errors"
-    with pytest.raises(TakenIdError, match="the id 'errors' belongs to another entry"):
+    with pytest.raises(KbError, match="the id 'errors' belongs to another entry"):
         add_entry(store, convention("b"), "errors")
 
 

@@ -9,13 +9,13 @@ from llm_kb.capture.sharing.export import (
     BEGIN,
     END,
     EXPORTS,
-    ExportMarksError,
     exports_of,
     find_exported,
     is_exported,
     place_block,
     render_block,
 )
+from llm_kb.errors import KbError
 
 CONV = {"id": "conv-1", "scope": "src/", "rule": "Use x", "stability": "permanent"}
 ENTRIES = (
@@ -54,7 +54,7 @@ def test_a_block_is_placed_once(before: str | None, after: str) -> None:
     "text", [BEGIN, END, f"{END}\n{BEGIN}", f"{BEGIN}\n{BEGIN}\n{END}"], ids=range(4)
 )
 def test_marks_that_enclose_nothing_are_refused(text: str) -> None:
-    with pytest.raises(ExportMarksError, match="'f' must have one line"):
+    with pytest.raises(KbError, match="'f' must have one line"):
         place_block(text, BLOCK, "f")
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.errors import IdentityError
 from llm_kb.capture.git.notes import (
     ANNOTATIONS_REF,
     EMPTY_TREES,
@@ -21,6 +20,7 @@ from llm_kb.capture.git.notes import (
     move_refs,
     read_note,
 )
+from llm_kb.errors import KbError
 from llm_kb.git import GitError, ObjectReader
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
@@ -177,7 +177,7 @@ def test_a_malformed_tree_is_reported(repo: Repo, tree: bytes) -> None:
 
 def test_without_an_identity_the_error_says_how_to_set_one(repo: Repo, home: Path) -> None:
     (home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
-    with pytest.raises(IdentityError, match=r"git config --global user\.name"):
+    with pytest.raises(KbError, match=r"git config --global user\.name"):
         write(repo, b"x\n")
 
 

@@ -18,7 +18,6 @@ from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.errors import (
     BusyStoreError,
     DamagedStoreError,
-    IdentityError,
     InvalidEntryError,
     NoCommitError,
     NotARepositoryError,
@@ -36,6 +35,7 @@ from llm_kb.capture.store import (
     record_entry,
     remove_from_store,
 )
+from llm_kb.errors import KbError
 from llm_kb.git import GitError
 from tests.capture.repositories import (
     KNOWLEDGE_REF,
@@ -172,7 +172,7 @@ def test_a_repository_without_a_commit(tmp_path: Path) -> None:
 
 def test_without_an_identity_nothing_is_written(repo: Repo, home: Path) -> None:
     (home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
-    with pytest.raises(IdentityError):
+    with pytest.raises(KbError, match="who you are"):
         add_to_store(repo.path, convention("a"))
     assert repo.git("for-each-ref", "refs/notes") == ""
 

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 from llm_kb.config.changes import (
     Change,
-    EditError,
-    PatternNotSetError,
     TopicExistsError,
     apply_change,
     define_topic,
@@ -29,7 +27,7 @@ from llm_kb.config.changes import (
 )
 from llm_kb.config.load import workspace_source
 from llm_kb.config.workspace import WorkspaceFile
-from llm_kb.errors import ConfigError, UnknownTopicError
+from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import WriteError
 from llm_kb.files.toml import decode_toml
 from tests.preloaded import Process
@@ -198,7 +196,7 @@ def test_a_change_that_no_text_can_show_is_refused() -> None:
 
     unknown: Any = object()
     change = Change(key=("kb", "x"), value=unknown, write=write)
-    with pytest.raises(EditError, match=r"cannot change kb\.x in 'f'"):
+    with pytest.raises(KbError, match=r"cannot change kb\.x in 'f'"):
         apply_change(change, "", Path("f"))
 
 
@@ -246,7 +244,7 @@ def test_what_cannot_be_decided_is_told() -> None:
         define_topic(DOCUMENT, "p", {})
     with pytest.raises(UnknownTopicError, match="unknown topic 'q'; valid topics: p"):
         drop_topic(DOCUMENT, "q")
-    with pytest.raises(PatternNotSetError, match="'z' is not in kb"):
+    with pytest.raises(KbError, match="'z' is not in kb"):
         reduce_patterns(DOCUMENT, "p", "learned", ["z"])
 
 

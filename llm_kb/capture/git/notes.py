@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.capture.errors import IdentityError
 from llm_kb.capture.git.trees import BLOB, TREE, TreeEntry, format_tree, parse_tree
 from llm_kb.errors import KbError
 from llm_kb.git import GitError, GitObject, ObjectReader, run_git
@@ -170,13 +169,17 @@ def write_object(directory: Path, type_: str, data: bytes) -> str:
 
 
 def commit_tree(directory: Path, tree: str, message: str, parents: Sequence[str]) -> str:
-    """Write a commit of a tree and return its id. Raises IdentityError."""
+    """Write a commit of a tree and return its id. Raises KbError without an identity."""
     options = [option for parent in parents for option in ("-p", parent)]
     try:
         done = run_git("commit-tree", *options, "-m", message, tree, cwd=directory)
     except GitError as error:
         if "ident" in error.stderr or "tell me who you are" in error.stderr:
-            raise IdentityError from error
+            raise KbError(
+                "git does not know who you are, and knowledge is written as a commit; "
+                'run `git config --global user.name "…"` and '
+                '`git config --global user.email "…"`, then try again'
+            ) from error
         raise
     return done.decode().strip()
 

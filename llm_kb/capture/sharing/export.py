@@ -26,16 +26,6 @@ _BEGIN_LINE, _END_LINE = (
 _ID = re.compile(r"^- .* <!-- (\S+) -->$", re.MULTILINE)
 
 
-class ExportMarksError(KbError):
-    """A file whose marks do not enclose one block."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-        super().__init__(
-            f"{place!r} must have one line {BEGIN!r} and below it one line {END!r}, or neither"
-        )
-
-
 def render_block(entries: Iterable[Entry]) -> str:
     """Return the entries as Markdown between marks, each with its id; the same every time."""
     ordered = tuple(entries)
@@ -63,7 +53,8 @@ def _escape_id(id_: str) -> str:
 def place_block(text: str | None, block: str, place: str) -> str:
     """Return a file's text with the block in it; None stands for a file that is not there.
 
-    What stands around the block stays. Raises ExportMarksError.
+    What stands around the block stays. Raises KbError for marks that do not enclose
+    one block.
     """
     if text is None:
         return _TITLE + block
@@ -72,7 +63,9 @@ def place_block(text: str | None, block: str, place: str) -> str:
     if not begins and not ends:
         return f"{text.rstrip()}\n\n{block}" if text.strip() else block
     if len(begins) != 1 or len(ends) != 1 or begins[0].start() > ends[0].start():
-        raise ExportMarksError(place)
+        raise KbError(
+            f"{place!r} must have one line {BEGIN!r} and below it one line {END!r}, or neither"
+        )
     return text[: begins[0].start()] + block + text[ends[0].end() :].removeprefix("\n")
 
 

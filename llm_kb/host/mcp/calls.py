@@ -32,13 +32,6 @@ LONGEST_ERROR = 10_000
 LEAST_CHARS = 1_000
 
 
-class CallCancelledError(KbError):
-    """Work whose client has cancelled it or gone."""
-
-    def __init__(self) -> None:
-        super().__init__("the call was cancelled")
-
-
 class Steps:
     """Carries the progress of work in a thread to its client, and a cancellation to the work."""
 
@@ -51,12 +44,13 @@ class Steps:
         self._news: tuple[int, int, str] = (0, 0, "")
 
     def report(self, label: str, done: int, total: int) -> None:
-        """Report work done, in the thread that does it. Raises CallCancelledError.
+        """Report work done, in the thread that does it.
 
-        Each label is a part of the work; what is reported in all only grows.
+        Raises KbError if the call was cancelled. Each label is a part of the work; what is
+        reported in all only grows.
         """
         if self.is_cancelled:
-            raise CallCancelledError
+            raise KbError("the call was cancelled")
         if label != self._label:
             self._label, self._base = label, self._reached
         if self._base + done > self._reached:

@@ -34,36 +34,6 @@ LARGEST_REQUEST = 4_000_000
 """Bytes of a request: an annotation may be long."""
 
 
-class BadAddressError(KbError):
-    """A place to serve at that is not one."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        super().__init__(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8765 or [::1]:8765")
-
-
-class ShortTokenError(KbError):
-    """A token that could be guessed."""
-
-    def __init__(self, length: int) -> None:
-        self.length = length
-        super().__init__(
-            f"the token has {length} characters, at least {SHORTEST_TOKEN} are needed;"
-            " without one given, one is made"
-        )
-
-
-class CannotServeError(KbError):
-    """An address at which nothing can be served."""
-
-    def __init__(self, address: Address, reason: str) -> None:
-        self.address = address
-        self.reason = reason
-        super().__init__(
-            f"cannot serve at {address.url}: {reason}; choose another HOST:PORT of this machine"
-        )
-
-
 class Address(NamedTuple):
     """Where a server listens."""
 
@@ -83,25 +53,25 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that `HOST:PORT` names. Raises BadAddressError."""
-    try:
+    """Return the address that `HOST:PORT` names. Raises KbError."""
+    with suppress(ValueError):
         parts = urlsplit(f"//{text}")
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise BadAddressError(text) from error
-    if not host or port is None or parts.netloc != text or parts.username is not None:
-        raise BadAddressError(text)
-    return Address(host, port)
+        if parts.hostname and parts.port is not None and parts.netloc == text and "@" not in text:
+            return Address(parts.hostname, parts.port)
+    raise KbError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8765 or [::1]:8765")
 
 
 def find_token(given: str | None, *, is_required: bool) -> str | None:
     """Return the token that clients need: the one given, else a new one where it is required.
 
-    Raises ShortTokenError.
+    Raises KbError for one that could be guessed.
     """
     if given is not None:
         if len(given) < SHORTEST_TOKEN:
-            raise ShortTokenError(len(given))
+            raise KbError(
+                f"the token has {len(given)} characters, at least {SHORTEST_TOKEN} are needed;"
+                " without one given, one is made"
+            )
         return given
     return secrets.token_urlsafe(32) if is_required else None
 
@@ -177,7 +147,10 @@ class _Process(uvicorn.Server):
         except SystemExit as ended:
             # asyncio's text repeats the address: error while …: address already in use
             reason = str(getattr(ended.__context__, "strerror", ended)).rpartition(": ")[2]
-            raise CannotServeError(Address(self.config.host, self.config.port), reason) from ended
+            url = Address(self.config.host, self.config.port).url
+            raise KbError(
+                f"cannot serve at {url}: {reason}; choose another HOST:PORT of this machine"
+            ) from ended
         for listening in self.servers[:1]:
             host, port = listening.sockets[0].getsockname()[:2]
             self._say(Address(host, port).url)

@@ -37,37 +37,13 @@ MOST_COMPLETED = 100
 LONGEST_DESCRIPTION = 1_000
 
 
-class BadAddressError(KbError):
-    """An address that is not one of a subject."""
-
-    def __init__(self, uri: str) -> None:
-        self.uri = uri
-        super().__init__(f"{shorten(uri, 200)!r} is not the address of a subject, kb://topic/slug")
-
-
-class UnknownPromptError(KbError):
-    """A prompt that is not a skill here."""
-
-    def __init__(self, name: str, skills: Sequence[str]) -> None:
-        self.name = name
-        super().__init__(f"unknown prompt {shorten(name, 200)!r}; skills: {', '.join(skills[:20])}")
-
-
-class BadCursorError(KbError):
-    """A place in a list that no answer has named."""
-
-    def __init__(self, cursor: str) -> None:
-        self.cursor = cursor
-        super().__init__(f"unknown cursor {shorten(cursor, 40)!r}; leave it out to begin again")
-
-
 def take_page(
     items: Sequence[T], params: types.PaginatedRequestParams | None
 ) -> tuple[Sequence[T], str | None]:
-    """Return the items of one answer, and the cursor of the next one. Raises BadCursorError."""
+    """Return the items of one answer, and the cursor of the next one. Raises KbError."""
     cursor = params.cursor if params else None
     if cursor is not None and not (cursor.isdecimal() and cursor.isascii() and len(cursor) < 10):
-        raise BadCursorError(cursor)
+        raise KbError(f"unknown cursor {shorten(cursor, 40)!r}; leave it out to begin again")
     start = int(cursor or 0)
     end = start + PAGE
     return items[start:end], str(end) if end < len(items) else None
@@ -100,7 +76,7 @@ def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
     """Return a subject, hidden ones included, as `-k` would send it. Raises KbError."""
     topic, slash, slug = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not slash or not slug:
-        raise BadAddressError(uri)
+        raise KbError(f"{shorten(uri, 200)!r} is not the address of a subject, kb://topic/slug")
     opened, name = kb.find_topic(unquote(topic)), unquote(slug)
     found = opened.catalog.find(name)
     if not found:
@@ -167,7 +143,8 @@ def get_prompt(kb: KnowledgeBase, params: types.GetPromptRequestParams) -> types
     """Return a skill as a message of the person, and what they want done. Raises KbError."""
     skills = _find_skills(kb)
     if params.name not in skills:
-        raise UnknownPromptError(params.name, list(skills))
+        known = ", ".join(list(skills)[:20])
+        raise KbError(f"unknown prompt {shorten(params.name, 200)!r}; skills: {known}")
     opened, subject = skills[params.name]
     text = answer_within(kb, lambda: _present(kb, opened, [subject]))
     if task := (params.arguments or {}).get("task"):

@@ -93,14 +93,6 @@ class ServedTool(NamedTuple):
         return self.needs in (Needs.REPOSITORY, Needs.WRITING)
 
 
-class UnknownToolError(KbError):
-    """A tool this server does not have, or not here."""
-
-    def __init__(self, name: str, tools: list[str]) -> None:
-        self.name = name
-        super().__init__(f"unknown tool {name!r}; tools: {', '.join(tools)}")
-
-
 def find_tools(kb: KnowledgeBase, *, can_write: bool) -> Iterator[ServedTool]:
     """Yield the tools that are served here."""
     for tool in TOOLS.values():
@@ -118,7 +110,8 @@ def answer_call(
 ) -> str:
     """Check a call and answer it. Raises KbError."""
     if name not in TOOLS or (TOOLS[name].writes and not can_write):
-        raise UnknownToolError(name, [t.text.name for t in find_tools(kb, can_write=can_write)])
+        known = ", ".join(tool.text.name for tool in find_tools(kb, can_write=can_write))
+        raise KbError(f"unknown tool {name!r}; tools: {known}")
     tool = TOOLS[name]
     given = arguments if tool.checks_arguments else check_arguments(tool.text, arguments)
     return tool.answer(kb, given, steps)
