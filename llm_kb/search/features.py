@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from llm_kb.search.hits import Hit
+from llm_kb.search.question import fold
 
 BETWEEN = 2
 """Lines between two chunks that adjoin: blank ones belong to none."""
@@ -100,7 +101,7 @@ class Question:
         """Return how alike a heading is: of what it says and what is asked, the harmonic mean."""
         if not heading:
             return 0.0
-        words = set(_WORD.findall(_HUMP.sub(" ", heading).lower()))
+        words = set(_WORD.findall(fold(_HUMP.sub(" ", heading))))
         stems = tuple(self.rarities)
         precision = sum(word.startswith(stems) for word in words) / len(words) if words else 0.0
         held = self.share(find_stems(heading, self.rarities))
@@ -166,7 +167,7 @@ def find_held(hit: Hit, question: Question) -> list[str]:
 
 def find_stems(text: str, stems: Iterable[str]) -> list[str]:
     """Return the stems with which words, or parts of identifiers, of a text begin."""
-    lower = text.lower()
+    lower = fold(text)
     if len(lower) != len(text):
         # A few letters grow, such as "İ"; then there are no capitals to go by.
         text = lower
@@ -194,7 +195,7 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
     """
     if len(sequence) < SHORTEST_RUN:
         return 0
-    joined = _join_words(text.lower())
+    joined = _join_words(fold(text))
     longest, start = SHORTEST_RUN - 1, 0
     while start + longest < len(sequence):
         if "".join(sequence[start : start + longest + 1]) in joined:

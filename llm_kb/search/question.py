@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from string import ascii_lowercase
@@ -54,6 +55,27 @@ _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-
 """What a name has and a word of a sentence has not: signs, digits or capitals within."""
 
 
+class _Letters(dict[int, str]):
+    """The letters in which FTS5 reads others: of a Latin one with one accent, that without it."""
+
+    def __missing__(self, code: int) -> str:
+        base, *accents = list(unicodedata.normalize("NFD", chr(code)))
+        is_accent = 0x300 <= code <= 0x36F
+        self[code] = (
+            "" if is_accent else base if base.isascii() and len(accents) == 1 else chr(code)
+        )
+        return self[code]
+
+
+_letters = _Letters({0xB5: "\u03bc", 0x3C2: "\u03c3"})  # micro sign and final sigma
+
+
+def fold(text: str) -> str:
+    """Return a text as the index has its letters: in lower case, Latin ones without accents."""
+    lower = text.lower()
+    return lower if lower.isascii() else lower.translate(_letters)
+
+
 def parse_question(question: str) -> tuple[str, ...]:
     """Return what to search for, each once: the words, and identifiers as phrases.
 
@@ -62,15 +84,15 @@ def parse_question(question: str) -> tuple[str, ...]:
     searched for as words and as a phrase, `HTTPServer` whole and by its parts.
     """
     question = bound_question(question)
-    words = [part for word in _WORD.findall(question) for part in _split(word.casefold())]
+    words = [part for word in _WORD.findall(question) for part in _split(fold(word))]
     kept = [word for word in words if word not in STOP_WORDS] or words
     compounds = islice(_COMPOUND.finditer(question), MAX_WORDS)
     phrases = (" ".join(_WORD.findall(match[0])) for match in compounds)
     humps = _WORD.findall(split_identifiers(question))
     terms = [
         *islice(dict.fromkeys(kept), MAX_COUNTED),
-        *(phrase.casefold() for phrase in phrases),
-        *islice(dict.fromkeys(hump.casefold() for hump in humps), MAX_COUNTED),
+        *map(fold, phrases),
+        *islice(dict.fromkeys(map(fold, humps)), MAX_COUNTED),
     ]
     return tuple(dict.fromkeys(terms))
 
@@ -96,7 +118,7 @@ def bound_question(question: str) -> str:
 
 def split_words(question: str) -> list[str]:
     """Return the words of a question in its order, stop words included, in lower case."""
-    return [word.lower() for word in _WORD.findall(bound_question(question))][:MAX_WORDS]
+    return [fold(word) for word in _WORD.findall(bound_question(question))][:MAX_WORDS]
 
 
 def is_correctable(word: str) -> bool:
@@ -118,7 +140,7 @@ def list_neighbours(word: str) -> list[str]:
 
 def replace_words(question: str, replaced: Mapping[str, str]) -> str:
     """Return a question with other words in place of some, whatever their case."""
-    return _WORD.sub(lambda match: replaced.get(match[0].casefold(), match[0]), question)
+    return _WORD.sub(lambda match: replaced.get(fold(match[0]), match[0]), question)
 
 
 def list_runs(sequence: Sequence[str]) -> list[str]:

@@ -157,6 +157,20 @@ def test_text_without_spaces_is_found_by_its_words(
     assert [hit.path for hit in search([topic], question).hits] == paths
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("Straße", "straße", "STRAßE", "zurich", "Zürich", "ZÜRICH", "muller", "Müllers"),
+        *("cafe", "café", "cafe\u0301", "λόγος", "ΛΌΓΟΣ", "ёлка", "tiếng"),
+    ],
+)
+def test_words_are_found_whatever_their_case_and_accents(tmp_path: Path, question: str) -> None:
+    text = "Die Straße nach Zürich: Müller, cafe\u0301, λόγος, Ёлка, Tiếng.\n"
+    place = make_topic(tmp_path, "topic-a", {"a.md": text, "b.md": "Something else.\n"})
+    (hit,) = search([place], question).hits
+    assert (hit.path, hit.score) == ("a.md", 1.0)
+
+
 def test_a_pasted_message_is_found_where_it_stands_word_for_word(tmp_path: Path) -> None:
     others = {f"{n}.md": f"To open file {n} that is not there, cannot.\n" * 3 for n in range(80)}
     source = "x = 1\nraise OSError('cannot open file that is not there: %s' % name)\n"
