@@ -3,12 +3,23 @@
 import gc
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
+
+import pytest
 
 LOOP = 200_000
 # Processor time of `LOOP` steps on the machine the bounds were written on, with nothing beside it.
 CALM_SECONDS = 0.0075
+
+
+def cases(table: Mapping[str, object], *slow: str) -> list[Any]:
+    """Return the values of a table as cases of a test, those named as slow ones."""
+    return [
+        pytest.param(value, id=name, marks=[pytest.mark.slow] if name in slow else [])
+        for name, value in table.items()
+    ]
 
 
 @contextmanager

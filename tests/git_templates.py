@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import TypeVar, cast
 
 from tests.isolation import isolated_environment, make_home
+
+T = TypeVar("T")
 
 _made = tempfile.TemporaryDirectory(prefix="llm-kb-templates-")
 atexit.register(_made.cleanup)
@@ -25,6 +28,22 @@ def copy_empty_repository(path: Path) -> None:
 def copy_repository(path: Path, files: Mapping[str, str]) -> None:
     """Make `path` a repository whose one commit adds these files."""
     shutil.copytree(_committed(tuple(files.items())), path, dirs_exist_ok=True)
+
+
+def copy_made(path: Path, make: Callable[[Path], T]) -> T:
+    """Make `path` what a function makes of a new directory; return what the function returns.
+
+    It is called once, in the environment of the first test that asks.
+    """
+    made, result = cast("tuple[Path, T]", _made_by(make))
+    shutil.copytree(made, path, symlinks=True, dirs_exist_ok=True)
+    return result
+
+
+@cache
+def _made_by(make: Callable[[Path], T]) -> tuple[Path, T]:
+    path = _new_directory()
+    return path, make(path)
 
 
 @cache

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml  # type: ignore[import-untyped]  # it comes without stubs
 
 from llm_kb.capture.emission import parse_emission
@@ -36,6 +37,7 @@ def run_steps(clone: Path, tmp_path: Path) -> list[tuple[int, str]]:
     return results
 
 
+@pytest.mark.slow
 def test_what_is_wrong_fails_and_what_may_be_out_of_date_is_listed(tmp_path: Path) -> None:
     origin = make_repo(tmp_path / "origin")
     (origin.path / "kb").mkdir()

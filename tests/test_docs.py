@@ -176,6 +176,7 @@ def test_there_are_programs() -> None:
     assert len(PROGRAMS) == 4
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_terminal_shows_what_the_commands_print() -> None:
     """Made anew by scripts/screenshot.py."""
     assert draw(record()) == PICTURE.read_text(encoding="utf-8")

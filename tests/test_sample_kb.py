@@ -71,6 +71,7 @@ def test_summaries_of_skills_come_from_their_front_matter(run_llm: RunLlm) -> No
     assert "  - review-a-change — Review a diff of this project the way its maintainers do." in menu
 
 
+@pytest.mark.slow
 def test_the_example_tests_pass() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider",
@@ -80,6 +81,7 @@ def test_the_example_tests_pass() -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_the_demo_shows_what_the_model_was_sent_and_answered(run_llm: RunLlm) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "MODEL"}
     done = subprocess.run(

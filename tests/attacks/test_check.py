@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
-from tests.cost import at_most
+from tests.cost import at_most, cases
 
 CONFIG = '[kb.topic.t]\nsubjects = "kb"\nintroduction = "x"\n'
 MOST_SECONDS = 6.0
@@ -37,7 +37,7 @@ TREES: dict[str, Mapping[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("files", TREES.values(), ids=TREES.keys())
+@pytest.mark.parametrize("files", cases(TREES, "many patterns"))
 def test_a_check_ends_and_its_report_is_short(
     run_llm: RunLlm, tmp_path: Path, files: Mapping[str, str]
 ) -> None:

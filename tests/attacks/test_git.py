@@ -287,9 +287,7 @@ def library(tmp_path: Path) -> Library:
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Remote:
-    remote = Remote(tmp_path / "remote")
-    remote.write({"README.md": "hello\n"})
-    return remote
+    return Remote(tmp_path / "remote", {"README.md": "hello\n"})
 
 
 def test_a_tree_that_unfolds_is_left_at_the_limit(library: Library, remote: Remote) -> None:

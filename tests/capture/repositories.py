@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.git import run_git
-from tests.git_templates import copy_empty_repository, copy_repository
+from tests.git_templates import copy_empty_repository, copy_made, copy_repository
 
 SHA1_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
@@ -66,6 +66,24 @@ def make_repo(path: Path, *options: str) -> Repo:
     repo = make_empty_repo(path, *options)
     repo.commit("first", README_md="hello\n")
     return repo
+
+
+def make_clones(path: Path) -> tuple[Repo, Repo]:
+    """Return two clones of one bare repository, all below `path`."""
+    made = Path(copy_made(path, _make_clones))
+    clones = (Repo(path=path / "one"), Repo(path=path / "two"))
+    for clone in clones:
+        config = clone.path / ".git" / "config"
+        config.write_text(config.read_text().replace(str(made), str(path)))
+    return clones
+
+
+def _make_clones(path: Path) -> str:
+    origin = make_repo(path / "origin")
+    origin.git("clone", "--quiet", "--bare", ".", str(path / "shared.git"))
+    for name in ("one", "two"):
+        origin.git("clone", "--quiet", str(path / "shared.git"), str(path / name))
+    return str(path)
 
 
 def make_empty_repo(path: Path, *options: str) -> Repo:

@@ -10,7 +10,8 @@ import pytest
 from llm_kb.capture.entries import Anchor, Status
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.git import GitError
-from tests.capture.repositories import Repo, make_empty_repo
+from tests.capture.repositories import Repo, make_empty_repo, make_repo
+from tests.git_templates import copy_made
 
 
 def gather(directory: Path, *anchors: Anchor) -> list[Status]:
@@ -44,14 +45,23 @@ def known(**facts: int | bool | None) -> Status:
 START = 2_000_000_000  # later than the fixture's own commit
 
 
-@pytest.fixture
-def history(repo: Repo) -> tuple[Repo, str]:
-    """A commit, and three after it: to src/a, to src/b and docs, to docs."""
+def make_history(path: Path) -> str:
+    """Make a repository of a commit, and three after it: to src/a, to src/b and docs, to docs."""
+    repo = make_repo(path)
     first = commit_at(repo, START, src__a="1", docs__x="1")
     commit_at(repo, START + 100, src__a="2")
     commit_at(repo, START + 200, src__b="1", docs__x="2")
     commit_at(repo, START + 300, docs__x="3")
-    return repo, first
+    return first
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Repo, str]:
+    """The repository of `make_history` as the current directory, and its first commit."""
+    path = tmp_path / "repo"
+    first = copy_made(path, make_history)
+    monkeypatch.chdir(path)
+    return Repo(path=path), first
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from llm_kb.capture.sharing.remotes import (
 from llm_kb.capture.sharing.sync import Outcome, has_store, pull, push
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
 from llm_kb.git import GitError
-from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
+from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones
 from tests.preloaded import Process
 
 
@@ -43,11 +43,7 @@ _REMOTE_DAMAGED = (
 @pytest.fixture
 def clones(tmp_path: Path) -> tuple[Repo, Repo]:
     """Two clones of one bare repository."""
-    origin = make_repo(tmp_path / "origin")
-    origin.git("clone", "--quiet", "--bare", ".", str(tmp_path / "shared.git"))
-    for name in ("one", "two"):
-        origin.git("clone", "--quiet", str(tmp_path / "shared.git"), str(tmp_path / name))
-    return Repo(path=tmp_path / "one"), Repo(path=tmp_path / "two")
+    return make_clones(tmp_path)
 
 
 def test_what_is_pushed_is_pulled(clones: tuple[Repo, Repo]) -> None:

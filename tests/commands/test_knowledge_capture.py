@@ -279,26 +279,20 @@ def test_again_may_stand_before_a_revision(repo: Repo, script: Script, run_llm: 
     assert len(script.requests) == 2
 
 
-@pytest.fixture
-def long_repo(repo: Repo) -> Repo:
-    """A repository of 26 commits."""
-    for number in range(25):
+def test_a_long_run_asks_first(repo: Repo, script: Script, run_llm: RunLlm) -> None:
+    for number in range(21):
         repo.commit(f"commit {number}", a_py=f"{number}")
-    return repo
-
-
-def test_a_long_run_asks_first(long_repo: Repo, script: Script, run_llm: RunLlm) -> None:
-    result = run_llm([*SCRIPTED, "HEAD~25..HEAD"])
+    result = run_llm([*SCRIPTED, "HEAD~21..HEAD"])
     assert (result.exit_code, script.requests) == (1, [])
     assert re.search(
-        r"25 commits, about [\d,]+ tokens to send \([\d,]+ if nothing is found, [\d,]+ if every "
+        r"21 commits, about [\d,]+ tokens to send \([\d,]+ if nothing is found, [\d,]+ if every "
         r"commit holds an entry\)\. Go on\? There is no terminal to ask on: use -y",
         result.stderr,
     )
-    assert run_llm([*SCRIPTED, "HEAD~25..HEAD", "--limit", "3"]).exit_code == 0
+    assert run_llm([*SCRIPTED, "HEAD~21..HEAD", "--limit", "3"]).exit_code == 0
     assert len(script.requests) == 3
-    assert run_llm([*SCRIPTED, "HEAD~25..HEAD", "-y"]).exit_code == 0
-    assert len(script.requests) == 25
+    assert run_llm([*SCRIPTED, "HEAD~21..HEAD", "-y"]).exit_code == 0
+    assert len(script.requests) == 21
 
 
 def test_a_run_stops_before_it_sends_too_much(repo: Repo, script: Script, run_llm: RunLlm) -> None:

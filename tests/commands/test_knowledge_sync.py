@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.commands.knowledge.setup import RECIPES
-from tests.capture.repositories import Repo, make_repo
+from tests.capture.repositories import Repo, make_clones
 from tests.conftest import RunLlm
 from tests.scripted import Script
 
@@ -16,11 +16,7 @@ KNOWLEDGE = ["kb", "knowledge"]
 
 @pytest.fixture
 def clones(tmp_path: Path) -> tuple[Repo, Repo]:
-    origin = make_repo(tmp_path / "origin")
-    origin.git("clone", "--quiet", "--bare", ".", str(tmp_path / "shared.git"))
-    for name in ("one", "two"):
-        origin.git("clone", "--quiet", str(tmp_path / "shared.git"), str(tmp_path / name))
-    return Repo(path=tmp_path / "one"), Repo(path=tmp_path / "two")
+    return make_clones(tmp_path)
 
 
 def test_a_round_between_two_clones(

@@ -457,7 +457,7 @@ def test_a_file_with_more_than_its_size_says_is_read_up_to_the_limit(limit: int)
     assert read_file("version", limit) == (start, len(start), "version")
 
 
-@pytest.mark.parametrize("size", [0, 1, 4096, (1 << 26) + 1])
+@pytest.mark.parametrize("size", [0, 1, 4096, pytest.param((1 << 26) + 1, marks=pytest.mark.slow)])
 def test_a_file_is_read_whole(root: Path, size: int) -> None:
     data = bytes(size)
     (root / "a.md").write_bytes(data)

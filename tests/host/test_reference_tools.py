@@ -37,21 +37,7 @@ def site() -> Iterator[Site]:
         yield site
 
 
-@pytest.fixture
-def remote(tmp_path: Path) -> Remote:
-    """A repository with one document."""
-    remote = Remote(tmp_path / "remotes" / "frob")
-    remote.write({"docs/guide.md": "# Guide\n\n## Hooks\n\nCall `on_mount` to frobnicate.\n"})
-    return remote
-
-
-@pytest.fixture(autouse=True)
-def trusting(user_dir: Path) -> None:
-    """A user who lets git read this disk and pages come from loopback."""
-    user_dir.mkdir(parents=True, exist_ok=True)
-    (user_dir / "kb.toml").write_text(
-        '[kb.references]\nallow_hosts = ["127.0.0.1"]\nallow_protocols = ["file"]\n'
-    )
+pytestmark = pytest.mark.usefixtures("trusting")
 
 
 def fields(remote: Remote, **more: Any) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from llm_kb.references.sources.html import tree
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
-from llm_kb.references.sources.html.tree import MAX_DEPTH, MAX_ELEMENTS, parse_html
+from llm_kb.references.sources.html.tree import MAX_DEPTH, parse_html
 from tests.cost import at_most
 
 URL = "https://e.org/docs/page.html"
@@ -176,7 +177,8 @@ def test_conversion(html: str, markdown: str) -> None:
     [
         "<!--", "<a ", '<a b="', "<a b='x", "<", "</", "<div>", "<script>", "<p>", "<li>", "&amp",
         "<table><tr><td>", "<a x =   ", "</p>", "<b><p>", "<a b=", "<![CDATA[", "<blockquote>",
-        "<ul><li>", "`", "<code>`", "<pre>`", "<dl><dt id=x>", "<a href=x>", "<title>",
+        pytest.param("<ul><li>", marks=pytest.mark.slow),
+        "`", "<code>`", "<pre>`", "<dl><dt id=x>", "<a href=x>", "<title>",
     ],
 )  # fmt: skip
 def test_hostile_pages_take_linear_time(piece: str) -> None:
@@ -191,9 +193,10 @@ def test_deep_pages_keep_their_text() -> None:
     assert len(levels) == MAX_DEPTH
 
 
-def test_pages_of_too_many_elements_keep_their_text() -> None:
-    root = parse_html("<br>" * (MAX_ELEMENTS + 5) + "<b>end</b>")
-    assert sum(1 for _ in root.walk()) == MAX_ELEMENTS + 1
+def test_pages_of_too_many_elements_keep_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "MAX_ELEMENTS", 1_000)
+    root = parse_html("<br>" * 1_005 + "<b>end</b>")
+    assert sum(1 for _ in root.walk()) == 1_001
     assert root.text() == "end"
 
 

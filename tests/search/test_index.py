@@ -409,7 +409,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("pause", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("pause", [pytest.param(0.05, marks=pytest.mark.slow), 0.2])
 def test_an_interruption_while_the_index_is_written_leaves_an_index_to_go_on_with(
     topic: Path, pause: float
 ) -> None:

@@ -25,19 +25,7 @@ MODES = pytest.mark.parametrize("mode", ["legacy", "auto"])
 CREATED = {"topic_id": "topic-frob", "file_count": 1, "chunk_count": 1}
 
 
-@pytest.fixture
-def remote(tmp_path: Path) -> Remote:
-    """A repository with one document."""
-    remote = Remote(tmp_path / "remotes" / "frob")
-    remote.write({"docs/guide.md": "# Guide\n\nCall `on_mount` to frobnicate.\n"})
-    return remote
-
-
-@pytest.fixture(autouse=True)
-def trusting(user_dir: Path) -> None:
-    """A user who lets git read this disk."""
-    user_dir.mkdir(parents=True, exist_ok=True)
-    (user_dir / "kb.toml").write_text('[kb.references]\nallow_protocols = ["file"]\n')
+pytestmark = pytest.mark.usefixtures("trusting")
 
 
 def fields(remote: Remote, title: str = "Frob") -> dict[str, Any]:
