@@ -61,7 +61,7 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
     written = taken if found else [FIRST_TOPIC]
     _write(root / "llm-kb.toml", render_workspace(written), dry_run=dry_run)
     for proposal, label in zip(found, labels, strict=True):
-        say(f"  {label}" if proposal in taken else f"left out {label}")
+        _report(proposal, label, taken=proposal in taken)
     for place, reason in find_passed_over(root):
         say(f"passed over {show_place(place)}, which {reason}")
     if taken:
@@ -75,6 +75,15 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
         say(f'next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
     if VARIABLE in os.environ:
         say(f"{VARIABLE} is set, so this file is not the one that counts; see 'llm kb path'")
+
+
+def _report(proposal: Proposal, label: str, *, taken: bool) -> None:
+    if not taken:
+        say(f"left out {label}")
+        return
+    say(f"  {label}")
+    for skipped in proposal.left_out:
+        say(f"  ignored {proposal.subjects}/{skipped.path}: {skipped.reason}")
 
 
 def _describe(proposal: Proposal) -> str:

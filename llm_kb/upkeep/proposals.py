@@ -15,7 +15,7 @@ from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.editions import find_translations
 from llm_kb.subjects.selection import Selection
-from llm_kb.subjects.topics import SNIFFED_BYTES, Layout, Subject, Topic, is_binary
+from llm_kb.subjects.topics import SNIFFED_BYTES, Layout, Skipped, Subject, Topic, is_binary
 from llm_kb.upkeep.check import PROSE
 from llm_kb.upkeep.places import (
     SITE_PARTS,
@@ -49,6 +49,8 @@ class Proposal:
     totals: Totals = _NOTHING
     is_likely: bool = True
     """Whether it is written unless somebody chooses otherwise."""
+    left_out: tuple[Skipped, ...] = ()
+    """Files that no topic can hold, which it therefore ignores."""
 
     @property
     def place(self) -> str:
@@ -116,8 +118,8 @@ _TOOL_FILES = frozenset(
 )
 _WHOLE = ("project", "kb", "general")
 """Ids for the whole of `kb`; the first that none of its directories has is taken."""
-_SPECIAL = re.compile(r"[\\*?\[\]]|\s\Z")
-"""Characters that stand for themselves in a pattern only after a backslash."""
+_SPECIAL = re.compile(r"(\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])?)|[*?\[\]]|\s\Z")
+"""What a pattern cannot hold as it is, the codes of `printable` first."""
 _BUILT = frozenset({"build", "dist", "target", "vendor", "venv", "node_modules", "site-packages"})
 _NOT_PARTS = _BUILT | {
     *("test", "tests", "testing", "fixtures", "example", "examples", "demo", "demos", "playground"),
@@ -200,16 +202,16 @@ def _settle(root: Path, proposal: Proposal) -> Proposal:
     """Return a proposal that also ignores the files that `check` would report."""
     topic = _make_topic(root / proposal.subjects, proposal.layout, proposal.ignore)
     listing = DirectoryCatalog(topic).list_subjects()
-    skipped = [s.path for s in listing.skipped if s.path and s.reason != NO_SKILL]
+    skipped = [s for s in listing.skipped if s.path and s.reason != NO_SKILL][:_MOST_SKIPPED]
     slugs = Counter(subject.slug for subject in listing.subjects)
     others = [s for s in listing.subjects if s.extension not in PROSE]
     # Beside a page of the same name, or one another: `install.json` and `install.tsx`.
     code = [s.path for s in others if slugs[s.slug] > 1]
     binary = [s.path for s in others if proposal.layout is Layout.FILES and _is_binary(topic, s)]
-    left_out = [*skipped[:_MOST_SKIPPED], *code[:_MOST_SKIPPED], *binary[:_MOST_SKIPPED]]
-    lines = (f"/{_escape(path)}" for path in left_out if path.isprintable())
-    ignore = (*proposal.ignore, *lines)
-    return replace(proposal, ignore=ignore, totals=measure(topic.root, proposal.layout, ignore))
+    paths = [*(s.path for s in skipped), *code[:_MOST_SKIPPED], *binary[:_MOST_SKIPPED]]
+    ignore = (*proposal.ignore, *(f"/{_escape(path)}" for path in paths))
+    totals = measure(topic.root, proposal.layout, ignore)
+    return replace(proposal, ignore=ignore, totals=totals, left_out=tuple(skipped))
 
 
 def _is_binary(topic: Topic, subject: Subject) -> bool:
@@ -298,7 +300,8 @@ def _keep_only(paths: Iterable[PurePath]) -> tuple[str, ...]:
 
 
 def _escape(path: str) -> str:
-    return _SPECIAL.sub(r"\\\g<0>", path)
+    """Return the pattern of a path in which codes may stand for odd characters."""
+    return _SPECIAL.sub(lambda match: "?" if match[1] else f"\\{match[0]}", path)
 
 
 def _propose_documents(root: Path) -> Iterator[Proposal]:

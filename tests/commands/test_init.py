@@ -271,6 +271,24 @@ def test_what_check_would_report_is_ignored(tmp_path: Path, run_llm: RunLlm) -> 
     assert rules == ["unsafe-name"]
 
 
+def test_files_that_no_topic_can_hold_are_ignored_and_named(
+    tmp_path: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, "docs/a.md", "docs/new\nline.md", os.fsdecode(b"docs/bad\xff.md"))
+    (tmp_path / "docs/link[1].md").symlink_to("/etc/hosts")
+    unusable = "its name holds control, invisible or undecodable characters"
+    assert run_llm(["kb", "init"]).stderr == (
+        f"wrote {tmp_path}/llm-kb.toml\n"
+        "  docs: docs (1 subject, ~1 tokens)\n"
+        f"  ignored docs/bad\\xff.md: {unusable}\n"
+        "  ignored docs/link[1].md: the link leads outside the topic\n"
+        f"  ignored docs/new\\nline.md: {unusable}\n"
+        f"{NEXT}"
+    )
+    checked = run_llm(["kb", "check"])
+    assert (checked.exit_code, checked.stderr) == (0, "llm-kb: nothing wrong in 1 subject\n")
+
+
 def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
     root, outside = tmp_path / "w", tmp_path / "outside"
     (outside / "x").mkdir(parents=True)
