@@ -48,16 +48,14 @@ def main() -> None:
 
         def decode(limit: int | None = None) -> list[str]:
             texts = []
-            with catalog.reading() as read:
-                for subject in subjects:
-                    data = read(subject, limit).data
-                    assert data.find(0, 0, SNIFFED_BYTES) < 0
-                    texts.append(data.decode())
+            for subject in subjects:
+                data = catalog.read(subject, limit).data
+                assert data.find(0, 0, SNIFFED_BYTES) < 0
+                texts.append(data.decode())
             return texts
 
         def present_all() -> list[Presented]:
-            with catalog.reading() as read:
-                return [present(subject, read(subject)) for subject in subjects]
+            return [present(subject, catalog.read(subject)) for subject in subjects]
 
         def read_plainly() -> list[bytes]:
             return [read_bytes(str(path)) for path in paths]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
@@ -13,7 +12,6 @@ from llm_kb.subjects.topics import (
     Catalog,
     Content,
     Listing,
-    Read,
     Subject,
     Topic,
     Visibility,
@@ -40,13 +38,9 @@ class MemoryCatalog:
         """Tell whether any path has a component that starts with a dot."""
         return any("/." in f"/{path}" for path in self.files)
 
-    def match(self, pattern: Pattern) -> Sequence[Subject]:
-        """Return the listed ones a pattern matches."""
-        return [subject for subject in self.iter_listed() if pattern.matches(subject.slug)]
-
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
         """Return those of each pattern."""
-        return [self.match(pattern) for pattern in patterns]
+        return [[s for s in self.iter_listed() if p.matches(s.slug)] for p in patterns]
 
     def find(self, reference: str) -> Sequence[Subject]:
         """Return those of this slug or path."""
@@ -60,10 +54,6 @@ class MemoryCatalog:
             raise UnreadableError(subject.path, "permission denied")
         data = text.encode()
         return Content(data=data if limit is None else data[:limit], size=len(data))
-
-    def reading(self) -> AbstractContextManager[Read]:
-        """Give `read`."""
-        return nullcontext(self.read)
 
 
 def make_catalogs(*pairs: tuple[Topic, Catalog]) -> TopicsById[tuple[Topic, Catalog]]:

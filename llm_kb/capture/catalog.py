@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.opener import read_regular
 from llm_kb.git import ObjectReader
 from llm_kb.subjects.patterns import Pattern
-from llm_kb.subjects.topics import Catalog, Content, Listing, Read, Skipped, Subject, Topic, slugify
+from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
 _EXTENSION = ".md"
@@ -102,12 +102,8 @@ class KnowledgeCatalog:
         """Return False: what was captured is not hidden."""
         return False
 
-    def match(self, pattern: Pattern) -> Sequence[Subject]:
-        """Return the subjects whose slug the pattern matches, sorted."""
-        return self.match_each([pattern])[0]
-
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return what `match` returns for each pattern."""
+        """Return the listed subjects whose slug each pattern matches, sorted."""
         subjects = self.list_subjects().subjects
         return [[s for s in subjects if pattern.matches(s.slug)] for pattern in patterns]
 
@@ -130,10 +126,6 @@ class KnowledgeCatalog:
             raise UnreadableError(subject.path, "no such entries were captured")
         data = text.encode("utf-8", "replace")
         return Content(data=data if limit is None else data[:limit], size=len(data))
-
-    def reading(self) -> AbstractContextManager[Read]:
-        """Give `read`: what it reads is in memory."""
-        return nullcontext(self.read)
 
     def _render_place(self, place: str) -> str | None:
         """Return what applies to a path; None where it names nothing that is known here."""

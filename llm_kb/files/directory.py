@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
@@ -22,7 +21,6 @@ from llm_kb.subjects.topics import (
     Content,
     Layout,
     Listing,
-    Read,
     Skipped,
     Slug,
     Subject,
@@ -126,10 +124,6 @@ class DirectoryCatalog:
         if find_extension(path) in DOCUMENTS and size:
             return self._convert(path, limit)
         return Content(data, size)
-
-    def reading(self) -> AbstractContextManager[Read]:
-        """Return `read`."""
-        return nullcontext(self.read)
 
     def _convert(self, path: str, limit: int | None) -> Content:
         """Return the start of a document as Markdown; nothing if little is asked of an unread one.

@@ -404,18 +404,17 @@ class KnowledgeBase:
 
         An anchor that a subject does not have is passed over.
         """
-        with opened.catalog.reading() as read:
-            return tuple(
-                piece
-                for subject in selection.subjects
-                for piece in read_asked(
-                    read,
-                    subject,
-                    selection.asked_of(subject),
-                    topic=opened.topic.id,
-                    limit=MOST_READ,
-                )[0]
-            )
+        return tuple(
+            piece
+            for subject in selection.subjects
+            for piece in read_asked(
+                opened.catalog,
+                subject,
+                selection.asked_of(subject),
+                topic=opened.topic.id,
+                limit=MOST_READ,
+            )[0]
+        )
 
     def select(self, topic: str, pattern: str) -> Selection:
         """Resolve a pattern of `learned` or `-k` once: what was found is what is sent."""
@@ -447,19 +446,19 @@ class KnowledgeBase:
     def find_missing_parts(self, topic: str, selection: Selection) -> list[NoPartError]:
         """Return an error for each part of a selection that is not there."""
         unknown: list[tuple[Subject, AnchorError]] = []
-        with self._catalogs[topic][1].reading() as read:
-            for subject in selection.subjects:
-                if subject.identity in selection.anchors:
-                    asked = selection.asked_of(subject)
-                    errors = read_asked(read, subject, asked, topic=topic)[1]
-                    unknown += [(subject, error) for error in errors]
+        for subject in selection.subjects:
+            if subject.identity in selection.anchors:
+                asked = selection.asked_of(subject)
+                errors = read_asked(self._catalogs[topic][1], subject, asked, topic=topic)[1]
+                unknown += [(subject, error) for error in errors]
         return find_missing_parts(topic, selection, unknown)
 
     def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
         """Yield the bytes of subjects and of parts of them, as they are on disk."""
-        with opened.catalog.reading() as read:
-            for subject in selection.subjects:
-                yield from take_pieces(subject, read(subject).data, selection.asked_of(subject))
+        for subject in selection.subjects:
+            yield from take_pieces(
+                subject, opened.catalog.read(subject).data, selection.asked_of(subject)
+            )
 
     def _is_at(self, topic: str, root: str) -> bool:
         """Tell whether a topic is here, and is the one of this root."""
@@ -493,7 +492,7 @@ def _find_globs(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator
         return
     if globs[0].literal is None:
         for topic, catalog in topics:
-            matching = (glob for glob in globs if catalog.match(glob))
+            matching = (glob for glob in globs if catalog.match_each([glob])[0])
             yield from (f"{topic.id}/{glob.text}" for glob in islice(matching, 1))
 
 

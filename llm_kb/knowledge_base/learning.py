@@ -49,9 +49,9 @@ from llm_kb.subjects.selection import (
 )
 from llm_kb.subjects.topics import (
     REFERENCE_PREFIX,
+    Catalog,
     Config,
     Layout,
-    Read,
     Subject,
     is_binary,
 )
@@ -115,17 +115,18 @@ def describe_each(
     is_skills = opened.topic.layout is Layout.SKILLS
     room = MOST_OUTLINED
     entries = []
-    with opened.catalog.reading() as read:
-        for subject in subjects:
-            size = find_size(opened.topic.root / subject.path)
-            note = _describe_large(read, subject, size, room, outline_over) if size else ""
-            room -= size if note else 0
-            summary = describe_skill(read, subject) if is_skills else ""
-            entries.append(MenuSubject(name=subject.name, summary=summary, size=note))
+    for subject in subjects:
+        size = find_size(opened.topic.root / subject.path)
+        note = _describe_large(opened.catalog, subject, size, room, outline_over) if size else ""
+        room -= size if note else 0
+        summary = describe_skill(opened.catalog, subject) if is_skills else ""
+        entries.append(MenuSubject(name=subject.name, summary=summary, size=note))
     return entries
 
 
-def _describe_large(read: Read, subject: Subject, size: int, room: int, outline_over: int) -> str:
+def _describe_large(
+    catalog: Catalog, subject: Subject, size: int, room: int, outline_over: int
+) -> str:
     """Return the size of a subject that is over the limit, and how many parts it has.
 
     Only such subjects are read; where there is no more `room` for that, not even they.
@@ -135,7 +136,7 @@ def _describe_large(read: Read, subject: Subject, size: int, room: int, outline_
     if size > room:
         return describe_size(size, 0)
     try:
-        content = read_as_markdown(subject, read(subject, MOST_READ))
+        content = read_as_markdown(subject, catalog.read(subject, MOST_READ))
     except UnreadableError:
         return ""
     text = decode_exactly(content.data)
@@ -178,24 +179,23 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     answer = Answer(wrap=wrap or not selection.is_single, max_chars=config.max_result_chars)
     already: list[str] = []
     unknown: list[tuple[Subject, AnchorError]] = []
-    with opened.catalog.reading() as read:
-        for subject in selection.subjects:
-            if subject.identity in preloaded:
-                already += name_asked(subject, selection)
-                continue
-            limit = answer.read_limit
-            has_room = limit is None or limit >= OUTLINE_BYTES
-            pieces, errors = read_asked(
-                read,
-                subject,
-                selection.asked_of(subject),
-                topic=opened.topic.id,
-                limit=limit,
-                outline_over=config.outline_over if has_room else 0,
-            )
-            for piece in pieces:
-                answer.add(bundle.append_to(piece, subject) if bundle else piece)
-            unknown += [(subject, error) for error in errors]
+    for subject in selection.subjects:
+        if subject.identity in preloaded:
+            already += name_asked(subject, selection)
+            continue
+        limit = answer.read_limit
+        has_room = limit is None or limit >= OUTLINE_BYTES
+        pieces, errors = read_asked(
+            opened.catalog,
+            subject,
+            selection.asked_of(subject),
+            topic=opened.topic.id,
+            limit=limit,
+            outline_over=config.outline_over if has_room else 0,
+        )
+        for piece in pieces:
+            answer.add(bundle.append_to(piece, subject) if bundle else piece)
+        unknown += [(subject, error) for error in errors]
     missing += find_missing_parts(opened.topic.id, selection, unknown)
     if answer.is_empty and not already:
         raise missing[0] if len(missing) == 1 else NoMatchesError(missing)

@@ -32,9 +32,9 @@ from llm_kb.subjects.selection import (
     Selection,
 )
 from llm_kb.subjects.topics import (
+    Catalog,
     Content,
     Layout,
-    Read,
     Subject,
 )
 
@@ -46,7 +46,7 @@ MOST_READ = 20_000_000
 
 
 def read_asked(  # noqa: PLR0913 - what to read, and how much of it
-    read: Read,
+    catalog: Catalog,
     subject: Subject,
     asked: Sequence[str | None],
     *,
@@ -59,7 +59,7 @@ def read_asked(  # noqa: PLR0913 - what to read, and how much of it
     `limit` is how many bytes of a whole subject can be shown; None for all.
     """
     try:
-        content = _read_content(read, subject, asked, limit, outline_over)
+        content = _read_content(catalog, subject, asked, limit, outline_over)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
     content = read_as_markdown(subject, content)
@@ -67,7 +67,7 @@ def read_asked(  # noqa: PLR0913 - what to read, and how much of it
 
 
 def _read_content(
-    read: Read,
+    catalog: Catalog,
     subject: Subject,
     asked: Sequence[str | None],
     limit: int | None,
@@ -75,16 +75,16 @@ def _read_content(
 ) -> Content:
     """Read as much of a subject as what is asked of it takes."""
     if subject.extension == "ipynb":
-        return read(subject, MOST_READ)  # a piece of one cannot be read
+        return catalog.read(subject, MOST_READ)  # a piece of one cannot be read
     if WHOLE in asked:
-        return read(subject, limit)
+        return catalog.read(subject, limit)
     if None in asked and len(asked) == 1:
         if limit is None or not outline_over:
-            return read(subject, limit)
-        content = read(subject, max(limit, outline_over * BYTES_A_CHARACTER))
+            return catalog.read(subject, limit)
+        content = catalog.read(subject, max(limit, outline_over * BYTES_A_CHARACTER))
         if content.size <= len(content.data):
             return content
-    return read(subject, MOST_READ)
+    return catalog.read(subject, MOST_READ)
 
 
 def find_missing_parts(
@@ -104,23 +104,22 @@ def find_missing_parts(
 
 def summarize_each(opened: OpenTopic, subjects: Sequence[Subject]) -> list[str]:
     """Return the summaries of subjects, in their order."""
-    with opened.catalog.reading() as read:
-        return [
-            summarize(_read_start(read, subject), subject.extension, subject.slug)
-            for subject in subjects
-        ]
+    return [
+        summarize(_read_start(opened.catalog, subject), subject.extension, subject.slug)
+        for subject in subjects
+    ]
 
 
-def describe_skill(read: Read, subject: Subject) -> str:
+def describe_skill(catalog: Catalog, subject: Subject) -> str:
     """Return the whole description of a skill: it is what a skill is chosen by."""
-    return describe(_read_start(read, subject), subject.extension, subject.slug)
+    return describe(_read_start(catalog, subject), subject.extension, subject.slug)
 
 
-def _read_start(read: Read, subject: Subject) -> bytes:
+def _read_start(catalog: Catalog, subject: Subject) -> bytes:
     """Return the start of a subject, of a notebook all; nothing where it cannot be read."""
     limit = MOST_READ if subject.extension == "ipynb" else SUMMARY_BYTES
     try:
-        return read_as_markdown(subject, read(subject, limit)).data
+        return read_as_markdown(subject, catalog.read(subject, limit)).data
     except UnreadableError:
         return b""  # the menu still names it; loading it says why it cannot be read
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from llm_kb.references.topic.topic_directory import TOPIC_FILE, read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.references.topic.topic_text import without_heading
 from llm_kb.subjects.patterns import Pattern
-from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Read, Subject, Topic
+from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Subject, Topic
 
 
 def reference_topics(
@@ -117,12 +116,8 @@ class ReferenceCatalog:
         """Tell whether there are hidden subjects; also true where that takes long to know."""
         return self._catalog.has_hidden()
 
-    def match(self, pattern: Pattern) -> Sequence[Subject]:
-        """Return the listed subjects whose slug the pattern matches, sorted."""
-        return self._catalog.match(pattern)
-
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return what `match` returns for each pattern."""
+        """Return the listed subjects whose slug each pattern matches, sorted."""
         return self._catalog.match_each(patterns)
 
     def find(self, reference: str) -> Sequence[Subject]:
@@ -132,12 +127,6 @@ class ReferenceCatalog:
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject with its origin; raise UnreadableError like any catalog."""
         return self._with_origin(subject, self._catalog.read(subject, limit))
-
-    @contextmanager
-    def reading(self) -> Iterator[Read]:
-        """Give what reads many subjects with their origins."""
-        with self._catalog.reading() as read:
-            yield lambda subject, limit=None: self._with_origin(subject, read(subject, limit))
 
     def _with_origin(self, subject: Subject, content: Content) -> Content:
         origin = render_origin(self._described, self._record(subject.path), self._clock())

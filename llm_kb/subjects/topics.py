@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -145,13 +144,6 @@ class Listing:
     skipped: Sequence[Skipped] = ()
 
 
-class Read(Protocol):
-    """Reads a subject as `Catalog.read` does."""
-
-    def __call__(self, subject: Subject, limit: int | None = None) -> Content:
-        """Read a subject, at most its first `limit` bytes."""
-
-
 class Catalog(Protocol):
     """Where the subjects of one topic are found and read.
 
@@ -168,11 +160,8 @@ class Catalog(Protocol):
     def has_hidden(self) -> bool:
         """Tell whether there are hidden subjects; also true where that takes long to know."""
 
-    def match(self, pattern: Pattern) -> Sequence[Subject]:
-        """Return the listed subjects whose slug the pattern matches, sorted."""
-
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return what `match` returns for each pattern, in as few walks as possible."""
+        """Return the listed subjects that each pattern matches, sorted by slug."""
 
     def find(self, reference: str) -> Sequence[Subject]:
         """Return the subjects a slug, with or without extension and dots, names.
@@ -185,13 +174,6 @@ class Catalog(Protocol):
 
         Raises UnreadableError when it is gone, denied, not a regular file, or has
         come to lie outside the topic since it was listed.
-        """
-
-    def reading(self) -> AbstractContextManager[Read]:
-        """Give what reads like `read`, for one piece of work on many subjects.
-
-        It may keep a directory open, and reads subjects of one directory fastest
-        one after another.
         """
 
 

@@ -159,23 +159,22 @@ class Inspection:
         mentions = Mentions(s for s in subjects if s.path in hidden and _is_read(opened.topic, s))
         mentions.look_at(opened.topic.description or "")
         binary: list[str] = []
-        with opened.catalog.reading() as read:
-            for subject in self._track(opened.topic.id, subjects):
-                self.subjects += 1
-                file = self._file(opened, subject.path)
-                try:
-                    presented = present(subject, read(subject, READ_BYTES))
-                except UnreadableError as error:
-                    yield Finding(Rule.UNREADABLE, file, error.reason)
-                    continue
-                if presented.binary and subject.path in hidden:
-                    mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
-                elif presented.binary:
-                    binary.append(file)
-                else:
-                    text = presented.content.data.decode("utf-8-sig", "replace")
-                    mentions.look_at(text, subject if subject.path in hidden else None)
-                    yield from self._inspect_text(opened, subject, presented, text)
+        for subject in self._track(opened.topic.id, subjects):
+            self.subjects += 1
+            file = self._file(opened, subject.path)
+            try:
+                presented = present(subject, opened.catalog.read(subject, READ_BYTES))
+            except UnreadableError as error:
+                yield Finding(Rule.UNREADABLE, file, error.reason)
+                continue
+            if presented.binary and subject.path in hidden:
+                mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
+            elif presented.binary:
+                binary.append(file)
+            else:
+                text = presented.content.data.decode("utf-8-sig", "replace")
+                mentions.look_at(text, subject if subject.path in hidden else None)
+                yield from self._inspect_text(opened, subject, presented, text)
         yield from checks.check_binary(self._file(opened, "").rstrip("/"), binary)
         for subject in mentions.unmentioned():
             what = f"no listed subject mentions {subject.name!r}"

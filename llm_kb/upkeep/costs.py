@@ -12,7 +12,7 @@ from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.menu import FittedMenu, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, present_unreadable
 from llm_kb.rendering.section import render_section
-from llm_kb.subjects.topics import SNIFFED_BYTES, Read, Subject
+from llm_kb.subjects.topics import SNIFFED_BYTES, Catalog, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,19 +80,18 @@ def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
 
 def _count_topic(opened: OpenTopic, sent: Sequence[Presented]) -> TopicCost:
     preloaded = {presented.name: estimate_tokens(presented.text) for presented in sent}
-    with opened.catalog.reading() as read:
-        left = sum(_estimate_length(read, subject) for subject in opened.iter_left())
+    left = sum(_estimate_length(opened.catalog, subject) for subject in opened.iter_left())
     inlined = -(-left // 4) + sum(preloaded.values())
     return TopicCost(id=opened.topic.id, preloaded=preloaded, inlined=inlined)
 
 
-def _estimate_length(read: Read, subject: Subject) -> int:
+def _estimate_length(catalog: Catalog, subject: Subject) -> int:
     """Return the characters that a subject would take; exact for one that is short.
 
     A longer one is taken to be as its start is: as many bytes a character.
     """
     try:
-        start = present(subject, read(subject, SNIFFED_BYTES))
+        start = present(subject, catalog.read(subject, SNIFFED_BYTES))
     except UnreadableError as error:
         start = present_unreadable(subject, error)
     body = len(start.body) * start.size // max(start.shown, 1)

@@ -85,8 +85,8 @@ def test_each_kind_that_has_entries_is_a_subject(filled: Repo) -> None:
     both = (subject("anti-patterns"), subject("conventions"))
     assert catalog.list_subjects() == Listing(subjects=both)
     assert sorted(catalog.iter_listed(), key=lambda s: s.slug) == list(both)
-    assert list(catalog.match(parse_pattern("**"))) == list(both)
-    assert list(catalog.match(parse_pattern("conv*"))) == [both[1]]
+    patterns = [parse_pattern("**"), parse_pattern("conv*")]
+    assert list(map(list, catalog.match_each(patterns))) == [list(both), [both[1]]]
     assert list(catalog.find("conventions")) == [both[1]]
     assert list(catalog.find("conventions.md")) == [both[1]]
     assert list(catalog.find("boundaries")) == []

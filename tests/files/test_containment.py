@@ -54,8 +54,7 @@ def test_where_few_files_may_be_open_nothing_is_left_out(root: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, hard))
     try:
         listing = opened.list_subjects()
-        with opened.reading() as read_next:
-            contents = [read_next(subject).data.decode() for subject in listing.subjects]
+        contents = [opened.read(subject).data.decode() for subject in listing.subjects]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (sorted(contents), list(listing.skipped)) == (sorted(deep), [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llm_kb.errors import PatternError, UnreadableError
+from llm_kb.errors import PatternError
 from llm_kb.files import containment
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.subjects.patterns import parse_pattern
@@ -84,17 +83,8 @@ def matched(opened: DirectoryCatalog, pattern: str) -> list[str]:
 
 
 def read(opened: DirectoryCatalog, path: str, limit: int | None = None) -> Content:
-    """Read a subject by its path, as if it had been listed: one way, and the other."""
-    subject = Subject(slug=slugify(path), name=path, path=path)
-    with opened.reading() as read_next:
-        try:
-            content = read_next(subject, limit)
-        except UnreadableError as error:
-            with pytest.raises(UnreadableError, match=f"^{re.escape(str(error))}$"):
-                opened.read(subject, limit)
-            raise
-    assert opened.read(subject, limit) == content
-    return content
+    """Read a subject by its path, as if it had been listed."""
+    return opened.read(Subject(slug=slugify(path), name=path, path=path), limit)
 
 
 # What is listed

@@ -125,8 +125,7 @@ def list_prompts(
     page, following = take_page(list(_find_skills(kb).items()), params)
     prompts = []
     for name, (opened, subject) in page:
-        with opened.catalog.reading() as read:
-            description = describe_skill(read, subject)
+        description = describe_skill(opened.catalog, subject)
         prompts.append(
             types.Prompt(
                 name=name,
