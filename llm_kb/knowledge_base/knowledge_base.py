@@ -93,6 +93,9 @@ class KnowledgeBase:
     nothing.
     """
 
+    repeats_preloaded = False
+    """Whether `learn` also gives what is pre-loaded. To be set before a topic is opened."""
+
     def __init__(  # noqa: PLR0913 - each is an option of the command line
         self,
         config: Config,
@@ -176,7 +179,13 @@ class KnowledgeBase:
         topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
         learned = join_selections(self._select_each(id_, topic.learned))
         before = join_selections(self._select_each(id_, known))
-        return OpenTopic(topic=topic, catalog=catalog, learned=learned, known=before)
+        return OpenTopic(
+            topic=topic,
+            catalog=catalog,
+            learned=learned,
+            known=before,
+            is_repeated=self.repeats_preloaded,
+        )
 
     def find_topic(self, name: str) -> OpenTopic:
         """Return the topic of this id, else of this id or title without case and outer spaces."""

@@ -137,6 +137,8 @@ class OpenTopic:
     learned: Selection
     known: Selection
     """What of it the conversation has been sent before, or is given as a fragment."""
+    is_repeated: bool = False
+    """Whether what is pre-loaded can be learned as well: its reader may not have it."""
 
     @property
     def new(self) -> Selection:
@@ -145,7 +147,9 @@ class OpenTopic:
 
     @property
     def preloaded(self) -> frozenset[str]:
-        """The identities of the subjects that are pre-loaded whole."""
+        """The identities of the subjects that are pre-loaded whole, and not given again."""
+        if self.is_repeated:
+            return frozenset()
         return frozenset(
             subject.identity
             for subject in self.learned.subjects
@@ -155,6 +159,8 @@ class OpenTopic:
     @property
     def preloaded_names(self) -> list[str]:
         """What is pre-loaded, as listings call it: subjects, and parts of others."""
+        if self.is_repeated:
+            return []
         return [
             name for subject in self.learned.subjects for name in name_asked(subject, self.learned)
         ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from llm_kb.rendering.menu import (
     FittedMenu,
@@ -18,6 +19,14 @@ from llm_kb.subjects.topics import Topic
 
 MUCH = 20_000
 """Tokens of subjects sent unasked above which the user reads what they cost."""
+
+
+PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
+
+TOO_LONG = "Pre-loaded, but too long for here; `learn` these first: "
+
+NAMES_ROOM = 300
+"""Characters of the note that names what had no room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +58,7 @@ def render_section(
     # One flat list and one join: every body is copied once.
     parts = ["<knowledge>\n"]
     if preloaded:
-        parts.append("The following knowledge has been pre-loaded into your system prompt:\n\n")
-        for topic in preloaded:
-            _append_topic(parts, topic)
-            parts.append("\n\n")
+        _append_preloaded(parts, preloaded)
         parts[-1] = "\n\n" if menu.topics or already else "\n"
     if already:
         parts.append(f"Already in your system prompt: {', '.join(map(defuse, already))}\n")
@@ -62,6 +68,50 @@ def render_section(
         parts += (render_menu(menu, search=search), "\n")
     parts.append("</knowledge>")
     return "".join(parts)
+
+
+def render_instructions(
+    preloaded: Sequence[PreloadedTopic], menu: FittedMenu, room: int
+) -> str | None:
+    """Return the element for clients that may show its first `room` characters alone.
+
+    The menu comes first, then the subjects that fit whole; the others are named.
+    """
+    if not any(topic.subjects for topic in preloaded):
+        return render_section((), menu)
+    parts = ["<knowledge>\n", *([render_menu(menu), "\n\n"] if menu.topics else [])]
+    end = "</knowledge>"
+    room -= sum(map(len, parts)) + len(PRELOADED) + len(end)
+    wanted = sum(len(_render_topic(topic)) + 2 for topic in preloaded)
+    free = room if wanted <= room else room - NAMES_ROOM
+    kept: list[PreloadedTopic] = []
+    left: list[str] = []
+    for topic in preloaded:
+        fitting: tuple[Presented, ...] = ()
+        for subject in topic.subjects:
+            larger = replace(topic, subjects=(*fitting, subject))
+            if len(subject.text) < free and len(_render_topic(larger)) + 2 <= free:
+                fitting = larger.subjects
+            else:
+                left.append(f"{topic.topic.id}/{subject.name}")
+        if fitting:
+            kept.append(replace(topic, subjects=fitting))
+            free -= len(_render_topic(kept[-1])) + 2
+    if kept:
+        _append_preloaded(parts, kept)
+    if left:
+        parts.append(f"{TOO_LONG}{_name(left)}\n")
+    return "".join((*parts, end))
+
+
+def _name(addresses: Sequence[str]) -> str:
+    """Return as many names as a note has room for, at least one, and how many more there are."""
+    room = NAMES_ROOM - len(TOO_LONG) - len(" and 1,000 more\n")
+    lengths = accumulate(len(defuse(name)) + 2 for name in addresses)
+    shown = max(1, sum(length <= room for length in lengths))
+    more = len(addresses) - shown
+    named = ", ".join(map(defuse, addresses[:shown]))
+    return f"{named} and {more:,} more" if more else named
 
 
 def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
@@ -79,6 +129,19 @@ def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
         f"~{total:,} tokens of knowledge are sent, ~{tokens[name]:,} of them from {name};"
         f" {name.partition('#')[0]}#ANCHOR sends a part of it"
     )
+
+
+def _append_preloaded(parts: list[str], preloaded: Sequence[PreloadedTopic]) -> None:
+    parts.append(PRELOADED)
+    for topic in preloaded:
+        _append_topic(parts, topic)
+        parts.append("\n\n")
+
+
+def _render_topic(topic: PreloadedTopic) -> str:
+    parts: list[str] = []
+    _append_topic(parts, topic)
+    return "".join(parts)
 
 
 def _append_topic(parts: list[str], preloaded: PreloadedTopic) -> None:

@@ -13,6 +13,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.rendering.menu import estimate_tokens
 from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.section import render_instructions
 from llm_kb.subjects.topics import Layer
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ T = TypeVar("T")
 MOST_CHARS, MOST_TOKENS = 45_000, 24_000
 """Claude Code makes a file of a result over 50,000 characters or 25,000 tokens."""
 
-MENU_BUDGET = 400
-"""Tokens; it shows 2,048 characters of the instructions."""
+MENU_BUDGET, INSTRUCTIONS = 400, 2_048
+"""Tokens of the menu; it shows so many characters of the instructions, menu included."""
 
 LONGEST_ERROR = 10_000
 """Claude Code cuts the text of an error at about 11,000 characters."""
@@ -78,12 +79,21 @@ async def work(ctx: ServerRequestContext[Any, Any], function: Callable[[Steps], 
 
 
 def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
-    """Bound what the defaults leave larger than common clients take; what is configured stays."""
+    """Bound what the defaults leave larger than common clients take; what is configured stays.
+
+    What is pre-loaded can be learned too: clients need not show the instructions it stands in.
+    """
+    kb.repeats_preloaded = True
     if _is_default(kb, "max_result_chars"):
         kb.config = replace(kb.config, max_result_chars=MOST_CHARS)
     if _is_default(kb, "menu_budget"):
         kb.config = replace(kb.config, menu_budget=MENU_BUDGET)
     return kb
+
+
+def write_instructions(kb: KnowledgeBase) -> str | None:
+    """Return the menu, and what is pre-loaded as far as clients show it; None for nothing."""
+    return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS)
 
 
 def answer_within(kb: KnowledgeBase, answer: Callable[[], str]) -> str:

@@ -27,7 +27,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.host.mcp import subjects
 from llm_kb.host.mcp.approval import Context, answer_asking
-from llm_kb.host.mcp.calls import describe_error, fit_clients, work
+from llm_kb.host.mcp.calls import describe_error, fit_clients, work, write_instructions
 from llm_kb.host.mcp.tools import Needs, find_tools
 
 OpenKnowledgeBase = Callable[[], KnowledgeBase]
@@ -95,7 +95,7 @@ class KnowledgeServer(Server[dict[str, Any]]):
     def __init__(self, open_kb: OpenKnowledgeBase, *, can_write: bool = True) -> None:
         self._open_kb = open_kb
         self._can_write = can_write
-        self._section = self._open().section()
+        self._section = write_instructions(self._open())
         super().__init__(
             "llm-kb",
             version=__version__,
@@ -111,9 +111,9 @@ class KnowledgeServer(Server[dict[str, Any]]):
 
     @property
     def instructions(self) -> str | None:
-        """The section that a prompt would carry, as it is when a client connects."""
+        """The menu and what is pre-loaded, as they are when a client connects."""
         with suppress(KbError, OSError):  # a file that is being edited: the last one stands
-            self._section = self._open().section()
+            self._section = write_instructions(self._open())
         return self._section
 
     @instructions.setter

@@ -85,6 +85,41 @@ def test_the_instructions_fit_what_clients_show(tmp_path: Path) -> None:
     assert len(talk(conversation, workspace)) < 2_048
 
 
+def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_path: Path) -> None:
+    files = {"large.md": "word " * 2_000, "one.md": "One.\n", "two.md": "Two.\n"}
+    workspace = write_topic(tmp_path, files)
+    served = KnowledgeServer(lambda: KnowledgeBase.discover(workspace, knowledge=["t"]))
+
+    async def conversation(client: Client) -> Any:
+        listing = await client.call_tool("learn", {"topic": "t"})
+        loaded = await client.call_tool("learn", {"topic": "t", "subjects": "one"})
+        texts: list[Any] = [listing.content[0], loaded.content[0]]
+        return client.instructions, *(each.text for each in texts)
+
+    instructions, listing, loaded = talk(conversation, served)
+    assert len(instructions) < 2_048
+    assert instructions.index("- t\n") < instructions.index('<subject "one">')
+    assert '<subject "two">' in instructions
+    assert "word word" not in instructions
+    assert "`learn` these first: t/large\n" in instructions
+    assert "- one\n" in listing
+    assert "Already learned" not in listing
+    assert loaded == "One.\n"
+
+
+def test_instructions_name_only_so_many_of_those_left_out(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, {f"{'long' * 10}{n}.md": "x" * 3_000 for n in range(40)})
+    served = KnowledgeServer(lambda: KnowledgeBase.discover(workspace, knowledge=["t"]))
+
+    async def conversation(client: Client) -> Any:
+        return client.instructions
+
+    instructions = talk(conversation, served)
+    assert len(instructions) < 2_048
+    assert instructions.count(f"t/{'long' * 10}") == 5
+    assert " and 35 more\n" in instructions
+
+
 def test_instructions_are_those_of_the_moment_a_client_connects(tmp_path: Path) -> None:
     workspace = write_topic(tmp_path, {"s.md": ""})
     served = KnowledgeServer(lambda: KnowledgeBase.discover(workspace))
