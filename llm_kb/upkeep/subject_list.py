@@ -44,8 +44,10 @@ class ListedSubject:
 
     @property
     def tokens(self) -> int | None:
-        """Its estimated tokens, at four bytes each."""
-        return None if self.size is None else -(-self.size // 4)
+        """Its estimated tokens, at four bytes each; none if it is not text that can be sent."""
+        if self.size is None:
+            return None
+        return -(-self.size // 4) if is_readable(self.path) else 0
 
     def as_dict(self) -> dict[str, object]:
         """Return the record that `--json` prints."""
@@ -104,11 +106,10 @@ class ListedTopic:
     def totals(self) -> Totals:
         """The visible subjects added up."""
         visible = self.visible
-        sizes = [s.size for s in visible if s.size is not None]
         return Totals(
             subjects=len(visible),
-            size=sum(sizes),
-            tokens=sum(-(-size // 4) for size in sizes),
+            size=sum(s.size or 0 for s in visible),
+            tokens=sum(s.tokens or 0 for s in visible),
             changed=max((s.changed for s in visible if s.changed is not None), default=None),
         )
 

@@ -47,6 +47,16 @@ def test_a_file_that_went_away_has_neither_size_nor_change(tmp_path: Path) -> No
     )
 
 
+def test_a_picture_has_a_size_and_costs_no_tokens() -> None:
+    subjects = tuple(
+        ListedSubject(name=path, path=path, state=State.AVAILABLE, size=size)
+        for path, size in (("a.md", 401), ("b.webp", 1_000_000))
+    )
+    assert [subject.tokens for subject in subjects] == [101, 0]
+    totals = ListedTopic(topic=make_topic("t"), subjects=subjects).totals
+    assert (totals.size, totals.tokens) == (1_000_401, 101)
+
+
 def test_disabled_topics_are_part_of_everything() -> None:
     topic = replace(make_topic("off"), enable=False)
     kb = KnowledgeBase(Config(topics=(topic,)), make_catalogs())
