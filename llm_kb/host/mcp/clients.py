@@ -41,9 +41,9 @@ class Client:
 CLIENTS: Mapping[str, Client] = {
     # https://code.claude.com/docs/en/mcp
     "claude": Client(path=".mcp.json", key="mcpServers"),
-    # https://cursor.com/docs/context/mcp
+    # https://cursor.com/docs/mcp
     "cursor": Client(path=".cursor/mcp.json", key="mcpServers", starts_elsewhere=True),
-    # https://code.visualstudio.com/docs/copilot/reference/mcp-configuration
+    # https://code.visualstudio.com/docs/agents/reference/mcp-configuration
     "vscode": Client(path=".vscode/mcp.json", key="servers", typed=True, starts_elsewhere=True),
     # https://developers.openai.com/codex/mcp; one of a project counts in trusted ones alone
     "codex": Client(path="config.toml", key="mcp_servers", is_users=True),
