@@ -166,6 +166,11 @@ def convert(html: str) -> str:
         pytest.param("plain text", "plain text", id="no markup"),
         pytest.param("1 < 2 <3 <b>x</b>", "1 < 2 <3 **x**", id="stray less-than"),
         pytest.param("", "", id="empty"),
+        pytest.param(
+            "<main><nav><ul><li>a<ul><li></li>b</li></li></ul></li></ul></nav><p>c</main>",
+            "c",
+            id="stray ends of items",
+        ),
     ],
 )
 def test_conversion(html: str, markdown: str) -> None:

@@ -221,6 +221,7 @@ def test_markdown_headings_and_fences_are_those_of_commonmark(text: str) -> None
         pytest.param("- ```\n  # no\n  ```\n# A\n", ["A"], id="fence opens a list item"),
         pytest.param("# A\r\n\r\ntext\r\n\r\nB\r\n===\r\n", ["A", "B"], id="crlf"),
         pytest.param("#\n", ["#"], id="empty heading keeps its section"),
+        pytest.param("# [A](u) b\n\n![C](d.png)\n===\n", ["A b", "C"], id="links"),
     ],
 )
 def test_markdown_beyond_the_oracle(text: str, labels: list[str]) -> None:

@@ -23,6 +23,10 @@ _NO_PARAGRAPH = re.compile(
 )
 
 
+_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{0,500}\)")
+_LONGEST_HEADING = 2_000
+"""Characters of a heading that are looked at."""
+
 _LONGEST_PARAGRAPH = 10
 """Lines that an underline can make a heading; a longer paragraph is not one."""
 
@@ -50,7 +54,7 @@ def outline_markdown(text: str) -> Outline:
         elif under := match["under"]:
             start = _paragraph_start(text, match.start(), marks)
             if start is not None:
-                label = shorten_label(text[start : match.start()])
+                label = _make_label(text[start : match.start()])
                 marks.append(Mark(start, 1 if under[0] == "=" else 2, label))
         else:
             position = _html_end(text, match)
@@ -61,7 +65,12 @@ def _heading_text(title: str) -> str:
     """Return the text of an ATX heading without its closing hashes."""
     title = title.strip()
     bare = title.rstrip("#")
-    return shorten_label(bare if not bare or bare[-1] in " \t" else title) or "#"
+    return _make_label(bare if not bare or bare[-1] in " \t" else title) or "#"
+
+
+def _make_label(text: str) -> str:
+    """Return the text of a heading on one line, of links their text alone."""
+    return shorten_label(_LINK.sub(r"\1", text[:_LONGEST_HEADING]))
 
 
 def _fence_end(text: str, opener: re.Match[str], unclosed: dict[str, int]) -> int | None:

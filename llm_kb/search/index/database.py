@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 7
+VERSION = 8
 """Of the schema and of whatever decides how files become rows; others are rebuilt."""
 
 BUSY_SECONDS = 20

@@ -166,9 +166,11 @@ def parse_html(text: str, budget: Budget | None = None) -> Element:
 def _close(open_elements: list[Element], name: str) -> None:
     """Close the innermost element of a name, if there is one, and all within it."""
     depth = _find_open(open_elements, {name})
-    # An end tag reaches through open paragraphs and the like, not out of a table.
+    # An end tag reaches through open paragraphs and the like, not out of a table; that of an item
+    # not out of its list.
     reaches_far = name in {"body", "html", "main", "article", "table"}
-    if depth and (reaches_far or depth > _find_open(open_elements, {"table"})):
+    scope = {"table", "ul", "ol"} if name == "li" else {"table"}
+    if depth and (reaches_far or depth > _find_open(open_elements, scope)):
         del open_elements[depth:]
 
 
