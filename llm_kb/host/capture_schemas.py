@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from llm_kb.capture.annotation import CATEGORIES, MAX_LINE
 from llm_kb.capture.annotation import SCHEMA as ANNOTATION_SCHEMA
 from llm_kb.capture.emission import MAX_FIELD_CHARS
 from llm_kb.capture.entries import KINDS, STABILITIES, Kind
 from llm_kb.capture.entries import SCHEMA as STORE_SCHEMA
+from llm_kb.knowledge_base.tool_text import object_schema, string
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,63 +29,55 @@ _DESCRIPTIONS = {
 }
 
 
-def _text(description: str, **more: object) -> dict[str, object]:
-    return {"type": "string", "description": description, **more}
+def _text(description: str, **more: object) -> dict[str, Any]:
+    return {**string(description), **more}
 
 
-def _field(name: str, **more: object) -> dict[str, object]:
+def _list(items: Mapping[str, object], **more: object) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+def _field(name: str, **more: object) -> dict[str, Any]:
     choice = {"enum": list(STABILITIES)} if name == "stability" else {}
     return _text(_DESCRIPTIONS[name], **choice, **more)
 
 
-def _object(properties: dict[str, object], required: list[str]) -> dict[str, object]:
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _closed(properties: dict[str, object], required: list[str]) -> dict[str, object]:
-    return {**_object(properties, required), "additionalProperties": False}
-
-
-def _stored(kind: Kind) -> dict[str, object]:
+def _stored(kind: Kind) -> dict[str, Any]:
     required = ["id", *kind.settable]
     return _object({name: _field(name) for name in kind.order}, required)
 
 
-def _handed_over(kind: Kind) -> dict[str, object]:
+def _handed_over(kind: Kind) -> dict[str, Any]:
     fields = {name: _field(name, maxLength=MAX_FIELD_CHARS) for name in kind.required}
     if "stability" in kind.settable:
         fields["stability"] = _field("stability", default="provisional")
-    return _closed({"type": {"const": kind.name}, **fields}, ["type", *kind.required])
+    return object_schema(["type", *kind.required], type={"const": kind.name}, **fields)
 
 
 _LINE = {"type": "integer", "minimum": 0, "maximum": MAX_LINE}
 
-_WISDOM = _closed(
-    {
-        "category": _text("What kind of lesson it is", enum=list(CATEGORIES)),
-        "content": _text("What was learned, not what the code does", minLength=1),
-        "file": _text("File it is about; without one, the whole repository"),
-        "lines": _closed({"start": _LINE, "end": _LINE}, ["start", "end"]),
-    },
+_WISDOM = object_schema(
     ["category", "content"],
+    category=_text("What kind of lesson it is", enum=list(CATEGORIES)),
+    content=_text("What was learned, not what the code does", minLength=1),
+    file=_text("File it is about; without one, the whole repository"),
+    lines=object_schema(["start", "end"], start=_LINE, end=_LINE),
 )
 
-SCHEMAS: dict[str, dict[str, object]] = {
+SCHEMAS: dict[str, dict[str, Any]] = {
     "live-input": {
         "$schema": _DIALECT,
         "title": "LiveInput",
-        **_closed(
-            {
-                "commit": _text("The commit, in any notation of git's", minLength=1),
-                "summary": _text("What the commit does and why so", minLength=1),
-                "wisdom": {"type": "array", "items": _WISDOM, "default": []},
-                "knowledge": {
-                    "type": "array",
-                    "items": {"oneOf": [_handed_over(kind) for kind in KINDS]},
-                    "default": [],
-                },
-            },
+        **object_schema(
             ["commit", "summary"],
+            commit=_text("The commit, in any notation of git's", minLength=1),
+            summary=_text("What the commit does and why so", minLength=1),
+            wisdom=_list(_WISDOM, default=[]),
+            knowledge=_list({"oneOf": [_handed_over(kind) for kind in KINDS]}, default=[]),
         ),
     },
     "knowledge": {
@@ -90,7 +86,7 @@ SCHEMAS: dict[str, dict[str, object]] = {
         **_object(
             {
                 "schema": {"const": STORE_SCHEMA},
-                **{kind.key: {"type": "array", "items": _stored(kind)} for kind in KINDS},
+                **{kind.key: _list(_stored(kind)) for kind in KINDS},
             },
             ["schema"],
         ),
@@ -104,7 +100,7 @@ SCHEMAS: dict[str, dict[str, object]] = {
                 "commit": _text("Full id of the commit"),
                 "timestamp": _text("When it was written", format="date-time"),
                 "summary": _text("What the commit does and why so"),
-                "wisdom": {"type": "array", "items": _WISDOM},
+                "wisdom": _list(_WISDOM),
                 "provenance": _object(
                     {
                         "source": _text("How it came about; this program writes live"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
@@ -48,14 +48,9 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     if "emit_knowledge" in request.tools:
         yield from _emit_knowledge()
     if not request.is_muted:
-        yield from _names(OUR_TOOLS - request.tools)
+        from llm import Tool  # noqa: PLC0415 - the host is whole only when tools are gathered
 
-
-def _names(names: Iterable[str]) -> Iterator[llm.Tool]:
-    from llm import Tool  # noqa: PLC0415 - the host is whole only when tools are gathered
-
-    for name in sorted(names):
-        yield Tool(name=name)
+        yield from (Tool(name=name) for name in sorted(OUR_TOOLS - request.tools))
 
 
 def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:

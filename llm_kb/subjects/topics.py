@@ -9,6 +9,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol
 
+from llm_kb.subjects.names import find_extension
+
 if TYPE_CHECKING:
     from llm_kb.subjects.patterns import Pattern
 
@@ -106,8 +108,7 @@ class Subject(NamedTuple):
     @property
     def extension(self) -> str:
         """The last extension without its dot, in lower case; empty without one."""
-        stem, dot, extension = self.path.rpartition("/")[2].lstrip(".").rpartition(".")
-        return extension.lower() if dot and stem else ""
+        return find_extension(self.path)
 
 
 SNIFFED_BYTES = 8192

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from llm_kb.capture.annotation import CATEGORIES
 from llm_kb.capture.entries import KINDS, STABILITIES
@@ -10,7 +10,7 @@ from llm_kb.host.capture_schemas import SCHEMAS
 
 
 def schema(name: str) -> dict[str, Any]:
-    return cast("dict[str, Any]", SCHEMAS[name])
+    return SCHEMAS[name]
 
 
 def test_the_store() -> None:

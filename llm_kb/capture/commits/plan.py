@@ -15,7 +15,7 @@ from llm_kb.capture.commits.briefing import (
 )
 from llm_kb.capture.commits.diffs import read_briefing
 from llm_kb.capture.commits.journal import Record
-from llm_kb.capture.commits.ranges import CommitRange, read_infos
+from llm_kb.capture.commits.ranges import read_infos
 from llm_kb.capture.store import load_store
 
 USUAL_SHARE = 0.2
@@ -28,7 +28,6 @@ _ENOUGH_RECORDS = 10
 class Choice:
     """The commits to look at, and how many of those found are not."""
 
-    found: CommitRange
     commits: tuple[str, ...]
     done: int = 0
     """Those that were looked at before."""
@@ -74,17 +73,16 @@ class Plan:
 
 
 def choose_commits(
-    found: CommitRange, records: Mapping[str, Record], again: str | None = None
+    commits: Sequence[str], records: Mapping[str, Record], again: str | None = None
 ) -> Choice:
     """Return the commits that were not looked at; all with `again`, or those that `failed`."""
-    failed = [c for c in found.commits if c in records and records[c].failed]
+    failed = [c for c in commits if c in records and records[c].failed]
     if again == "failed":
-        return Choice(found=found, commits=tuple(failed))
+        return Choice(commits=tuple(failed))
     if again:
-        return Choice(found=found, commits=found.commits)
-    new = tuple(commit for commit in found.commits if commit not in records)
-    done = len(found.commits) - len(new) - len(failed)
-    return Choice(found=found, commits=new, done=done, failed=len(failed))
+        return Choice(commits=tuple(commits))
+    new = tuple(commit for commit in commits if commit not in records)
+    return Choice(commits=new, done=len(commits) - len(new) - len(failed), failed=len(failed))
 
 
 def plan_commits(

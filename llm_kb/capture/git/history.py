@@ -9,7 +9,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -50,8 +50,7 @@ class _History(NamedTuple):
         return sum(self.times[number] > origin.time for number in touched)
 
 
-_CACHE_VERSION = 1
-_FIELDS = tuple(field.name for field in fields(Status))
+_CACHE_VERSION = 2
 
 
 def load_statuses(
@@ -65,7 +64,7 @@ def load_statuses(
     if kept is not None:
         return kept
     statuses = read_statuses(repository.root, anchors)
-    rows = [astuple(statuses[anchor]) for anchor in ordered]
+    rows = [asdict(statuses[anchor]) for anchor in ordered]
     try:
         path.parent.mkdir(exist_ok=True)
         replace_file(path, json.dumps({"key": key, "statuses": rows}).encode())
@@ -80,7 +79,7 @@ def _read_cache(path: Path, key: str, anchors: list[Anchor]) -> dict[Anchor, Sta
         if record["key"] != key:
             return None
         rows = zip(anchors, record["statuses"], strict=True)
-        return {anchor: Status(**dict(zip(_FIELDS, row, strict=True))) for anchor, row in rows}
+        return {anchor: Status(**row) for anchor, row in rows}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None  # whatever is wrong with it, it is made again
 

@@ -57,17 +57,12 @@ def _merge(directory: Path, ours: str, theirs: str, base: str | None) -> str:
         joined: dict[bytes, bytes] = {}
         for name in sorted(sides[1].keys() | sides[2].keys()):
             old, mine, other = (side.get(name) for side in sides)
-            if other in (mine, old):
-                chosen = mine
+            if mine and other and len({old, mine, other}) == 3:
+                blobs = reader.read_ids([other.id.hex(), mine.id.hex()])
+                joined[name] = join_annotations(*(b.data if b else b"" for b in blobs))
             elif mine == old:
-                chosen = other
-            else:
-                chosen = mine or other
-                if mine and other:
-                    blobs = [reader.read(entry.id.hex()) for entry in (other, mine)]
-                    chosen = None
-                    joined[name] = join_annotations(*(b.data if b else b"" for b in blobs))
-            if chosen:
+                kept += [other] if other else []
+            elif chosen := mine or (other if other != old else None):
                 kept.append(chosen)
     for name, data in joined.items():
         blob = write_object(directory, "blob", data)

@@ -10,7 +10,7 @@ import click
 
 from llm_kb.capture.commits.journal import Journal
 from llm_kb.capture.commits.plan import Choice, Plan, PlannedCommit, choose_commits, plan_commits
-from llm_kb.capture.commits.ranges import resolve_commits
+from llm_kb.capture.commits.ranges import CommitRange, resolve_commits
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key
@@ -119,8 +119,8 @@ def capture(
     repository = require_repository(find_here())
     journal = Journal(repository)
     found = resolve_commits(repository.root, revisions or ("HEAD",))
-    choice = choose_commits(found, journal.read(), again)
-    echo_choice(choice)
+    choice = choose_commits(found.commits, journal.read(), again)
+    echo_choice(found, choice)
     with click.progressbar(
         length=len(choice.commits),
         label="Reading commits",
@@ -152,9 +152,8 @@ def capture(
         run(agent, plan.commits, journal, keep_going=keep_going, max_tokens=max_tokens)
 
 
-def echo_choice(choice: Choice) -> None:
+def echo_choice(found: CommitRange, choice: Choice) -> None:
     """Tell which commits are not looked at, and why."""
-    found = choice.found
     remarks = [
         (found.merges, "merge", "merges", "left out"),
         (found.cut_off, "commit", "commits", "left out: this clone ends there"),
