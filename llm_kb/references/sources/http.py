@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from email.message import Message
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
@@ -58,11 +59,11 @@ class HttpPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An answer: where it came from in the end, its headers in lower case, its body."""
+    """An answer: where it came from in the end, its headers, its body."""
 
     url: str
     status: int
-    headers: Mapping[str, str]
+    headers: Message
     body: bytes = b""
 
     @property
@@ -72,12 +73,8 @@ class Response:
 
     @property
     def charset(self) -> str | None:
-        """The declared character set."""
-        for part in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = part.partition("=")
-            if name.strip().lower() == "charset":
-                return value.strip().strip("\"'") or None
-        return None
+        """The declared character set, in lower case."""
+        return self.headers.get_content_charset()
 
 
 def request(
@@ -198,10 +195,9 @@ def _exchange(
             sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close"}
             connection.request("GET", target, headers={**sent, **headers})
             answer = connection.getresponse()
-            received = {name.lower(): value for name, value in answer.getheaders()}
             has_body = answer.status not in _REDIRECTS | {204, 304}
-            body = _read_body(answer, url, received, policy.max_bytes) if has_body else b""
-            return Response(url=url, status=answer.status, headers=received, body=body)
+            body = _read_body(answer, url, policy.max_bytes) if has_body else b""
+            return Response(url=url, status=answer.status, headers=answer.headers, body=body)
     except (OSError, EOFError, http.client.HTTPException, zlib.error, ValueError) as error:
         raise FetchError(url, str(error) or type(error).__name__) from error
 
@@ -227,14 +223,12 @@ def _watchdog(
         raise problem
 
 
-def _read_body(
-    answer: http.client.HTTPResponse, url: str, headers: Mapping[str, str], most: int
-) -> bytes:
+def _read_body(answer: http.client.HTTPResponse, url: str, most: int) -> bytes:
     """Return the body, decompressed; raise TooLargeError before it is over `most` bytes."""
-    declared = headers.get("content-length", "")
+    declared = answer.getheader("Content-Length", "")
     if re.fullmatch(r"[0-9]{1,18}", declared) and int(declared) > most:
         raise TooLargeError(url, f"it has {int(declared):,} bytes, over the limit of {most:,}")
-    encoding = headers.get("content-encoding", "").strip().lower()
+    encoding = answer.getheader("Content-Encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise FetchError(url, f"its encoding {encoding!r} was not asked for")
     body = answer.read(most + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from llm_kb.references.sources.html.tree import Element
@@ -19,8 +18,7 @@ _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)"""
 
 def page_title(root: Element) -> str:
     """Return the text of `<title>` in one line."""
-    found = next(root.find("title"), None)
-    return found.line() if found else ""
+    return next((element.line() for element in root.find("title")), "")
 
 
 def page_base(root: Element, url: str) -> str:
@@ -44,10 +42,10 @@ def page_links(root: Element, url: str) -> list[str]:
 
 def canonical_link(root: Element, url: str) -> str | None:
     """Return the address that a page gives as its own."""
-    base = page_base(root, url)
     for element in root.find("link"):
         if "canonical" in element.attributes.get("rel", "").lower().split():
-            return absolute_link(base, element.attributes.get("href", "")) or None
+            link = element.attributes.get("href", "")
+            return absolute_link(page_base(root, url), link) or None
     return None
 
 
@@ -95,20 +93,11 @@ def find_main(root: Element) -> Element:
 
 def _child_with(element: Element, wanted: set[int]) -> Element | None:
     """Return the child that is or holds all the elements of these ids."""
-    children = (child for child in element.children if isinstance(child, Element))
-    return next((c for c in children if wanted <= {id(e) for e in c.walk()}), None)
+    return next((c for c in element.elements() if wanted <= {id(e) for e in c.walk()}), None)
 
 
 # The panels of MkDocs Material and of sphinx-design.
 _PANELS = frozenset({"tabbed-block", "sd-tab-content"})
-
-
-@dataclass(slots=True)
-class _Bar:
-    """Labels that wait for their panels, which may be blocks of code."""
-
-    labels: list[str]
-    is_for_code: bool
 
 
 class TabLabels:
@@ -120,7 +109,8 @@ class TabLabels:
     def __init__(self, root: Element) -> None:
         named = (e for e in root.walk() if e.attributes.get("role") == "tab")
         self._by_id = {e.attributes["id"]: e for e in named if "id" in e.attributes}
-        self._bars: list[_Bar] = []
+        self._bars: list[tuple[bool, list[str]]] = []
+        """Labels that wait for their panels, and whether these are blocks of code."""
 
     def take(self, element: Element) -> bool:
         """Tell whether an element is a bar of labels, and keep those for the panels that follow."""
@@ -134,7 +124,7 @@ class TabLabels:
             labels = [e for e in element.walk() if e.attributes.get("role") == "tab"]
         else:
             return False
-        self._bars.append(_Bar([label.line() for label in labels], is_for_code))
+        self._bars.append((is_for_code, [label.line() for label in labels]))
         return True
 
     def label_of(self, element: Element) -> str:
@@ -144,9 +134,10 @@ class TabLabels:
         is_panel = element.attributes.get("role") == "tabpanel" or not _PANELS.isdisjoint(classes)
         if not is_code and not is_panel:
             return ""
-        while self._bars and not self._bars[-1].labels:
-            self._bars.pop()
-        takes_next = self._bars and self._bars[-1].is_for_code == (not is_panel)
-        next_label = self._bars[-1].labels.pop(0) if takes_next else ""
         named = self._by_id.get(element.attributes.get("aria-labelledby", ""))
+        next_label = ""
+        while self._bars and not self._bars[-1][1]:
+            self._bars.pop()
+        if self._bars and self._bars[-1][0] is not is_panel:
+            next_label = self._bars[-1][1].pop(0)
         return named.line() if named else next_label

@@ -123,8 +123,7 @@ class _Writer:
         yield from self._paragraph(inline)
 
     def _paragraph(self, children: Sequence[Element | str]) -> Iterator[str]:
-        text = _tidy("".join(self._inline(child) for child in children))
-        if text:
+        if text := self._text(children):
             # Escaped where a line of text would begin a heading, a list or a fence.
             yield re.sub(r"(?m)^(#{1,6} |>|[-+] |```|~~~)", r"\\\1", text)
 
@@ -163,15 +162,18 @@ class _Writer:
         A signature is full of links to its types, and many headings lead to themselves.
         """
         if "sig" in element.classes():  # its parts are not emphasised
-            parts = [c for c in element.children if isinstance(c, str) or not _is_permalink(c)]
-            text = "".join(part if isinstance(part, str) else part.text() for part in parts)
+            text = "".join(
+                part if isinstance(part, str) else part.text()
+                for part in element.children
+                if isinstance(part, str) or not _is_permalink(part)
+            )
         else:
             whole = element.text().strip()
             self._keeps_links = any(
                 e.text().strip() == whole and e.attributes.get("href", "")[:1] != "#"
                 for e in element.find("a")
             )
-            text = _tidy("".join(self._inline(child) for child in element.children))
+            text = self._text(element.children)
             self._keeps_links = True
         if text.strip():
             yield f"{'#' * level} {' '.join(text.split())}"
@@ -185,13 +187,11 @@ class _Writer:
     def _admonition(self, element: Element) -> Iterator[str]:
         """Yield a note or warning as a quote that begins with its title."""
         children = list(element.children)
-        first = next((child for child in children if isinstance(child, Element)), None)
-        title = []
-        if first and (
-            first.tag == "summary" or _ADMONITION_TITLE.search(" ".join(first.classes()))
-        ):
-            title = [f"**{line}**"] if (line := first.line()) else []
-            children.remove(first)
+        title: list[str] = []
+        for first in element.elements()[:1]:
+            if first.tag == "summary" or _ADMONITION_TITLE.search(" ".join(first.classes())):
+                title = [f"**{line}**"] if (line := first.line()) else []
+                children.remove(first)
         yield from self._quote([*title, *self.blocks(children)])
 
     def _definitions(self, element: Element) -> Iterator[str]:
@@ -226,16 +226,15 @@ class _Writer:
         if element.holds(_HEADINGS):
             # Sections of a page, as javadoc has them: a heading in an item begins no section.
             for child in element.children:
-                yield from self.blocks(child.children if isinstance(child, Element) else [child])
+                yield from self.blocks([child] if isinstance(child, str) else child.children)
             return
         items: list[str] = []
         for child in element.children:
+            inner: Sequence[Element | str] = [child]
             if isinstance(child, Element) and child.tag == "li" and not _is_skipped(child):
-                blocks = list(self.blocks(child.children))
-            else:
-                blocks = list(self.blocks([child]))
+                inner = child.children
             marker = f"{len(items) + 1}. " if element.tag == "ol" else "- "
-            items += self._item(marker, blocks)
+            items += self._item(marker, list(self.blocks(inner)))
         if items:
             is_loose = any("\n\n" in item for item in items)
             yield ("\n\n" if is_loose else "\n").join(items)
@@ -272,6 +271,10 @@ class _Writer:
             line += [""] * (width - len(line))
         lines.insert(1, ["---"] * len(lines[0]))
         yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def _text(self, children: Sequence[Element | str]) -> str:
+        """Return inline children as Markdown."""
+        return _tidy("".join(map(self._inline, children)))
 
     def _inline(self, child: Element | str) -> str:  # noqa: PLR0911 - one for each kind
         self._budget.step()
@@ -316,20 +319,15 @@ def _members(definitions: Element) -> Iterator[Element | str]:
 
 def _rows(table: Element) -> Iterator[Element]:
     """Yield the rows of a table itself, not those of tables in its cells."""
-    for child in table.children:
-        if isinstance(child, Element):
-            if child.tag == "tr":
-                yield child
-            elif child.tag in {"thead", "tbody", "tfoot"}:
-                yield from _rows(child)
+    for child in table.elements():
+        if child.tag == "tr":
+            yield child
+        elif child.tag in {"thead", "tbody", "tfoot"}:
+            yield from _rows(child)
 
 
 def _cells(row: Element) -> list[Element]:
-    return [
-        child
-        for child in row.children
-        if isinstance(child, Element) and child.tag in {"td", "th"} and not _is_skipped(child)
-    ]
+    return [c for c in row.elements() if c.tag in {"td", "th"} and not _is_skipped(c)]
 
 
 def _tidy(text: str) -> str:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html import unescape
-from typing import NamedTuple
 
 MAX_DEPTH = 120
 """Deepest nesting parsed; deeper elements become text of their parent."""
@@ -53,11 +52,14 @@ _ENDS: dict[str, frozenset[str]] = {
 }
 _BOUNDARIES = frozenset({"ul", "ol", "dl", "table", "select"})
 
-_TAG = re.compile(r"</?([a-zA-Z][^\s/>]*)")
-_OPENING = re.compile(r"<(?=[a-zA-Z/!?])")
+# A tag, or what begins a comment, a doctype or an instruction. A `<` before anything else is text.
+_MARKUP = re.compile(r"<(?:(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*)|[/!?])")
+_ATTRIBUTE = re.compile(
+    r"""(?P<end>>)|(?P<name>[^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']*)))?"""
+)
 # Python turns digits into a number, and refuses over 4,300 of them.
-_LONG_REFERENCE = re.compile(r"&#(?:([0-9]{8,})|[xX]([0-9a-fA-F]{8,}));?")
-_ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']*)))?""")
+_ZEROS = re.compile(r"(&#)0+(?=[0-9])|(&#[xX])0+(?=[0-9a-fA-F])")
+_LONG_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 
 
 class PageTooComplexError(ValueError):
@@ -100,7 +102,11 @@ class Element:
         while stack:
             element = stack.pop()
             yield element
-            stack.extend(c for c in reversed(element.children) if isinstance(c, Element))
+            stack.extend(reversed(element.elements()))
+
+    def elements(self) -> list[Element]:
+        """Return the children that are elements."""
+        return [child for child in self.children if isinstance(child, Element)]
 
     def find(self, *tags: str) -> Iterator[Element]:
         """Yield the elements of these tags: this one and all below it."""
@@ -131,104 +137,84 @@ class Element:
         return self.attributes.get("class", "").split()
 
 
-class _Token(NamedTuple):
-    """A start tag (`attributes` is a dict), an end tag (None), or a text (no name)."""
-
-    name: str
-    attributes: dict[str, str] | None
-    text: str = ""
-
-
 def parse_html(text: str, budget: Budget | None = None) -> Element:
     """Return the root of a page's tree; anything is a page. Raises PageTooComplexError."""
     budget = budget or Budget(len(text))
-    root = Element("html")
-    open_elements = [root]
-    left = MAX_ELEMENTS
-    for token in _tokens(text):
+    tree = _Tree()
+    position = 0
+    while found := _MARKUP.search(text, position):
         budget.step()
-        if not token.name:
-            open_elements[-1].children.append(_unescape(token.text))
-        elif token.attributes is None:
-            _close(open_elements, token.name)
-        else:
-            _close_implied(open_elements, token.name)
-            if token.name == "html" or not left:
-                continue
-            left -= 1
-            element = Element(token.name, token.attributes)
-            open_elements[-1].children.append(element)
-            if token.name not in VOID and len(open_elements) < MAX_DEPTH:
-                open_elements.append(element)
-    return root
+        tree.add_text(text[position : found.start()])
+        if not found["name"]:
+            position = _skip_declaration(text, found.start())
+            continue
+        name = found["name"].lower()
+        attributes, position = _read_attributes(text, found.end())
+        if found["end"]:
+            tree.close(name)
+            continue
+        tree.open(name, attributes)
+        if name in _RAW:
+            end = _find_end_tag(text, name, position)
+            tree.add_text(text[position:end])
+            tree.close(name)
+            position = end
+    tree.add_text(text[position:])
+    return tree.root
 
 
-def _close(open_elements: list[Element], name: str) -> None:
-    """Close the innermost element of a name, if there is one, and all within it."""
-    depth = _find_open(open_elements, {name})
-    # An end tag reaches through open paragraphs and the like, not out of a table; that of an item
-    # not out of its list.
-    reaches_far = name in {"body", "html", "main", "article", "table"}
-    scope = {"table", "ul", "ol"} if name == "li" else {"table"}
-    if depth and (reaches_far or depth > _find_open(open_elements, scope)):
-        del open_elements[depth:]
+class _Tree:
+    """The tree of a page in the making; what is never closed takes the rest of it."""
 
+    def __init__(self) -> None:
+        self.root = Element("html")
+        self._open = [self.root]
+        self._left = MAX_ELEMENTS
 
-def _close_implied(open_elements: list[Element], name: str) -> None:
-    """Close the elements that a start tag ends."""
-    if name in BLOCKS and open_elements[-1].tag == "p":
-        open_elements.pop()
-    ended = _ENDS.get(name, frozenset())
-    depth = _find_open(open_elements, ended) if ended else 0
-    if depth and depth > _find_open(open_elements, _BOUNDARIES):
-        while open_elements[depth - 1].tag in ended:
-            depth -= 1
-        del open_elements[depth:]
+    def add_text(self, text: str) -> None:
+        """Add a text to the innermost open element."""
+        if text:
+            self._open[-1].children.append(_unescape(text))
 
+    def open(self, name: str, attributes: dict[str, str]) -> None:
+        """Begin an element, and close those that its start tag ends."""
+        if name in BLOCKS and self._open[-1].tag == "p":
+            self._open.pop()
+        ended = _ENDS.get(name, frozenset())
+        depth = self._find(ended) if ended else 0
+        if depth and depth > self._find(_BOUNDARIES):
+            while self._open[depth - 1].tag in ended:
+                depth -= 1
+            del self._open[depth:]
+        if name == "html" or not self._left:
+            return
+        self._left -= 1
+        element = Element(name, attributes)
+        self._open[-1].children.append(element)
+        if name not in VOID and len(self._open) < MAX_DEPTH:
+            self._open.append(element)
 
-def _find_open(open_elements: list[Element], names: Collection[str]) -> int:
-    """Return the place of the innermost open element of these names; 0 without one."""
-    place = len(open_elements) - 1
-    while place and open_elements[place].tag not in names:
-        place -= 1
-    return place
+    def close(self, name: str) -> None:
+        """Close the innermost element of a name, if there is one, and all within it."""
+        depth = self._find({name})
+        # An end tag reaches through open paragraphs and the like, not out of a table; that of an
+        # item not out of its list.
+        reaches_far = name in {"body", "html", "main", "article", "table"}
+        scope = {"table", "ul", "ol"} if name == "li" else {"table"}
+        if depth and (reaches_far or depth > self._find(scope)):
+            del self._open[depth:]
+
+    def _find(self, names: Collection[str]) -> int:
+        """Return the place of the innermost open element of these names; 0 without one."""
+        place = len(self._open) - 1
+        while place and self._open[place].tag not in names:
+            place -= 1
+        return place
 
 
 def _unescape(text: str) -> str:
     """Replace character references; one that is too long for any character by U+FFFD."""
-    return unescape(_LONG_REFERENCE.sub(_shorten_reference, text))
-
-
-def _shorten_reference(found: re.Match[str]) -> str:
-    digits = (found[1] or found[2]).lstrip("0") or "0"
-    return "\ufffd" if len(digits) > 7 else f"&#{'' if found[1] else 'x'}{digits};"
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    """Yield the tokens of a page; what is never closed takes the rest of it."""
-    position = 0
-    # A `<` before anything else is text.
-    while opening := _OPENING.search(text, position):
-        start = opening.start()
-        if start > position:
-            yield _Token("", None, text[position:start])
-        found = _TAG.match(text, start)
-        if not found:
-            position = _skip_declaration(text, start)
-            continue
-        name = found[1].lower()
-        attributes, position = _attributes(text, found.end())
-        if text.startswith("</", start):
-            yield _Token(name, None)
-            continue
-        yield _Token(name, attributes)
-        if name in _RAW:
-            end = _find_end_tag(text, name, position)
-            yield _Token("", None, text[position:end])
-            yield _Token(name, None)
-            position = end
-    if position < len(text):
-        yield _Token("", None, text[position:])
+    return unescape(_LONG_REFERENCE.sub("\ufffd", _ZEROS.sub(r"\1\2", text)))
 
 
 def _skip_declaration(text: str, start: int) -> int:
@@ -243,22 +229,16 @@ def _find_end_tag(text: str, name: str, position: int) -> int:
     return found.start() if found else len(text)
 
 
-def _attributes(text: str, position: int) -> tuple[dict[str, str], int]:
+def _read_attributes(text: str, position: int) -> tuple[dict[str, str], int]:
     """Return a tag's attributes and where the tag ends.
 
     A quote that is never closed is ordinary text of an attribute: it stops at the
     next blank or `>`, and every character is passed once.
     """
     attributes: dict[str, str] = {}
-    length = len(text)
-    while position < length:
-        if text[position] == ">":
-            return attributes, position + 1
-        found = _ATTRIBUTE.match(text, position)
-        if not found:
-            position += 1
-            continue
-        value = next((v for v in found.group(2, 3, 4) if v is not None), "")
-        attributes.setdefault(found[1].lower(), _unescape(value))
-        position = found.end()
-    return attributes, length
+    for found in _ATTRIBUTE.finditer(text, position):
+        if found["end"]:
+            return attributes, found.end()
+        value = next((v for v in found.groups()[2:] if v is not None), "")
+        attributes.setdefault(found["name"].lower(), _unescape(value))
+    return attributes, len(text)
