@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from known_items import Query, build_trees
 from measure import documents
-from rivals import load_embedder, make_dense
+from rivals import load_embedder, make_near
 from sources import EMBEDDED
 
 from llm_kb.search.features import Features, find_best, find_features
@@ -67,7 +67,7 @@ def read_cases(split: str, *, dense: bool) -> dict[str, list[Case | None]]:
             continue
         with open_index(documents(tree.directory)) as index:
             index.update()
-            near = make_dense(index, load_embedder())[1] if dense else lambda _: {}
+            near = make_near(index, load_embedder()) if dense else lambda _: {}
             for kind, queries in tree.questions.items():
                 found = [read_case(index, query, near(query.text)) for query in queries]
                 cases.setdefault(kind, []).extend(found)

@@ -22,9 +22,9 @@ from rivals import (
     fuse,
     load_embedder,
     make_bm25s,
-    make_dense,
     make_docs_mcp,
     make_first,
+    make_near,
     make_ours,
     make_plain,
     make_qmd,
@@ -68,14 +68,19 @@ def make_rankers(index: Index, *, dense: bool) -> dict[str, Ranker]:
         OURS: make_ours(index),
     }
     if dense:
-        meaning, near = make_dense(index, load_embedder())
+        embedder = load_embedder()
+        near = make_near(index, embedder)
+
+        def meaning(question: str) -> Sequence[int]:
+            return list(near(question))
+
         rankers |= {
             "dense alone": meaning,
             "plain FTS5 OR + dense, RRF": fuse(plain, meaning),
             "docs-mcp-server, fused": fuse(docs_mcp, meaning),
             "t-koma, fused": fuse(t_koma, meaning),
             "our keywords + dense, RRF": fuse(rankers[OURS], meaning),
-            HYBRID: make_ours(index, near),
+            HYBRID: make_ours(index, embedder),
         }
     return rankers
 

@@ -12,6 +12,7 @@ are not needed to test this project: `pip install --group bench`.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import sqlite3
@@ -23,10 +24,10 @@ from typing import Any, NamedTuple
 from sources import CACHE
 
 from llm_kb.search.index.index import Index
-from llm_kb.search.index.vectors import Embedder, update_vectors
+from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
 from llm_kb.search.question import STOP_WORDS
-from llm_kb.search.ranking import CANDIDATES, rank
-from llm_kb.search.search import find_candidates
+from llm_kb.search.ranking import CANDIDATES
+from llm_kb.search.search import find_candidates, search
 
 MODEL = "all-MiniLM-L6-v2"
 LEG = 60
@@ -208,11 +209,12 @@ def make_tantivy(chunks: Sequence[Chunk]) -> Ranker:
 # Ours
 
 
-def make_ours(index: Index, near: Callable[[str], dict[int, float]] | None = None) -> Ranker:
+def make_ours(index: Index, embedder: Embedder | None = None) -> Ranker:
+    """Rank as a search does, which looks for the nearest word of one that no text has."""
     numbers = {(c.path, c.first_line, c.last_line): c.id for c in read_chunks(index)}
 
     def find(question: str) -> Sequence[int]:
-        hits = rank(find_candidates(index, question, near(question) if near else {}), 10)
+        hits = search([index.documents], question, embedder=embedder, max_age=math.inf).hits
         return [numbers[place[1:]] for hit in hits for place in (hit.place, *hit.copies)]
 
     return find
@@ -232,28 +234,15 @@ def make_first(index: Index) -> Ranker:
 # Meaning
 
 
-def make_dense(
-    index: Index, embedder: Embedder
-) -> tuple[Ranker, Callable[[str], dict[int, float]]]:
-    """Return a ranker by vectors, and what finds the nearest chunks and their cosines."""
-    import numpy as np
-
+def make_near(index: Index, embedder: Embedder) -> Callable[[str], dict[int, float]]:
+    """Return what finds the nearest chunks to a question and their cosines."""
     update_vectors(index, MODEL, embedder.embed)
-    vectors = dict(index.vectors.read_all(MODEL))
-    connection: Any = index._connection  # noqa: SLF001 - all of it, which no search reads
-    rows = connection.execute("SELECT id, hash FROM chunks ORDER BY id").fetchall()
-    ids = [id_ for id_, hash_ in rows if hash_ in vectors]
-    matrix = np.frombuffer(b"".join(vectors[h] for _, h in rows if h in vectors), "<f4")
-    matrix = matrix.reshape(len(ids), -1)
 
-    def near(question: str) -> dict[int, float]:
+    def find(question: str) -> dict[int, float]:
         (vector,) = embedder.embed([question])
-        query = np.array(vector) / np.linalg.norm(vector)
-        cosines = matrix @ query
-        best = np.argsort(-cosines, kind="stable")[:CANDIDATES]
-        return {ids[at]: float(cosines[at]) for at in best}
+        return rank_by_vector(index, MODEL, vector, CANDIDATES)
 
-    return lambda question: list(near(question)), near
+    return find
 
 
 def fuse(*rankers: Ranker) -> Ranker:

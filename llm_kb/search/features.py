@@ -1,9 +1,9 @@
 """What tells good chunks from others beside their own scores. Pure.
 
 BM25 counts the words of a chunk, wherever they stand and whatever stands around the
-chunk. The features see whether the chunk opens a section and is named like the question,
-whether it has the question word for word, and how well its neighbours and its file answer.
-The dense leg, where there is one, adds how near the meaning is.
+chunk. The features see whether the chunk opens a section and is what the question names,
+whether it has the question word for word, and how well its neighbours, its file and its path
+answer. The dense leg, where there is one, adds how near the meaning is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from llm_kb.search.hits import Hit
-from llm_kb.search.question import fold
+from llm_kb.search.question import fold, strip_owner
 
 BETWEEN = 2
 """Lines between two chunks that adjoin: blank ones belong to none."""
@@ -25,8 +25,8 @@ SHORTEST_RUN = 2
 DENSE_POWER = 4
 """How steeply a similarity counts less than the best: cosines of one model lie close together."""
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_WORD = re.compile(r"[^\W_]+")
+_BREADCRUMB = " > "
+_SIGNATURE = re.compile(r"[(<\[{]")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -43,13 +43,15 @@ class Features(NamedTuple):
     opens: float
     """Whether it opens a section."""
     named: float
-    """How alike its heading and the question are."""
+    """Whether the question is a name of what it opens with, however that is written."""
     run: float
     """How much of the question stands in it word for word, be it written as one word."""
     adjoining: float
     """The share that it and the chunks just before and after it hold."""
     file: float
     """The best BM25 score in its file, as a share of the best of all."""
+    path: float
+    """The share that its path holds."""
     dense: float
     """How near its meaning is, of which the nearest chunk's is 1."""
 
@@ -63,11 +65,11 @@ class Question:
         frequencies: Sequence[int],
         total: int,
         sequence: Sequence[str] = (),
-        *,
-        is_look_up: bool = False,
+        name: str = "",
     ) -> None:
         self.sequence = sequence
-        self.is_look_up = is_look_up
+        self.name = name
+        self._asked = {"".join(sequence), name} - {""}
         self.rarities = {
             stem: find_rarity(frequency, total)
             for stem, frequency in zip(stems, frequencies, strict=True)
@@ -97,15 +99,16 @@ class Question:
         longest = find_longest_run(text, self.sequence)
         return longest / len(self.sequence) if longest else 0.0
 
-    def share_of_heading(self, heading: str) -> float:
-        """Return how alike a heading is: of what it says and what is asked, the harmonic mean."""
-        if not heading:
-            return 0.0
-        words = set(_WORD.findall(fold(_HUMP.sub(" ", heading))))
-        stems = tuple(self.rarities)
-        precision = sum(word.startswith(stems) for word in words) / len(words) if words else 0.0
-        held = self.share(find_stems(heading, self.rarities))
-        return 2 * precision * held / (precision + held) if precision and held else 0.0
+    def is_name_of(self, hit: Hit) -> bool:
+        """Return whether it is a heading of a chunk, or the name of a definition in it."""
+        headings = hit.title.rpartition(_BREADCRUMB)[2].split(", ") if hit.heading else ()
+        return any(not self._asked.isdisjoint(_find_names(heading)) for heading in headings)
+
+
+def _find_names(heading: str) -> tuple[str, str]:
+    """Return a heading as one word, and without what it belongs to: `Class.method()`, `method`."""
+    name = _SIGNATURE.split(heading)[0] or heading
+    return join_words(name), strip_owner(name)
 
 
 def find_rarity(frequency: int, total: int) -> float:
@@ -131,14 +134,16 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     for numbers in by_file.values():
         held = {n: find_held(hits[n], question) for n in numbers}
         file = max(hits[n].bm25 for n in numbers) / best
+        path = question.share(find_stems(hits[numbers[0]].path, question.rarities))
         for n in numbers:
             around = (m for m in numbers if m == n or _adjoin(hits[n], hits[m]))
             found[n] = Features(
                 opens=float(bool(hits[n].heading)),
-                named=question.share_of_heading(hits[n].heading),
+                named=float(question.is_name_of(hits[n])),
                 run=question.share_of_run(hits[n].text),
                 adjoining=question.share(stem for m in around for stem in held[m]),
                 file=file,
+                path=path,
                 dense=max(0.0, (hits[n].cosine or 0.0) / nearest) ** DENSE_POWER,
             )
     return [found[number] for number in range(len(hits))]
@@ -195,7 +200,7 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
     """
     if len(sequence) < SHORTEST_RUN:
         return 0
-    joined = _join_words(fold(text))
+    joined = join_words(text)
     longest, start = SHORTEST_RUN - 1, 0
     while start + longest < len(sequence):
         if "".join(sequence[start : start + longest + 1]) in joined:
@@ -205,8 +210,9 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
     return longest if longest >= SHORTEST_RUN else 0
 
 
-def _join_words(text: str) -> str:
-    """Return a text without what stands between its words; of ASCII, without a regex's time."""
-    if text.isascii():
+def join_words(text: str) -> str:
+    """Return a text, folded, without what stands between its words."""
+    text = fold(text)
+    if text.isascii():  # without a regex's time
         return text.encode().translate(None, _ASCII_BETWEEN).decode()
     return _BETWEEN_WORDS.sub("", text)

@@ -51,6 +51,7 @@ RUN = 4
 
 MOST_RUNS = 12
 
+_OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
 """What a name has and a word of a sentence has not: signs, digits or capitals within."""
 
@@ -102,10 +103,21 @@ def _split(word: str) -> list[str]:
     return [word] if word.isascii() else split_unspaced(word) or [word]
 
 
-def is_look_up(question: str) -> bool:
-    """Return whether a question names something: an identifier, an option, a code, one word."""
+def find_name(question: str) -> str:
+    """Return what a question names, as one word, without what it belongs to; else nothing.
+
+    An identifier, an option, a code or a single word is a name: `Class.get_item` says `getitem`.
+    """
     names = question.split()
-    return len(names) == 1 or (bool(names) and all(map(_NAME.search, names)))
+    if len(names) != 1 and not all(map(_NAME.search, names)):
+        return ""
+    return strip_owner(names[-1]) if names else ""
+
+
+def strip_owner(name: str) -> str:
+    """Return a name as one word, without what it belongs to."""
+    parts = reversed(_OWNERS.split(name))
+    return next(filter(None, ("".join(split_words(part)) for part in parts)), "")
 
 
 def bound_question(question: str) -> str:

@@ -28,7 +28,7 @@ PER_FILE = 4
 LEAST = 0.1
 """The least a BM25 score counts, as a share of the best: what only the dense leg found has none."""
 
-WEIGHTS = Features(opens=1.0, named=0.35, run=1.4, adjoining=1.4, file=0.8, dense=2.0)
+WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.3, file=0.85, path=0.8, dense=2.0)
 """How much a feature adds to the logarithm of a score: fitted by bench/retrieval/fit.py."""
 
 SCORE_BESIDE_DENSE = 0.6
@@ -50,15 +50,13 @@ class Candidates:
     """How many chunks the topics have."""
     sequence: Sequence[str] = ()
     """All words of the question."""
-    is_look_up: bool = False
-    """Whether the question is a name: then meaning counts only where no text has a word of it."""
+    name: str = ""
+    """What a look-up names: then meaning counts only where no text has a word of it."""
 
     @property
     def question(self) -> Question:
         """What the features compare the chunks with."""
-        return Question(
-            self.stems, self.frequencies, self.total, self.sequence, is_look_up=self.is_look_up
-        )
+        return Question(self.stems, self.frequencies, self.total, self.sequence, self.name)
 
 
 def join_candidates(several: Sequence[Candidates]) -> Candidates:
@@ -109,7 +107,7 @@ def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
     best = find_best(hits)
     found = find_features(hits, question)
     is_hybrid = any(hit.cosine is not None for hit in hits)
-    is_named = question.is_look_up and any(hit.bm25 for hit in hits)
+    is_named = question.name and any(hit.bm25 for hit in hits)
     meaning = 1 - max(each.run for each in found) if is_hybrid and not is_named else 0.0
     weight = 1 - (1 - SCORE_BESIDE_DENSE) * meaning
     weights = WEIGHTS._replace(dense=WEIGHTS.dense * meaning)

@@ -142,7 +142,7 @@ _ASKS_HOW = re.compile(
     re.IGNORECASE,
 )
 
-COSTS = {Role.CODE: 0.5, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 2.0}
+COSTS = {Role.CODE: 0.5, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 0.5}
 """What a role takes from the logarithm of a score where the question does not ask for it."""
 
 CODE_OF_HOW = 2.5

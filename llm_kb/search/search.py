@@ -13,8 +13,8 @@ from llm_kb.search.index.index import NO_WORD, Index, IndexReport, Progress, Wor
 from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
 from llm_kb.search.question import (
     build_match,
+    find_name,
     is_correctable,
-    is_look_up,
     list_neighbours,
     list_runs,
     parse_question,
@@ -228,5 +228,5 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
         frequencies=[frequencies[word] for word in words],
         total=total,
         sequence=sequence,
-        is_look_up=is_look_up(question),
+        name=find_name(question),
     )

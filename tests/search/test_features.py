@@ -17,6 +17,7 @@ from llm_kb.search.features import (
     measure_answer,
 )
 from llm_kb.search.hits import Hit
+from llm_kb.search.question import split_words
 from llm_kb.search.ranking import SCORE_BESIDE_DENSE, WEIGHTS, weigh
 
 QUESTION = Question(
@@ -66,13 +67,12 @@ NOTHING = Features(*[0.0] * len(Features._fields))
     [
         ([make("a", "x")], {}),
         ([make("a", "x", "About")], {"opens": 1}),
-        ([make("a", "x", "Parsing and more")], {"opens": 1, "named": 0.4, "adjoining": 0.5}),
-        ([make("a", "x", "parseArgument")], {"opens": 1, "named": 1, "adjoining": 1}),
+        ([make("a", "x", "Parsing")], {"opens": 1, "adjoining": 0.5}),
         ([make("a", "He parsed it")], {"adjoining": 0.5}),
         ([make("a", "arguments; parse")], {"adjoining": 1}),
         ([make("a", "how to, PARSE the: x")], {"run": 0.8, "adjoining": 0.5}),
         ([make("a", "howTo(Parse)")], {"run": 0.6, "adjoining": 0.5}),
-        ([make("parser.py", "x")], {"adjoining": 0.5}),
+        ([make("parser.py", "x")], {"adjoining": 0.5, "path": 0.5}),
         ([make("a", "x"), make("a", "parse", score=0.5, line=12)], {"file": 1, "adjoining": 0.5}),
         ([make("a", "x", line=40), make("a", "parse", score=0.5)], {"file": 1}),
         ([make("a", "x"), make("b", "parse", score=2.0)], {"file": 0.5}),
@@ -80,7 +80,7 @@ NOTHING = Features(*[0.0] * len(Features._fields))
         ([make("a", "x", cosine=0.5), make("b", cosine=0.6)], {"file": 1, "dense": (5 / 6) ** 4}),
     ],
     ids=[
-        *("nothing", "opens", "named", "named as one word", "a word", "words", "run"),
+        *("nothing", "opens", "a word of its heading", "a word", "words", "run"),
         *("run as one word", "path", "adjoining", "further on", "another file", "nearest", "next"),
     ],
 )
@@ -88,6 +88,26 @@ def test_features(hits: list[Hit], expected: dict[str, float]) -> None:
     alone = {"file": 1.0} if len(hits) == 1 else {}
 
     assert describe(*hits) == pytest.approx(NOTHING._replace(**alone, **expected))
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "title"),
+    [
+        ("get the item", "", "Box > Get the Item"),
+        ("get item", "", "Box.get_item, Box.set_item"),
+        ("Box.get_item", "getitem", "get_item"),
+        ("get_item", "getitem", "Box.get_item(self, key)"),
+        ("unset", "unset", "OPTIONS > --add <name>, --unset <name>"),
+        ("push", "push", "Vec::push"),
+    ],
+)
+def test_what_a_question_names(asked: str, name: str, title: str) -> None:
+    question = Question([], [], 0, split_words(asked), name)
+
+    assert question.is_name_of(make("a", title=title, heading="its own"))
+    assert not question.is_name_of(make("a", title=title)), "it goes on with what has the name"
+    other = Question([], [], 0, [*split_words(asked), "more"], f"{name}more")
+    assert not other.is_name_of(make("a", title=title, heading="its own"))
 
 
 def test_rare_words_are_a_greater_share() -> None:
@@ -113,7 +133,7 @@ def test_how_well_a_hit_answers(hit: Hit, expected: float) -> None:
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        (make("a", "x", "Parsing"), make("b", "y", "Parsing and much more of other things")),
+        (make("a", "x", "How to parse the arguments"), make("b", "y", "How to parse arguments")),
         (make("parse.md", "x"), make("b", "y")),
         (make("a", "to parse the: x"), make("b", "the parse")),
         (make("a", "good", score=10.0), make("b", "fair arguments to parse")),

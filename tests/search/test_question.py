@@ -12,8 +12,8 @@ from llm_kb.search.question import (
     MAX_COUNTED,
     MAX_WORDS,
     build_match,
+    find_name,
     fold,
-    is_look_up,
     list_neighbours,
     list_runs,
     parse_question,
@@ -59,18 +59,21 @@ def test_a_long_question_is_cut_before_its_words_are_counted() -> None:
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("ignoreTrailingSlash", True),
-        ("--no-color", True),
-        ("django.db.models E301", True),
-        ("fixtures", True),
-        ("os.path.join", True),
-        ("context managers", False),
-        ("what does E301 mean", False),
-        ("", False),
+        ("ignoreTrailingSlash", "ignoretrailingslash"),
+        ("--no-color", "nocolor"),
+        ("django.db.models E301", "e301"),
+        ("fixtures", "fixtures"),
+        ("os.path.join", "join"),
+        ("Vec::push", "push"),
+        ("close()", "close"),
+        ("...", ""),
+        ("context managers", ""),
+        ("what does E301 mean", ""),
+        ("", ""),
     ],
 )
-def test_is_look_up(question: str, *, expected: bool) -> None:
-    assert is_look_up(question) is expected
+def test_what_a_look_up_names(question: str, expected: str) -> None:
+    assert find_name(question) == expected
 
 
 def test_runs_are_four_words_that_tell_something() -> None:

@@ -74,14 +74,14 @@ def test_the_nearest_is_so_in_all_topics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_look_up", "expected"),
-    [(False, ["a2", "a1", "a3"]), (True, ["a1", "a2", "a3"])],
+    ("name", "expected"),
+    [("", ["a2", "a1", "a3"]), ("open", ["a1", "a2", "a3"])],
     ids=["a question", "a look-up"],
 )
-def test_a_look_up_is_ordered_by_its_words_alone(*, is_look_up: bool, expected: list[str]) -> None:
+def test_a_look_up_is_ordered_by_its_words_alone(name: str, expected: list[str]) -> None:
     candidates = make("a", {1: 1.0, 2: 0.9}, cosines={2: 0.9, 3: 0.8})
 
-    assert ranked(replace(candidates, is_look_up=is_look_up)) == expected
+    assert ranked(replace(candidates, name=name)) == expected
 
 
 def test_files_of_one_path_in_two_topics_are_two() -> None:
