@@ -8,7 +8,7 @@ from functools import partial
 
 from llm_kb.search.hits import Hit
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
-from llm_kb.search.index.documents import Documents, InMemory, LeftOut
+from llm_kb.search.index.documents import Documents, LeftOut
 from llm_kb.search.index.index import NO_WORD, Index, IndexReport, Progress, WordCount, with_index
 from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
 from llm_kb.search.question import (
@@ -162,10 +162,9 @@ def _search(  # noqa: PLR0913 - as above
                 raise
         except IndexUnusableError as error:
             problems.append(error)
-            memory = InMemory(documents)
-            each = with_index(memory, search_one, progress=progress)
-            left_out = (*each.report.left_out, *memory.left_out)
-            found[documents.name] = replace(each, report=each.report._replace(left_out=left_out))
+            found[documents.name] = with_index(
+                documents, search_one, progress=progress, in_memory=True
+            )
     candidates = join_candidates([each.candidates for each in found.values()])
     return SearchResult(
         hits=tuple(rank(candidates, limit)),

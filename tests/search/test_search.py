@@ -17,6 +17,7 @@ from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.hits import Hit, Place
 from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import documents_table
+from llm_kb.search.index import index as index_module
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import LeftOut
 from llm_kb.search.index.vectors import Embedder
@@ -230,7 +231,7 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
 
     assert result.hits == expected
     assert [problem.database for problem in result.problems] == [index_path(other)]
-    monkeypatch.setattr(documents_module, "MEMORY_BYTES", 12)
+    monkeypatch.setattr(index_module, "MEMORY_BYTES", 12)
     result = search([other], "tusk walrus")
     assert [hit.path for hit in result.hits] == ["a.md"]
     assert [str(left)[:31] for _, left in result.left_out] == ["1 of 2 files, from b.md on: a s"]

@@ -129,10 +129,6 @@ def discard(database: Path | None) -> None:
     with _reaching(database):
         for suffix in ("-wal", "-shm", ""):
             database.with_name(database.name + suffix).unlink(missing_ok=True)
-        # Packed vectors, which versions before 0.2 kept beside the database.
-        for path in database.parent.glob("*.vectors*"):
-            if path.name.startswith(f"{database.stem}."):
-                path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -77,11 +77,11 @@ class Documents(Protocol):
 
 
 def bound_files(
-    files: Sequence[File], most: int | None = None
+    files: Sequence[File], most: int = MAX_BYTES
 ) -> tuple[Sequence[File], tuple[LeftOut, ...]]:
     """Return the files that are indexed, and a line each on those that need more and those beyond.
 
-    `most` is how many bytes they may have, unless that is `MAX_BYTES`.
+    `most` is how many bytes they may have.
     """
     unread = [file for file in files if is_unread_document(file.path)]
     if unread:
@@ -89,7 +89,6 @@ def bound_files(
         what = "1 document" if len(unread) == 1 else f"{len(unread):,} documents"
         rest, beyond = bound_files([f for f in files if not is_unread_document(f.path)], most)
         return rest, (LeftOut("", f"{what} ({kinds}); to read them: {INSTALL}"), *beyond)
-    most = most or MAX_BYTES
     total = number = 0
     for file in files[:MAX_FILES]:
         total += file.size if file.size <= MAX_FILE_BYTES else 0
@@ -110,26 +109,3 @@ def find_left_out(files: Iterable[File]) -> tuple[LeftOut, ...]:
     seen, beyond = bound_files(sorted(files))
     large = (LeftOut(file.path, TOO_LARGE) for file in seen if file.size > MAX_FILE_BYTES)
     return (*large, *beyond)
-
-
-MEMORY_BYTES = 20_000_000
-"""How much is indexed for one search alone, where no index can be kept."""
-
-
-class InMemory:
-    """Documents whose index cannot be kept: it is made for one search, of what is not too much."""
-
-    database = None
-
-    def __init__(self, documents: Documents) -> None:
-        self.name = documents.name
-        self.trust = documents.trust
-        self.read = documents.read
-        self._documents = documents
-        self.left_out: tuple[LeftOut, ...] = ()
-        """What was beyond that when they were listed."""
-
-    def list(self) -> Iterable[File]:
-        """Return the first documents, by path, that fit together."""
-        files, self.left_out = bound_files(sorted(self._documents.list()), MEMORY_BYTES)
-        return files

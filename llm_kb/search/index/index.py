@@ -22,6 +22,7 @@ from llm_kb.search.index.database import (
     translated,
 )
 from llm_kb.search.index.documents import (
+    MAX_BYTES,
     Documents,
     File,
     LeftOut,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 WEIGHTS = (2.0, 1.0, 1.0, 0.5)
 """What a match counts in a chunk's heading, its path and title, its text, and the
 parts of its identifiers. Tuned together with the features of `ranking`."""
+
+MEMORY_BYTES = 20_000_000
+"""How much is indexed for one search alone, where no index can be kept."""
 
 BATCH_CHUNKS = 20_000
 """A transaction ends after this many chunks: what an interruption can cost."""
@@ -73,13 +77,13 @@ NO_WORD = WordCount(0, "")
 
 
 @contextmanager
-def open_index(documents: Documents) -> Iterator[Index]:
+def open_index(documents: Documents, *, in_memory: bool = False) -> Iterator[Index]:
     """Open the index of some documents, and close it after the block.
 
     The database is created, or replaced when it is damaged. It is not brought
     up to date: call `update`. Raises IndexUnusableError.
     """
-    database = documents.database
+    database = None if in_memory else documents.database
     try:
         connection = connect(database)
     except DamageError:
@@ -87,7 +91,7 @@ def open_index(documents: Documents) -> Iterator[Index]:
         connection = connect(database)
     try:
         with translated(database):
-            yield Index(documents, connection)
+            yield Index(documents, connection, MEMORY_BYTES if in_memory else MAX_BYTES)
     finally:
         connection.close()
 
@@ -103,28 +107,31 @@ def with_index(
     *,
     progress: Progress | None = None,
     max_age: float = 0.0,
+    in_memory: bool = False,
 ) -> Result:
     """Bring the index of some documents up to date and return what `work` makes of it.
 
     Damage that only shows then has the index rebuilt and `work` done again. The files
-    are not looked at where this process did so less than `max_age` seconds ago. Raises
+    are not looked at where this process did so less than `max_age` seconds ago. An index
+    `in_memory` is made for this one call, of the first `MEMORY_BYTES`. Raises
     IndexUnusableError, DocumentsGoneError being one.
     """
+    database = None if in_memory else documents.database
     # First, so that no index is made, and left behind, of what has been deleted.
-    recent = _recent(documents.database, max_age)
+    recent = _recent(database, max_age)
     files = None if recent else _list(documents)
 
     def run() -> Result:
-        with open_index(documents) as index:
+        with open_index(documents, in_memory=in_memory) as index:
             report = recent or index.update(progress, files)
-            if documents.database and not recent:
-                _checked[documents.database] = (time.monotonic(), report)
+            if database and not recent:
+                _checked[database] = (time.monotonic(), report)
             return work(index, report)
 
     try:
         return run()
     except DamageError:
-        discard(documents.database)
+        discard(database)
     recent = None
     return run()
 
@@ -150,10 +157,11 @@ def _list(documents: Documents) -> list[File]:
 class Index:
     """An open index; made by `open_index`."""
 
-    def __init__(self, documents: Documents, connection: Connection) -> None:
+    def __init__(self, documents: Documents, connection: Connection, most: int) -> None:
         self.documents = documents
         self.vectors = VectorTable(connection)
         self._connection = connection
+        self._most = most
         self._is_narrow = False
         self._count = -1
 
@@ -168,7 +176,7 @@ class Index:
         modified so shortly before it was read that these cannot tell, its
         content is compared. `files` are the documents where they were listed already.
         """
-        files, beyond = bound_files(_list(self.documents) if files is None else files)
+        files, beyond = bound_files(_list(self.documents) if files is None else files, self._most)
         table = DocumentTable(self._connection)
         known = table.read_known()
         gone = known.keys() - {file.path for file in files}
