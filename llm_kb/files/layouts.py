@@ -93,9 +93,9 @@ def find_bundled(
     """Return the file of a skill that a name in a SKILL.md file stands for.
 
     Case does not matter, and the skill's directory may be left out where one file alone has
-    this name, or one alone in these `skills`.
+    this name, or one alone in these `skills`. A directory stands for the page that is its index.
     """
-    wanted = reference.casefold().removeprefix("./")
+    wanted = reference.casefold().removeprefix("./").rstrip("/")
     stems = {wanted, strip_extension(wanted)}
     found = [
         subject
@@ -110,11 +110,16 @@ def find_bundled(
     return None
 
 
-def _tails(path: str, wanted: str) -> tuple[str, str]:
-    """Return as many components of the end of a path as are wanted, with and without extension."""
+def _tails(path: str, wanted: str) -> tuple[str, ...]:
+    """Return as many components of the end of a path as are wanted, with and without extension.
+
+    Of a page that is the index of its directory, also those of the directory.
+    """
     depth = wanted.count("/") + 1
-    tail = "/".join(path.split("/")[-depth:])
-    return tail, strip_extension(tail)
+    *parents, name = path.split("/")
+    tail = "/".join([*parents, name][-depth:])
+    is_index = strip_extension(name) in {"index", "_index", "readme"}
+    return tail, strip_extension(tail), *(("/".join(parents[-depth:]),) if is_index else ())
 
 
 def _is_skill(subject: Subject) -> bool:

@@ -51,10 +51,15 @@ class BlockedAddressError(FetchError):
     """A host that leads to an address nobody outside should be led to."""
 
     def __init__(self, url: str, host: str, address: str) -> None:
+        what = (
+            "a private or reserved address"
+            if host == address
+            else f"the private or reserved address {address}"
+        )
         super().__init__(
             url,
-            f"{host} is the private or reserved address {address}; if you trust it, add it to "
-            "allow_hosts under [kb.references] in your own kb.toml",
+            f"{host} is {what}; if you trust it, add it to allow_hosts under [kb.references] in"
+            " your own kb.toml (see `llm kb path --user`)",
         )
 
 

@@ -154,6 +154,16 @@ def test_a_link_between_pages_is_a_name_to_learn(user_dir: Path, name: str) -> N
     assert "## Use\n\nso" in KnowledgeBase.discover().learn("topic-one", [name])
 
 
+@pytest.mark.parametrize("name", ["hooks", "guide/hooks/", "Hooks#use", "hooks/index.md"])
+@pytest.mark.usefixtures("fetched")
+def test_a_directory_is_a_name_of_its_index(user_dir: Path, name: str) -> None:
+    page = user_dir / "kb/references/topic-one/e-org/guide/hooks/index.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# X\n\n## Use\n\nso\n")
+    (page.parent / "other.md").write_text("# Other\n")
+    assert "## Use\n\nso" in KnowledgeBase.discover().learn("topic-one", [name])
+
+
 @pytest.mark.parametrize(
     ("config", "asked", "offered"),
     [
