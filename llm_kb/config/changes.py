@@ -54,7 +54,9 @@ class TopicExistsError(KbError):
 
     def __init__(self, id_: str) -> None:
         self.id = id_
-        super().__init__(f"topic {id_!r} exists already; see 'llm kb config'")
+        super().__init__(
+            f"topic {id_!r} exists already; 'llm kb new {id_}/SLUG' writes a subject of it"
+        )
 
 
 def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str]) -> Change:
