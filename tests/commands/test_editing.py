@@ -112,7 +112,8 @@ def test_a_topic_of_the_user_may_be_anywhere(
         pytest.param(
             ["project", "kb"],
             1,
-            "Error: topic 'project' exists already; 'llm kb new project/SLUG' writes a subject of it\n",
+            "Error: topic 'project' exists already;"
+            " 'llm kb new project/SLUG' writes a subject of it\n",
             id="exists",
         ),
         pytest.param(
