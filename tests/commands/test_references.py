@@ -480,6 +480,33 @@ def test_the_documentation_of_an_installed_package(
     created = run_llm(["kb", "references", "create", "--pypi", "frob", "-y"])
     assert created.stdout.startswith("topic-frob: "), created.stderr
     assert "    pypi frob 1.0\n" in created.stderr
-    for arguments in (["--pypi", "a", "--npm", "b"], ["--git", remote.url]):
+    for arguments in (["--pypi", "a", "--npm", "b"], ["--pypi", "a", "--git", remote.url]):
         refused = run_llm(["kb", "references", "create", *arguments])
         assert (refused.exit_code, "Missing option '--title'" in refused.stderr) == (2, True)
+
+
+def test_a_topic_is_named_after_its_one_source(
+    run_llm: RunLlm, remote: Remote, tmp_path: Path
+) -> None:
+    notes = tmp_path / "my-notes"
+    notes.mkdir()
+    (notes / "n.md").write_text("note")
+    for source in (["--git", f"{remote.url}/"], ["--local", str(notes)]):
+        created = run_llm(["kb", "references", "create", *source, "-y"])
+        assert created.exit_code == 0, created.stderr
+    listed = json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
+    assert sorted((topic["topic_id"], topic["title"]) for topic in listed) == [
+        ("topic-frob", "frob"),
+        ("topic-my-notes", "my-notes"),
+    ]
+    again = run_llm(["kb", "references", "create", "--local", str(notes), "-y"])
+    assert "topic-my-notes" in again.stderr
+    assert again.exit_code == 1
+
+
+def test_a_path_in_the_place_of_a_url_is_told_the_option_for_paths(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    refused = run_llm(["kb", "references", "create", "--git", str(tmp_path)])
+    assert refused.exit_code == 2
+    assert f"for a path: --local {tmp_path}\n" in refused.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 
 
 @click.command()
-@click.option("--title", metavar="TITLE", help="What it is about  [default: a package's name]")
+@click.option("--title", metavar="TITLE", help="What it is about  [default: the name of the source]")
 @click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
 @click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
 @click.option("--ref", metavar="REF", help="Its branch, tag or commit id")
@@ -94,13 +95,13 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
           --web https://dioxuslabs.com/learn/0.6/ --tag rust
         llm kb references create --pypi flask
         llm kb references create --title Guides --crawl https://example.com/guide/
-        llm kb references create --title Notes --local ~/notes
+        llm kb references create --local ~/notes
     """
     library = current_library()
     sources = _collect_sources(options)
     kept = {} if title or len(sources) > 1 else describe_kept(library, sources[0])
     fields = {
-        "title": title or kept.pop("title", None) or _package_name(options),
+        "title": title or kept.pop("title", None) or _name_source(options),
         "body": read_input() if body == "-" else body,
         "sources": sources,
         "tags": list(options["tags"]),
@@ -221,6 +222,9 @@ def pending(drop: str | None, json_: bool) -> None:
 
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     """Turn the options into tables as models write them."""
+    for path in options["git"]:
+        if "://" not in path and Path(path).exists():
+            raise click.UsageError(f"--git takes a URL; for a path: --local {shlex.quote(path)}")
     git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
     local: list[dict[str, Any]] = [
         {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
@@ -263,9 +267,12 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     return tables
 
 
-def _package_name(options: dict[str, Any]) -> str:
+def _name_source(options: dict[str, Any]) -> str:
+    """Return a title for the one package, repository or path of a request."""
     names = [name for ecosystem in PACKAGE_PAGES for name in options[ecosystem]]
-    if len(names) != 1:
+    names += [url.rstrip("/").rpartition("/")[2].removesuffix(".git") for url in options["git"]]
+    names += [path.resolve().name for path in options["local"]]
+    if len(names) != 1 or not names[0]:
         raise click.UsageError("Missing option '--title'.")
     return str(names[0])
 
