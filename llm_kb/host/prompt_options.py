@@ -93,11 +93,13 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
         if not arguments.references and not arguments.has_search():
             return Request(tools=tools)
         kb = _discover(arguments, (), (), set())
+    # The other tools read nothing of it: a note for `emit_knowledge` is not worth `learned`.
+    has_section = bool(knowledge or kb_cfg or arguments.specs or "learn" in asked | tools)
     request = Request(
         kb,
         tools,
-        _iter_texts(arguments, kb, tools) if is_asked else (),
-        memory=[_render_memory(kb, preloaded=is_asked)],
+        _iter_texts(arguments, kb, tools, has_section=has_section) if is_asked else (),
+        memory=[_render_memory(kb, preloaded=is_asked and has_section)],
         specs=arguments.specs,
     )
     _place(arguments, request)
@@ -277,16 +279,17 @@ def _say_lacking(config: Config) -> None:
 
 
 def _iter_texts(
-    arguments: Arguments, kb: KnowledgeBase, tools: AbstractSet[str]
+    arguments: Arguments, kb: KnowledgeBase, tools: AbstractSet[str], *, has_section: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield what is to be sent and was not yet, each with its source."""
     from llm_kb.rendering.section import describe_large  # the knowledge base has imported it
 
     earlier = arguments.earlier_text()
     menu = kb.render_menu(search="search_knowledge" in tools) if "learn" in tools else ""
-    section = kb.section(
-        learn=bool(menu) and menu not in earlier, search="search_knowledge" in tools
-    )
+    section = None
+    if has_section:
+        learn = bool(menu) and menu not in earlier
+        section = kb.section(learn=learn, search="search_knowledge" in tools)
     if section:
         if large := describe_large(kb.preloaded):
             _say(large)

@@ -246,6 +246,20 @@ def test_captured_knowledge_needs_a_repository(
     assert script.last.tool_names == ("emit_knowledge",)
 
 
+def test_what_a_workspace_pre_loads_goes_with_learn_and_not_with_other_tools(
+    workspace: Path, run_llm: RunLlm, script: Script
+) -> None:
+    path = workspace / "llm-kb.toml"
+    path.write_text(path.read_text() + 'learned = ["ast-grep"]\n')
+    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+    for tool in ("emit_knowledge", "References"):
+        run_llm(["-m", "scripted", "-T", tool, "hi"])
+        assert "<knowledge>" not in (script.last.system or "")
+    run_llm(["-m", "scripted", "-T", "emit_knowledge", "-T", "learn", "hi"])
+    assert "Search by structure." in script.last.system
+    assert "emit_knowledge" in script.last.tool_names
+
+
 def test_a_clone_is_told_once_of_knowledge_that_its_project_shares(
     workspace: Path, run_llm: RunLlm, script: Script
 ) -> None:
