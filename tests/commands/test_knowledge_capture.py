@@ -383,12 +383,18 @@ def test_the_model_can_do_nothing_but_emit(repo: Repo, script: Script, run_llm: 
 
 def test_merges_are_left_out_and_said_so(repo: Repo, script: Script, run_llm: RunLlm) -> None:
     repo.git("checkout", "--quiet", "-b", "side")
-    repo.commit("side")
+    repo.commit("side", side_py="1")
     repo.git("checkout", "--quiet", "main")
     repo.commit("main")
     repo.git("merge", "--quiet", "--no-edit", "side")
     result = run_llm(SCRIPTED)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "1 merge left out.\n")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("1 merge left out.\nNothing was looked at: HEAD is a merge")
+    advice = result.stderr.splitlines()[-1].partition("llm kb ")[2].split()
+    assert advice == ["knowledge", "capture", "'HEAD^1..HEAD'"]
+    again = run_llm([*SCRIPTED, "HEAD^1..HEAD", "--dry-run"])
+    assert again.stdout.endswith("  side\n")
+    assert "Nothing was" not in again.stderr
 
 
 @pytest.mark.parametrize(

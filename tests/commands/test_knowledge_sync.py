@@ -23,6 +23,7 @@ def test_a_round_between_two_clones(
     clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = clones
+    origin = f"origin ({one.path.parent / 'shared.git'})"
 
     def run(clone: Repo, *args: str) -> tuple[str, str]:
         monkeypatch.chdir(clone.path)
@@ -35,11 +36,11 @@ def test_a_round_between_two_clones(
 
     assert run(one, "pull") == ("", "origin: the remote has no knowledge store.\n")
     add(one, "a")
-    assert run(one, "push") == ("Pushed to origin.\n", "")
+    assert run(one, "push") == (f"Pushed 1 entry to {origin}.\n", "")
     add(two, "A.")
     add(two, "b")
     assert run(two, "push") == (
-        "Duplicate: conv-1 (*): A. is conv-1 (*): a there\nPushed to origin.\n",
+        f"Duplicate: conv-1 (*): A. is conv-1 (*): a there\nPushed 2 entries to {origin}.\n",
         "2 entries.\n",
     )
     add(one, "c")
@@ -60,6 +61,25 @@ def test_one_entry_is_no_entries(
     monkeypatch.chdir(two.path)
     result = run_llm([*KNOWLEDGE, "pull"])
     assert (result.stdout, result.stderr) == ("Received: conv-1 (*): a\n", "1 entry.\n")
+
+
+def test_push_names_the_place_without_its_secrets(
+    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = clones[0]
+    monkeypatch.chdir(one.path)
+    run_llm([*KNOWLEDGE, "add", "--type", "convention", "--scope", "*", "--rule", "a"])
+    place = (one.path.parent / "shared.git").as_uri().removeprefix("file://")
+    run_llm([*KNOWLEDGE, "push", f"file://{place}"])
+    one.git("config", "remote.origin.pushurl", f"file://me:secret@{place}?token=secret\x1b[31m")
+    monkeypatch.setattr("llm_kb.commands.knowledge.sync.push_store", lambda *_: ())
+    for given, shown in {
+        "origin": f"origin (file://{place})",
+        f"https://me:p@ss@host.example{place}": f"https://host.example{place}",
+        "git@host.example:a/b.git": "git@host.example:a/b.git",
+        "https://host.example/\x1b[31mred": "https://host.example/\\x1b[31mred",
+    }.items():
+        assert run_llm([*KNOWLEDGE, "push", given]).stdout == f"Pushed 1 entry to {shown}.\n"
 
 
 def test_nothing_to_push(
@@ -150,7 +170,7 @@ def test_two_clones_that_edit_one_entry_keep_both_texts(
         "  ours:   instead: shlex.quote\n"
         "  theirs: instead: a list of arguments\n"
         "  Both are kept; `llm kb knowledge edit ap-1` settles it.\n"
-        "Pushed to origin.\n"
+        f"Pushed 1 entry to origin ({one.path.parent / 'shared.git'}).\n"
     )
     run(one, "pull")
     for clone in clones:

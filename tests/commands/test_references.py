@@ -509,4 +509,4 @@ def test_a_path_in_the_place_of_a_url_is_told_the_option_for_paths(
 ) -> None:
     refused = run_llm(["kb", "references", "create", "--git", str(tmp_path)])
     assert refused.exit_code == 2
-    assert f"for a path: --local {tmp_path}\n" in refused.stderr
+    assert f"for a path use --local {tmp_path}\n" in refused.stderr

@@ -118,6 +118,25 @@ def find_unmerged(repository: Repository) -> list[str]:
     ]
 
 
+def describe_remote(directory: Path, remote: str) -> str:
+    """Return the name of a remote and where it pushes to, without what URLs hold of secrets."""
+    command = ("remote", "get-url", "--push", "--all", "--", remote)
+    try:
+        listed = run_git(*command, cwd=directory).decode(errors="replace").splitlines()
+    except GitError:
+        return hide_secrets(remote)  # not a name, so a URL or a path
+    return f"{remote} ({', '.join(map(hide_secrets, listed))})"
+
+
+def hide_secrets(url: str) -> str:
+    """Return a URL without user, password and query; anything else as it is."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return url
+    place, slash, path = rest.partition("?")[0].partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
+
+
 def find_default_remote(directory: Path) -> str | None:
     """Return `origin`, else the first remote of a repository; None without any."""
     remotes = run_git("remote", cwd=directory).decode(errors="replace").split()

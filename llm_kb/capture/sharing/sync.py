@@ -17,7 +17,13 @@ from llm_kb.capture.git.notes import (
 )
 from llm_kb.capture.sharing.annotations import pull_annotations
 from llm_kb.capture.sharing.merging import Merge, merge
-from llm_kb.capture.sharing.remotes import SHARED_REFS, fetch_ref, find_merge_base, push_ref
+from llm_kb.capture.sharing.remotes import (
+    SHARED_REFS,
+    fetch_ref,
+    find_merge_base,
+    hide_secrets,
+    push_ref,
+)
 from llm_kb.capture.store import (
     Change,
     Snapshot,
@@ -73,10 +79,13 @@ def _pull_store(directory: Path, remote: str) -> Pull:
         if ours and ancestor != ours:
             pulled = replace(pulled, outcome=Outcome.MERGED)
             note = _with_notes_of(directory, snapshot.note, ours, fetched)
-            data, message = dump_store(pulled.merge.store), f"Merge knowledge of {remote}"
+            data, message = (
+                dump_store(pulled.merge.store),
+                f"Merge knowledge of {hide_secrets(remote)}",
+            )
             new = commit_note(directory, note, data, message, merged=[fetched])
         moves = ((KNOWLEDGE_REF, new, ours),)
-        return Change(result=pulled, message=f"Pull from {remote}", moves=moves)
+        return Change(result=pulled, message=f"Pull from {hide_secrets(remote)}", moves=moves)
 
     return change_store(directory, decide)
 
@@ -110,7 +119,7 @@ def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
     with ObjectReader(directory) as reader:
         note = read_note(reader, commit)
     assert note is not None  # noqa: S101 - the commit was just fetched
-    return parse_note(note, remote)
+    return parse_note(note, hide_secrets(remote))
 
 
 def _with_notes_of(directory: Path, note: Note, ours: str, theirs: str) -> Note:

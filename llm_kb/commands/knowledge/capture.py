@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -23,7 +24,7 @@ from llm_kb.host.capture_agent import (
     RunStoppedError,
     capture_commits,
 )
-from llm_kb.rendering.plain_text import count, one_line, shorten, visible_text
+from llm_kb.rendering.plain_text import count, one_line, shorten, visible_line, visible_text
 
 _REVISION = "llm_kb.capture.revision"
 
@@ -118,9 +119,12 @@ def capture(
     revisions = (named, *revisions) if named else revisions
     repository = require_repository(find_here())
     journal = Journal(repository)
-    found = resolve_commits(repository.root, revisions or ("HEAD",))
+    revisions = revisions or ("HEAD",)
+    found = resolve_commits(repository.root, revisions)
     choice = choose_commits(found.commits, journal.read(), again)
     echo_choice(found, choice)
+    if found.merges and not found.commits:
+        click.echo(visible_line(explain_merge(revisions)), err=True)
     with click.progressbar(
         length=len(choice.commits),
         label="Reading commits",
@@ -150,6 +154,18 @@ def capture(
             say=lambda text: click.echo(f"\n{text}", err=True),
         )
         run(agent, plan.commits, journal, keep_going=keep_going, max_tokens=max_tokens)
+
+
+def explain_merge(revisions: Sequence[str]) -> str:
+    """Return a line for revisions that are nothing but merges: what to look at instead."""
+    if len(revisions) > 1 or ".." in revisions[0]:
+        return "Nothing was looked at."
+    merge = revisions[0]
+    commits = shlex.quote(f"{merge}^1..{merge}")
+    return (
+        f"Nothing was looked at: {merge} is a merge, which has no change of its own; to look at"
+        f" the commits that it brought: llm kb knowledge capture {commits}"
+    )
 
 
 def echo_choice(found: CommitRange, choice: Choice) -> None:

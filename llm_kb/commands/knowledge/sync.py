@@ -6,12 +6,14 @@ import click
 
 from llm_kb.capture.rendering import render_difference, render_short
 from llm_kb.capture.sharing.older import import_older
+from llm_kb.capture.sharing.remotes import describe_remote, hide_secrets
 from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
 from llm_kb.capture.sharing.sync import pull as pull_store
 from llm_kb.capture.sharing.sync import push as push_store
+from llm_kb.capture.store import load_store
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands.knowledge._shared import find_here
-from llm_kb.rendering.plain_text import count, one_line
+from llm_kb.rendering.plain_text import count, one_line, visible_line
 
 
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -59,7 +61,8 @@ def push(remote: str) -> None:
         raise click.ClickException("there is nothing to push: no entry was ever captured here")
     for pulled in push_store(find_here(), remote):
         echo_pull(pulled, remote)
-    click.echo(f"Pushed to {remote}.")
+    entries = count(len(load_store(find_here()).entries), "entry", "entries")
+    click.echo(visible_line(f"Pushed {entries} to {describe_remote(find_here(), remote)}."))
 
 
 @click.command("import")
@@ -87,7 +90,7 @@ def echo_pull(pulled: Pull, remote: str) -> None:
         commits = count(pulled.annotations, "commit")
         click.echo(f"Annotations of {commits} received.", err=True)
     if pulled.outcome in {Outcome.NOTHING_THERE, Outcome.UP_TO_DATE}:
-        click.echo(f"{remote}: {pulled.outcome.value}.", err=True)
+        click.echo(visible_line(f"{hide_secrets(remote)}: {pulled.outcome.value}."), err=True)
         return
     merge = pulled.merge
     for entry in merge.received:

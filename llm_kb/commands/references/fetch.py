@@ -45,10 +45,23 @@ json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 
 
+def _refuse_paths(
+    _ctx: click.Context, _param: click.Parameter, urls: tuple[str, ...]
+) -> tuple[str, ...]:
+    for url in urls:
+        if "://" not in url and Path(url).exists():
+            raise click.BadParameter(f"not a URL; for a path use --local {shlex.quote(url)}")
+    return urls
+
+
 @click.command()
-@click.option("--title", metavar="TITLE", help="What it is about  [default: the name of the source]")
+@click.option(
+    "--title", metavar="TITLE", help="What it is about  [default: the name of the source]"
+)
 @click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
-@click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
+@click.option(
+    "git", "--git", multiple=True, metavar="URL", callback=_refuse_paths, help="A repository"
+)
 @click.option("--ref", metavar="REF", help="Its branch, tag or commit id")
 @click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
 @click.option("web", "--web", multiple=True, metavar="URL", help="A page")
@@ -222,9 +235,6 @@ def pending(drop: str | None, json_: bool) -> None:
 
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     """Turn the options into tables as models write them."""
-    for path in options["git"]:
-        if "://" not in path and Path(path).exists():
-            raise click.UsageError(f"--git takes a URL; for a path: --local {shlex.quote(path)}")
     git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
     local: list[dict[str, Any]] = [
         {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
