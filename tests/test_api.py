@@ -145,7 +145,7 @@ def test_ids_match_without_case_and_outer_spaces(topics: KnowledgeBase, topic: s
     ("topic", "hint"),
     [
         pytest.param("projct", "; did you mean 'project'?", id="id"),
-        pytest.param("Good Skill", "; did you mean 'Good Skills'?", id="title"),
+        pytest.param("Good Skill", "; did you mean 'skills'?", id="title"),
         pytest.param(
             "ast-grep", "; 'ast-grep' is a subject, not a topic: write skills/ast-grep", id="slug"
         ),

@@ -83,14 +83,17 @@ def describe(value: object) -> str:
 
 
 def suggest(found: object, choices: Collection[str]) -> str:
-    """Return `; did you mean …?` with the nearest choice, or nothing."""
+    """Return `; did you mean …?` with the nearest choice, or nothing; of a mapping its value."""
     if not isinstance(found, str) or len(found) > MAX_SHOWN:
         return ""
     # Imported here: only a mistake pays for it.
     from difflib import get_close_matches  # noqa: PLC0415
 
     near = get_close_matches(found, sorted(choices), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    if not near:
+        return ""
+    meant = choices[near[0]] if isinstance(choices, Mapping) else near[0]
+    return f"; did you mean {meant!r}?"
 
 
 def show_value(value: object) -> str:

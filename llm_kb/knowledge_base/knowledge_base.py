@@ -37,6 +37,7 @@ from llm_kb.knowledge_base.topics import (
     TopicsById,
     name_asked,
 )
+from llm_kb.references.topic_names import find_named
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, render_menu
 from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
 from llm_kb.rendering.part_text import (
@@ -197,7 +198,10 @@ class KnowledgeBase:
         raise UnknownTopicError(name, self.menu_ids, near=near)
 
     def _find_id(self, name: str, ids: Sequence[str]) -> str | None:
-        """Return which of these ids a name stands for: by itself, or as a title of that topic."""
+        """Return which of these ids a name stands for: as an id, a title, or words for a reference.
+
+        The words are those that `llm kb references` takes; None where they may mean several.
+        """
         if name in ids:
             return name if name in self._catalogs else None
         wanted = name.strip().casefold()
@@ -205,8 +209,12 @@ class KnowledgeBase:
         for id_ in there:
             if id_.casefold() == wanted:
                 return id_
-        titles = ((id_, self._catalogs[id_][0].title) for id_ in there)
-        return next((id_ for id_, title in titles if title and title.casefold() == wanted), None)
+        topics = [self._catalogs[id_][0] for id_ in there]
+        for topic in topics:
+            if topic.title and topic.title.casefold() == wanted:
+                return topic.id
+        named = find_named(filter(_is_reference, topics), name)
+        return named[0].id if len(named) == 1 else None
 
     def _require_id(self, name: str, pattern: str = "**") -> str:
         """Return the id of the topic in a value of `-k`. Raises UnknownTopicError."""
@@ -490,7 +498,16 @@ def _suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> 
         return f"; {typed!r} matches subjects, not topics: write {' or '.join(globs)}"
     if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):
         return f"; {typed!r} is a subject, not a topic: write {' or '.join(found)}"
-    return suggest(name, [label for topic, _ in offered for label in (topic.id, topic.label)])
+    if named := find_named((topic for topic, _ in offered if _is_reference(topic)), typed):
+        ids = [repr(topic.id) for topic in named[:MOST_SUGGESTED]]
+        return f"; did you mean {' or '.join(ids)}?"
+    return suggest(
+        name, {label: topic.id for topic, _ in offered for label in (topic.label, topic.id)}
+    )
+
+
+def _is_reference(topic: Topic) -> bool:
+    return topic.id.startswith(REFERENCE_PREFIX)
 
 
 def _find_globs(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator[str]:

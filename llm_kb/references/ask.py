@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -15,10 +14,11 @@ from llm_kb.references.library import Library
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
+from llm_kb.references.topic_names import find_named
 from llm_kb.rendering.passages import find_missing_words
 from llm_kb.search.index.documents import File
 from llm_kb.search.index.vectors import EmbeddingError
-from llm_kb.search.question import STOP_WORDS, parse_question
+from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
 from llm_kb.subjects.selection import keep_tagged
@@ -41,19 +41,6 @@ LIMIT = 8
 
 MOST_WARNINGS = 20
 """What was not searched may be thousands of files."""
-
-_KINDS = frozenset(
-    """
-    api book code documentation doc framework guide handbook library manual module official
-    package page project reference repo repository site source specification spec topic tutorial
-    website wiki
-    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
-)
-"""Words for what a topic consists of: people add them to a name, and they fit any topic."""
-
-# C, C++ and C# are three languages.
-_NAME_WORD = re.compile(r"[^\W_]+[+#]*")
-_END_OF_NAME = re.compile(r"\s[-\u2013\u2014|]\s|:\s|\s\(")
 
 
 class ObsoleteTopicError(KbError):
@@ -222,46 +209,6 @@ def find_id(library: Library, wanted: str) -> str:
 def _find_named(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
     titled = [topic for topic in topics if topic.title.casefold() == wanted.casefold()]
     return titled or find_named(topics, wanted)
-
-
-def find_named(topics: Sequence[TopicFile], words: str) -> list[TopicFile]:
-    """Return the topics that words may mean: one where it is clear, several where it is not.
-
-    Every word must be one of the topic's title or tags, except those of `_KINDS`, which only
-    decide between topics. One whose name, which is its title up to a dash or colon, says no
-    more than the words comes before others; where it lacks one of them, those that have all
-    are meant as well.
-    """
-    asked = _words(words)
-    if not asked:
-        return []
-    found: dict[tuple[bool, int], list[TopicFile]] = {}
-    for topic in topics:
-        own = _words(topic.title) | _words(" ".join(topic.tags))
-        if _telling(asked) <= own:
-            name = _words(_END_OF_NAME.split(topic.title)[0])
-            key = (_telling(name) <= asked, len(asked & own))
-            found.setdefault(key, []).append(topic)
-    best = max(found, default=(True, len(asked)))
-    whole = [] if best[1] == len(asked) else found.get((False, len(asked)), [])
-    return [*found.get(best, []), *whole]
-
-
-def _words(text: str) -> frozenset[str]:
-    """Return the words of a text without stop words, a plural as its singular."""
-    words = frozenset(_NAME_WORD.findall(text.casefold()))
-    return frozenset(map(_singular, words - STOP_WORDS or words))
-
-
-def _singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return f"{word[:-3]}y"
-    return word[:-1] if len(word) > 3 and word.endswith("s") else word
-
-
-def _telling(words: frozenset[str]) -> frozenset[str]:
-    """Return the words that tell topics apart: all, where there are only those that do not."""
-    return words - _KINDS or words
 
 
 def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -> None:

@@ -510,3 +510,31 @@ def test_a_path_in_the_place_of_a_url_is_told_the_option_for_paths(
     refused = run_llm(["kb", "references", "create", "--git", str(tmp_path)])
     assert refused.exit_code == 2
     assert f"for a path use --local {tmp_path}\n" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["topic-frob-manual", "Frob Manual", "frob-docs", "frob"])
+def test_every_command_understands_the_same_names(
+    run_llm: RunLlm, remote: Remote, name: str
+) -> None:
+    create(run_llm, remote, title="Frob manual")
+    create(run_llm, remote, title="Another")
+    for arguments in (
+        ["references", "show", name],
+        ["references", "search", "-t", name, "hooks"],
+        ["search", "-t", name, "hooks"],
+        ["list", name],
+        ["learn", name],
+        ["prompt", "-k", f"{name}/README"],
+    ):
+        result = run_llm(["kb", *arguments])
+        assert (result.exit_code, bool(result.stdout)) == (0, True), (arguments, result.output)
+
+
+def test_words_for_two_topics_name_both(run_llm: RunLlm, remote: Remote) -> None:
+    for title in ("Frob manual", "Frob tutorial"):
+        create(run_llm, remote, title=title)
+    for arguments in (["search", "-t", "frob", "hooks"], ["references", "show", "frob"]):
+        result = run_llm(["kb", *arguments])
+        assert result.exit_code == 1
+        assert "topic-frob-manual" in result.stderr
+        assert "topic-frob-tutorial" in result.stderr
