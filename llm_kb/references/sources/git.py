@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_kb.git import MAX_OUTPUT
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.file_names import is_safe_path
 from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
@@ -99,15 +99,16 @@ class Repository:
         self._source = source
         self._policy = policy
         self._directory = directory
+        self._run = partial(run_offline, source, policy, cwd=directory)
         self.commit = ""
 
     def fetch_trees(self) -> None:
         """Fetch the commit and its trees, no blob: enough to know the names."""
         wanted = self._source.commit or self._source.ref or "HEAD"
         kind = "sha256" if len(self._source.commit or "") == 64 else "sha1"
-        self._run("init", "--quiet", "--bare", "--template=", f"--object-format={kind}")
+        self._run(["init", "--quiet", "--bare", "--template=", f"--object-format={kind}"])
         self._fetch("--depth=1", "--", self._source.url, wanted)
-        self.commit = self._run("rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
+        self.commit = self._run(["rev-parse", "--verify", "FETCH_HEAD^{commit}"]).decode().strip()
 
     def tree(self, source: GitSource) -> Tree:
         """Return the files that a source's `paths` cover, without their sizes.
@@ -118,7 +119,7 @@ class Repository:
         most = self._policy.max_files
         command = ("ls-tree", "-r", "-z", "--", self.commit, *source.paths)
         try:
-            printed = self._run(*command, max_output=(most + 100) * ENTRY_BYTES)
+            printed = self._run(command, max_output=(most + 100) * ENTRY_BYTES)
         except TooLargeError as error:
             reason = f"it has far more files than max_files ({most:,}); narrow it by paths"
             raise TooLargeError(source.url, reason) from error
@@ -137,7 +138,7 @@ class Repository:
             return ()
         stdin = "".join(f"{blob}\n" for blob in blobs).encode()
         self._fetch("--stdin", "--", self._source.url, stdin=stdin)
-        printed = self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=stdin)
+        printed = self._run(["cat-file", "--batch-check=%(objectname) %(objectsize)"], stdin=stdin)
         sizes = dict(line.split(" ") for line in printed.decode().splitlines())
         return tuple(replace(file, size=int(sizes[file.blob])) for file in files)
 
@@ -145,7 +146,7 @@ class Repository:
         """Yield the content of files whose blobs were fetched."""
         for batch in _batches(files):
             stdin = "".join(f"{file.blob}\n" for file in batch).encode()
-            printed = self._run("cat-file", "--batch", stdin=stdin)
+            printed = self._run(["cat-file", "--batch"], stdin=stdin)
             position = 0
             for file in batch:
                 # "<id> blob <size>\n<content>\n"
@@ -159,16 +160,6 @@ class Repository:
         config = [] if "--depth=1" in args else ["-c", "fetch.negotiationAlgorithm=noop"]
         command = [*config, *common, *args]
         ask_server(self._source, self._policy, command, cwd=self._directory, stdin=stdin)
-
-    def _run(self, *args: str, stdin: bytes = b"", max_output: int = MAX_OUTPUT) -> bytes:
-        return run_offline(
-            self._source,
-            self._policy,
-            args,
-            cwd=self._directory,
-            stdin=stdin,
-            max_output=max_output,
-        )
 
 
 def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -190,18 +191,14 @@ class _Walk:
 
 def _count_directories(files: Collection[GitFile]) -> list[str]:
     """Return a note on how many files are in each directory, if there are directories."""
-    counts: dict[str, int] = {}
-    for file in files:
-        top, slash, _ = file.path.partition("/")
-        counts[top + slash if slash else ""] = counts.get(top + slash if slash else "", 0) + 1
-    if set(counts) <= {""}:
+    counts = Counter(file.path.partition("/")[0] for file in files if "/" in file.path)
+    if not counts:
         return []
-    own = counts.pop("", 0)
     largest = sorted(counts, key=lambda name: (-counts[name], name))
-    listed = [f"{name} {counts[name]:,}" for name in largest[:MOST_NAMED]]
+    listed = [f"{name}/ {counts[name]:,}" for name in largest[:MOST_NAMED]]
     if len(largest) > MOST_NAMED:
         listed.append(f"{count(len(largest) - MOST_NAMED, 'more directory', 'more directories')}")
-    if own:
+    if own := len(files) - counts.total():
         listed.append(f"beside them {own:,}")
     return [f"files: {', '.join(listed)}"]
 
