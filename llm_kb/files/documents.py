@@ -11,6 +11,7 @@ from llm_kb.search.index.documents import (
     MAX_FILE_BYTES,
     File,
     LeftOut,
+    Watch,
     find_left_out,
 )
 from llm_kb.subjects.names import is_readable, is_unread_document
@@ -37,8 +38,10 @@ class TopicDocuments:
         trust: int | None = None,
         role_of: Callable[[str], str] = lambda _: "",
         generated: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         self.name = name
+        self.watch = watch
         self.trust = trust
         self._role_of = role_of
         self._generated = generated
@@ -83,6 +86,7 @@ class MemoryDocuments:
 
     database = None
     trust = None
+    watch = None
 
     def __init__(self, name: str, catalog: Catalog) -> None:
         self.name = name

@@ -10,9 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from llm_kb import __version__
 from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
+from llm_kb.files.watch import DirectoryWatch
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
 from llm_kb.rendering.parts import find_line, name_lines
@@ -25,6 +27,7 @@ from llm_kb.search.index.vectors import Embedder, EmbeddingError
 from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
+from llm_kb.subjects.names import can_convert
 from llm_kb.subjects.selection import is_listed
 
 if TYPE_CHECKING:
@@ -164,7 +167,11 @@ def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments
     if index_dir:
         database = index_path(index_dir, topic.root)
         _remove_unused(index_dir, database)
-    return TopicDocuments(topic.id, topic.root, catalog, database, generated=topic.generated)
+    rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
+    watch = DirectoryWatch(topic.root, repr((__version__, can_convert(), *rules)))
+    return TopicDocuments(
+        topic.id, topic.root, catalog, database, generated=topic.generated, watch=watch
+    )
 
 
 def index_path(index_dir: Path, root: Path) -> Path:

@@ -111,6 +111,7 @@ class Descriptions:
 
     name = "topics"
     trust = None
+    watch = None
 
     def __init__(self, library: Library, topics: Sequence[TopicFile]) -> None:
         self.database = library.root / ".index" / ".topics.sqlite3"

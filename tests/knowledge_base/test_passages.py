@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import EmptyQuestionError, SearchOptions
 from llm_kb.rendering.passages import Passage, Passages, render_passages
 from llm_kb.search.index import documents, documents_table
-from llm_kb.subjects.topics import Config, Layout, Topic
+from llm_kb.subjects.topics import Config, Layout, Subject, Topic
 from llm_kb.upkeep.subject_list import list_topics
 from llm_kb.upkeep.subject_list_text import render_subjects, render_topic
+from tests.files.test_watch import grow_old
 from tests.memory import make_catalogs
 
 SECTION = "Words about the {} that fill a paragraph and say little more than this.\n" * 12
@@ -119,6 +121,29 @@ def test_a_subject_that_is_gone_is_not_shown_from_the_index(tmp_path: Path) -> N
     (tmp_path / "kb/a.md").unlink()
 
     assert places(find(kb, tmp_path, "walrus", max_age=60.0)) == ["b:1-1"]
+
+
+def test_an_unchanged_directory_is_not_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "b/c.md": "A walrus.\n"})
+    grow_old(tmp_path / "kb")
+    find(kb, tmp_path, "walrus")
+    lists: list[DirectoryCatalog] = []
+    listed = DirectoryCatalog.iter_listed
+
+    def list_them(self: DirectoryCatalog) -> Iterator[Subject]:
+        lists.append(self)
+        return listed(self)
+
+    monkeypatch.setattr(DirectoryCatalog, "iter_listed", list_them)
+
+    assert places(find(kb, tmp_path, "walrus")) == ["a:1-1", "b/c:1-1"]
+    assert lists == []
+
+    (tmp_path / "kb/b/d.md").write_text("New walrus.\n")
+    assert len(places(find(kb, tmp_path, "walrus"))) == 3
+    assert len(lists) == 1
 
 
 def test_skills_and_ambiguous_names_are_called_as_in_listings(tmp_path: Path) -> None:

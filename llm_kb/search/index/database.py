@@ -57,6 +57,7 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
 );
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 33554432);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 8);
+CREATE TABLE listing (note TEXT NOT NULL, documents INTEGER NOT NULL, beyond TEXT NOT NULL);
 CREATE TABLE vectors (
     model TEXT NOT NULL,
     hash BLOB NOT NULL,

@@ -39,6 +39,15 @@ class File(NamedTuple):
         return self.size, max(-_MAX_INTEGER, min(self.mtime_ns, _MAX_INTEGER))
 
 
+def tick(mtime_ns: int) -> int:
+    """Return how long, in ns, a file system may give the same modification time.
+
+    Times without a fraction of a second are from one that has none: FAT counts
+    in steps of two seconds. Others follow the kernel's clock tick.
+    """
+    return 50_000_000 if mtime_ns % 1_000_000_000 else 2_000_000_000
+
+
 class LeftOut(NamedTuple):
     """A document that a search does not see, and why; the path is empty where it is many."""
 
@@ -52,6 +61,16 @@ class LeftOut(NamedTuple):
     def of(self, topic: str) -> str:
         """Return the notice that it was not searched in a topic."""
         return f"not searched: {topic}{'/' if self.path else ': '}{self}"
+
+
+class Watch(Protocol):
+    """Tells faster than a new list that no document has changed, come or gone."""
+
+    def note(self) -> str:
+        """Return what a list depends on, before it is made; empty where that is not sure."""
+
+    def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
+        """Return whether nothing of a note has changed, nor path, size and time of the files."""
 
 
 class Documents(Protocol):
@@ -68,6 +87,10 @@ class Documents(Protocol):
     @property
     def trust(self) -> int | None:
         """How far its owner trusts it, from 0 to 10; None for no word on that."""
+
+    @property
+    def watch(self) -> Watch | None:
+        """What tells early that all is as it was; None where only a list does."""
 
     def list(self) -> Iterable[File]:
         """Return the documents there are, in no order. Raises OSError where there can be none."""

@@ -17,6 +17,7 @@ from llm_kb.search.index.documents import (
     File,
     LeftOut,
     ReadDocument,
+    tick,
 )
 from llm_kb.search.roles import find_role, is_machine_made
 
@@ -79,7 +80,7 @@ def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Pre
     if size > MAX_FILE_BYTES:
         problem = TOO_LARGE
     else:
-        racy = time.time_ns() - mtime_ns < _tick(mtime_ns)
+        racy = time.time_ns() - mtime_ns < tick(mtime_ns)
         try:
             data = read(file.path)
         except UnreadableError as error:
@@ -104,15 +105,6 @@ def read_text(path: str, data: bytes) -> str | None:
     """Return the text to be searched: of a notebook, the Markdown that a model reads."""
     text = read_notebook(data) if path.lower().endswith(".ipynb") else None
     return decode_document(data if text is None else text.encode())
-
-
-def _tick(mtime_ns: int) -> int:
-    """Return how long, in ns, a file system may give the same modification time.
-
-    Times without a fraction of a second are from one that has none: FAT counts
-    in steps of two seconds. Others follow the kernel's clock tick.
-    """
-    return 50_000_000 if mtime_ns % 1_000_000_000 else 2_000_000_000
 
 
 class DocumentTable:

@@ -19,6 +19,7 @@ from llm_kb.search.index.database import (
     DocumentsGoneError,
     connect,
     discard,
+    transaction,
     translated,
 )
 from llm_kb.search.index.documents import (
@@ -117,13 +118,13 @@ def with_index(
     IndexUnusableError, DocumentsGoneError being one.
     """
     database = None if in_memory else documents.database
-    # First, so that no index is made, and left behind, of what has been deleted.
     recent = _recent(database, max_age)
-    files = None if recent else _list(documents)
+    # First, so that no index is made, and left behind, of what has been deleted.
+    listed = None if database and database.exists() else _list(documents)
 
     def run() -> Result:
         with open_index(documents, in_memory=in_memory) as index:
-            report = recent or index.update(progress, files)
+            report = recent or index.check() or index.update(progress, listed)
             if database and not recent:
                 _checked[database] = (time.monotonic(), report)
             return work(index, report)
@@ -146,10 +147,19 @@ def _recent(database: Path | None, max_age: float) -> IndexReport | None:
     return checked[1] if checked and time.monotonic() - checked[0] < max_age else None
 
 
-def _list(documents: Documents) -> list[File]:
+class _Listed(NamedTuple):
+    """A list of documents, and the note of what it depends on."""
+
+    files: Sequence[File]
+    note: str
+
+
+def _list(documents: Documents) -> _Listed:
     """Return the documents there are, sorted. Raises DocumentsGoneError where there can be none."""
+    # The note first: what changes meanwhile must show.
+    note = documents.watch.note() if documents.watch and documents.database else ""
     try:
-        return sorted(documents.list())
+        return _Listed(sorted(documents.list()), note)
     except OSError as error:
         raise DocumentsGoneError(documents.database, documents.name) from error
 
@@ -167,16 +177,33 @@ class Index:
 
     # Keeping up with the files
 
+    def check(self) -> IndexReport | None:
+        """Return the report of the last update if no document can have changed since."""
+        row = self._connection.execute("SELECT note, documents, beyond FROM listing").fetchone()
+        watch = self.documents.watch
+        if row is None or watch is None:
+            return None
+        note, count, beyond = row
+        files = self._connection.execute(
+            "SELECT path, size, mtime_ns FROM documents WHERE NOT racy"
+        ).fetchall()
+        if len(files) != count or not watch.holds(note, files):
+            return None
+        left_out = DocumentTable(self._connection).read_left_out()
+        left_out += [LeftOut("", reason) for reason in beyond.splitlines()]
+        return IndexReport(count, self.count_chunks(), left_out=tuple(left_out))
+
     def update(
-        self, progress: Progress | None = None, files: Sequence[File] | None = None
+        self, progress: Progress | None = None, listed: _Listed | None = None
     ) -> IndexReport:
         """Index what has changed since the last update, reading nothing else.
 
         A file is unchanged when its size and modification time are; where it was
         modified so shortly before it was read that these cannot tell, its
-        content is compared. `files` are the documents where they were listed already.
+        content is compared. `listed` are the documents where they were listed already.
         """
-        files, beyond = bound_files(_list(self.documents) if files is None else files, self._most)
+        every, note = listed or _list(self.documents)
+        files, beyond = bound_files(every, self._most)
         table = DocumentTable(self._connection)
         known = table.read_known()
         gone = known.keys() - {file.path for file in files}
@@ -191,6 +218,7 @@ class Index:
                 done += len(batch)
                 if progress:
                     progress(done, len(changed))
+        self._write_note(note, len(files), [left.reason for left in beyond])
         self._count = -1
         chunks = self.count_chunks()
         left_out = (*table.read_left_out(), *beyond)
@@ -202,6 +230,22 @@ class Index:
             removed=len(gone),
             left_out=left_out,
         )
+
+    def _write_note(self, note: str, count: int, beyond: Sequence[str]) -> None:
+        """Keep what tells that the documents are as they are now, for `check`.
+
+        Another process may have removed documents that it did not see yet: then nothing tells.
+        """
+        execute = self._connection.execute
+        if not note and execute("SELECT 1 FROM listing").fetchone() is None:
+            return
+        with transaction(self._connection):
+            execute("DELETE FROM listing")
+            if note:
+                execute(
+                    "INSERT INTO listing SELECT ?, ?, ? WHERE ? = (SELECT count(*) FROM documents)",
+                    (note, count, "\n".join(beyond), count),
+                )
 
     # Answering
 
