@@ -28,7 +28,7 @@ MAX_LINE = 2**32 - 1  # what git-chronicle can hold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wisdom:
-    """One lesson of a commit, of one file and its lines where it names them."""
+    """One lesson of a commit, about a file and its lines or about the whole repository."""
 
     category: str
     content: str
@@ -36,7 +36,7 @@ class Wisdom:
     lines: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return the lesson as it is written; what it does not name is left out."""
+        """Return the lesson as JSON, without the fields it does not have."""
         raw: dict[str, object] = {"category": self.category, "content": self.content}
         if self.file is not None:
             raw["file"] = self.file
@@ -47,7 +47,7 @@ class Wisdom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveInput:
-    """What an agent hands over about a commit it has just made."""
+    """An agent's report about a commit it has just made."""
 
     commit: str
     summary: str
@@ -57,7 +57,7 @@ class LiveInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveResult:
-    """The outcome of a LiveInput: what was written, and warnings."""
+    """The answer to a LiveInput: the numbers of entries written, and warnings."""
 
     success: bool = True
     """Always true: what fails raises an error."""
@@ -69,7 +69,10 @@ class LiveResult:
 
 
 def parse_live_input(data: str | bytes) -> LiveInput:
-    """Read a LiveInput; raise InvalidAnnotationError with the path of every problem."""
+    """Return the LiveInput of a JSON text.
+
+    Raises InvalidAnnotationError with the path of every problem.
+    """
     fields = read_fields(data, InvalidAnnotationError)
     live = LiveInput(
         commit=fields.text("commit").strip(),
@@ -114,7 +117,7 @@ def _parse_knowledge(items: Iterable[Fields]) -> Iterator[Entry]:
 def annotation_json(
     live: LiveInput, *, commit: str, timestamp: str, author: str | None
 ) -> dict[str, object]:
-    """Return the annotation of a commit as it is written."""
+    """Return the annotation of a commit as JSON."""
     raw: dict[str, object] = {
         "schema": SCHEMA,
         "commit": commit,
@@ -130,7 +133,7 @@ def annotation_json(
 def find_warnings(
     live: LiveInput, *, commit: str, message: str, files: Sequence[str], overwrites: bool
 ) -> tuple[str, ...]:
-    """Return what could be better about an annotation; none of it stops the writing."""
+    """Return warnings about an annotation, which is written all the same."""
     warnings = []
     if overwrites:
         warnings.append(f"replaced the annotation that {commit[:8]} had")
@@ -186,7 +189,7 @@ def annotate(directory: Path, live: LiveInput) -> LiveResult:
 
 
 def _find_missing_places(directory: Path, commit: str, live: LiveInput) -> list[str]:
-    """Return a warning for each place that does not exist; raise for what is not a path."""
+    """Return a warning for each place that does not exist; raise if one is not a path."""
     warnings, problems = [], []
     for number, entry in enumerate(live.knowledge):
         place = entry.place

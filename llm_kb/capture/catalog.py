@@ -34,7 +34,7 @@ _MAX_EXPORT = 10_000_000
 def find_knowledge(directory: Path) -> Repository | None:
     """Return the repository of a directory if anything was captured in it.
 
-    Found out without starting a process.
+    Usually no process is started.
     """
     repository = find_repository(directory, bare=False)
     refs = (KNOWLEDGE_REF, ANNOTATIONS_REF)
@@ -47,10 +47,11 @@ def open_knowledge(
     branch_only: bool = False,
     is_subject: Callable[[Path], bool] = lambda _: False,
 ) -> tuple[Topic, Catalog]:
-    """Return the topic of what was captured in a repository, and its subjects.
+    """Return the topic of a repository's captured entries, and its catalog.
 
-    With `branch_only`, without the entries of commits that are not on its branch. `is_subject`
-    tells whether a file is a subject of another topic: what was exported into it is read there.
+    `branch_only` leaves out the entries of commits that are not on the current branch.
+    `is_subject` tells whether a file is a subject of another topic: entries exported into
+    such a file are read there.
     """
     catalog = KnowledgeCatalog(repository, branch_only, is_subject)
     places = describe_places(catalog.sections, repository.root)
@@ -73,10 +74,10 @@ def open_knowledge(
 
 
 class KnowledgeCatalog:
-    """Subjects for each kind that has entries, rendered from the store when first asked.
+    """One subject for each kind of entry, rendered from the store on first use.
 
-    A path of the repository names a subject, too: what applies there. A store that cannot
-    be read makes a catalog without subjects, which reports why.
+    A path of the repository names a subject, too: the entries that apply there. If the store
+    cannot be read, the catalog has no subjects and reports the reason.
     """
 
     def __init__(
@@ -88,18 +89,18 @@ class KnowledgeCatalog:
         self._problem: str | None = None
 
     def list_subjects(self) -> Listing:
-        """Return the subjects there are, and what kept the store from being read."""
+        """Return the subjects, and the reason if the store cannot be read."""
         subjects = tuple(sorted(self.iter_listed(), key=lambda subject: subject.slug))
         problem = self._problem
         skipped = () if problem is None else (Skipped(path=KNOWLEDGE_REF, reason=problem),)
         return Listing(subjects=subjects, skipped=skipped)
 
     def iter_listed(self) -> Iterator[Subject]:
-        """Yield the subjects; none is ever hidden."""
+        """Yield the subjects, none of which is hidden."""
         return (_make_subject(slug) for slug in self._texts)
 
     def has_hidden(self) -> bool:
-        """Return False: what was captured is not hidden."""
+        """Return False: entries are not hidden."""
         return False
 
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
@@ -110,7 +111,7 @@ class KnowledgeCatalog:
     def find(self, reference: str) -> Sequence[Subject]:
         """Return the subject of a slug, with or without its extension, or of a path."""
         found = [s for s in self.iter_listed() if reference in {s.slug, s.path}]
-        # Stars alone are a pattern for all subjects, and not the place of that name.
+        # Stars alone are a pattern for all subjects, not the place `*`.
         if found or not set(reference) - {"*", "/"}:
             return found
         place = normalize_place(reference)
@@ -118,7 +119,7 @@ class KnowledgeCatalog:
         return [_make_subject(place)] if is_place else []
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
-        """Return the list of one kind or place; raise UnreadableError when it has no entry."""
+        """Return the entries of one kind or place; raise UnreadableError if there are none."""
         slug = subject.path.removesuffix(_EXTENSION)
         is_place = not find_place_problem(slug, exists=True)
         text = self._texts.get(slug) or (self._render_place(slug) if is_place else None)
@@ -128,8 +129,8 @@ class KnowledgeCatalog:
         return Content(data=data if limit is None else data[:limit], size=len(data))
 
     def _render_place(self, place: str) -> str | None:
-        """Return what applies to a path; None where it names nothing that is known here."""
-        # A path may be of another place than the work tree, which `find` has refused.
+        """Return the entries that apply to a path; None for an unknown path."""
+        # `find` has refused paths outside the work tree.
         exists = os.path.lexists(self._repository.root / place)
         return render_place(place, self.sections, exists=exists)
 
@@ -143,7 +144,7 @@ class KnowledgeCatalog:
         try:
             return self._load()
         except KbError as error:
-            # A request must not fail for what it may never ask about.
+            # A request must not fail because of a topic that it may not use.
             self._problem = str(error)
             return ()
 
@@ -167,13 +168,13 @@ class KnowledgeCatalog:
         return (*kinds, wisdom.make_section(lessons))
 
     def _read_exported(self, store: KnowledgeStore) -> frozenset[str]:
-        """Return the ids of the entries that are in a file which another topic has."""
+        """Return the ids of the entries exported into files that another topic has."""
         ids: frozenset[str] = frozenset()
         for place in exports_of(store):
             path = self._repository.root / place
             if find_place_problem(place, exists=True) or not self._is_subject(path):
                 continue
-            with suppress(OSError):  # a file that is gone holds none of them
+            with suppress(OSError):  # the file is gone
                 ids |= find_exported(read_regular(path, most=_MAX_EXPORT).decode(errors="replace"))
         return ids
 

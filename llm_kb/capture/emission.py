@@ -1,4 +1,4 @@
-"""What `emit_knowledge` takes and answers, and how an entry joins the store. Pure."""
+"""The arguments and answers of `emit_knowledge`, and changes of entries in a store. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from llm_kb.files.values import describe
 from llm_kb.rendering.plain_text import JOINERS, one_line
 
 MAX_FIELD_CHARS = 2000
-"""An entry is read by everyone who works here: a sentence or two, not a document."""
+"""The most characters of one field: an entry is a sentence or two."""
 
 EMIT_NAME = "emit_knowledge"
 EMIT_DESCRIPTION = (
@@ -82,12 +82,12 @@ class Addition:
 def parse_emission(
     arguments: Mapping[str, object], *, tag: str = "entry_type", where: str = ""
 ) -> Entry:
-    """Return the entry, still without id and provenance, that the arguments describe.
+    """Return the entry that the arguments describe, without id and provenance.
 
-    `tag` is the argument that names the kind, `where` the path put before the
-    names in messages. Raises InvalidEntryError with every problem.
+    `tag` is the argument that names the kind; `where` is put before the names in messages.
+    Raises InvalidEntryError with every problem.
     """
-    # A model fills what it has no use for with null or nothing.
+    # Models fill arguments that they do not need with null or empty text.
     cleaned = {
         name: clean(value) if isinstance(value, str) else value for name, value in arguments.items()
     }
@@ -104,7 +104,7 @@ def parse_emission(
             fields[name] = value
     if kind.place in fields:
         fields[kind.place] = plain_place(str(fields[kind.place]))
-        # Whether it exists is not known here, and what exists may have any name.
+        # The place may exist under any name, which is checked later.
         problem = find_place_problem(str(fields[kind.place]), exists=True)
         if problem:
             problems.append(f"{where}{kind.place}: {fields[kind.place]!r} {problem}")
@@ -139,10 +139,7 @@ def _find_problem(kind: Kind, name: str, value: object) -> str | None:
 
 
 def clean(text: str) -> str:
-    """Return text as it is stored and shown: on one line, without what cannot be seen.
-
-    Empty when nothing of it can be seen.
-    """
+    """Return text on one line without invisible characters; empty if none is visible."""
     line = one_line(text)
     return line if line.strip(JOINERS + " ") else ""
 
@@ -153,9 +150,9 @@ def with_provenance(entry: Entry, commit: str) -> Entry:
 
 
 def add_entry(store: KnowledgeStore, entry: Entry, id_: str | None = None) -> Addition:
-    """Put an entry into a store, under a new id or the one asked for.
+    """Return the store with an entry added, under a new id or the one asked for.
 
-    The store stays as it is when an entry already says the same. Raises KbError when the id
+    A duplicate leaves the store as it is. Raises KbError when the id
     asked for belongs to another entry.
     """
     duplicate = find_duplicate(entry, store.entries)
@@ -174,8 +171,8 @@ def edit_entry(
 ) -> tuple[KnowledgeStore, Entry]:
     """Return the store with some fields of an entry changed, and that entry.
 
-    It keeps its id, its provenance and what else it holds; other versions of it are settled.
-    Raises UnknownEntryError, InvalidEntryError, or KbError when another entry says the same.
+    The entry keeps its id, its provenance and its unknown keys; its other versions are dropped.
+    Raises UnknownEntryError, InvalidEntryError, or KbError if it becomes a duplicate.
     """
     found = _find_entry(store, id_)
     kept = {name: found.text(name) for name in found.kind.settable}
@@ -217,8 +214,8 @@ def merge_entries(store: KnowledgeStore, id_: str, into: str) -> tuple[Knowledge
 def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple[Entry, ...]]:
     """Return the store without an id, and the entries that had it.
 
-    Raises UnknownEntryError when there is none. The number of the id is
-    remembered where it was the highest, so that no later entry gets it.
+    Raises UnknownEntryError if no entry has the id. The store remembers the number of the
+    highest id, so that no later entry gets it.
     """
     removed = tuple(entry for entry in store.entries if entry.id == id_)
     if not removed:
@@ -253,7 +250,7 @@ def _near_ids(store: KnowledgeStore, id_: str) -> list[str]:
 
 
 def render_reply(addition: Addition) -> str:
-    """Return what the tool answers: what was recorded, or what already exists."""
+    """Return the answer of the tool: the entry that was recorded or that exists already."""
     if not addition.is_new:
         return f"already exists: {render_short(addition.entry)}"
     lines = [f"recorded {addition.entry.kind.name} {render_short(addition.entry)}"]

@@ -14,10 +14,10 @@ SCHEMA = "chronicle/knowledge-v1"
 STABILITIES = ("permanent", "provisional", "experimental")
 
 Anchor: TypeAlias = "tuple[str | None, str | None]"
-"""What ties an entry to its repository: the place it holds in, the commit it comes from."""
+"""The place an entry applies to, and the commit it comes from."""
 
 REVIEWED_IN = "reviewed_in"
-"""A key of our own: the commit at which a person has last kept an entry."""
+"""A key of our own: the commit at which a person last confirmed an entry."""
 
 OTHER_VERSIONS = "other_versions"
 """A key of our own: the fields of other versions of an entry that could not be merged."""
@@ -31,26 +31,26 @@ class Kind:
     """One of the three kinds of entry, and the names of its fields."""
 
     name: str
-    """What `emit_knowledge` calls it."""
+    """Its name in `emit_knowledge`."""
     key: str
     """The key of its list in the store."""
     prefix: str
-    """What its ids begin with."""
+    """The prefix of its ids."""
     title: str
     order: tuple[str, ...]
-    """Its fields in the order they are written."""
+    """Its fields in the order of the JSON."""
     required: tuple[str, ...]
     place: str | None
-    """The name of the field with its scope or module; None for a kind that has none."""
+    """The name of the field with its scope or module; None if it has no such field."""
     rule: str
-    """The field that makes two entries of one place the same."""
+    """The field that two duplicates of one place have in common."""
     provenance: str
     origin: str
     """The words that introduce its provenance."""
 
     @property
     def settable(self) -> tuple[str, ...]:
-        """The fields its author fills; the rest is filled in for them."""
+        """The fields that its author fills; the program fills the others."""
         return (*self.required, *(("stability",) if "stability" in self.order else ()))
 
 
@@ -112,7 +112,7 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> str | None:
-        """The scope or module it holds in; None when it holds everywhere."""
+        """The scope or module it applies to; None for an anti-pattern, which applies everywhere."""
         return self.text(self.kind.place) if self.kind.place else None
 
     @property
@@ -122,12 +122,12 @@ class Entry(NamedTuple):
 
     @property
     def provenance(self) -> str | None:
-        """The commit it comes from, or whatever else was given for one."""
+        """The commit it comes from, or another reference, such as an issue."""
         return self.text(self.kind.provenance) or None
 
     @property
     def reviewed_in(self) -> str | None:
-        """The commit at which a person has last kept it."""
+        """The commit at which a person last confirmed it."""
         found = self.fields.get(REVIEWED_IN)
         return found if isinstance(found, str) else None
 
@@ -148,7 +148,7 @@ class Entry(NamedTuple):
         return self.place, self.provenance
 
     def with_fields(self, **fields: object) -> Entry:
-        """Return the entry with other values in some fields; None takes a field out."""
+        """Return the entry with some fields changed; None removes a field."""
         changed = {**self.fields, **fields}
         return Entry(self.kind, {name: v for name, v in changed.items() if v is not None})
 
@@ -167,7 +167,7 @@ class KnowledgeStore:
 
     @property
     def last_ids(self) -> Mapping[str, int]:
-        """The highest number of a removed id, by prefix, where one is remembered."""
+        """The highest number of a removed id, keyed by prefix."""
         found = self.extra.get(LAST_IDS)
         if not isinstance(found, dict):
             return {}
@@ -178,27 +178,27 @@ class KnowledgeStore:
         return replace(self, extra={**self.extra, key: value})
 
     def next_id(self, kind: Kind) -> str:
-        """Return the next id of a kind: one that no entry has or, by our record, ever had."""
+        """Return an id that no entry of a kind has or, according to `last_ids`, ever had."""
         numbers = (id_number(kind, entry.id) for entry in self.entries)
         return f"{kind.prefix}-{max(self.last_ids.get(kind.prefix, 0), *numbers, 0) + 1}"
 
 
 MAX_COMMITS = 5000
-"""How far back changes are counted, so that a listing never takes minutes."""
+"""The most commits in which changes are counted, which bounds the time of a listing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What is known of an entry by its anchor; None where the repository cannot tell."""
+    """The state of an entry's commit and place; None means unknown."""
 
     recorded_at: int | None = None
-    """When the commit it comes from was made, in seconds since the epoch."""
+    """The time of the commit it comes from, in seconds since the epoch."""
     subject: str = ""
     """The first line of that commit's message."""
     is_on_branch: bool | None = None
     """Whether that commit is HEAD or an ancestor of it."""
     is_missing: bool = False
-    """Whether that commit is not in this clone, although its id names one."""
+    """Whether the provenance is a commit id that this clone does not have."""
     place_exists: bool | None = None
     changes: int | None = None
     """Later commits to its place; `MAX_COMMITS` stands for that many or more."""
@@ -214,5 +214,5 @@ def id_number(kind: Kind, id_: str) -> int:
     """Return N of an id `prefix-N` of a kind, 0 for any other."""
     prefix, dash, number = id_.rpartition("-")
     plain = dash and prefix == kind.prefix and number.isascii() and number.isdigit()
-    # Longer numbers are nobody's count, and Python refuses to convert the longest.
+    # Python refuses to convert very long numbers.
     return int(number) if plain and len(number) <= 15 else 0

@@ -1,4 +1,4 @@
-"""What can be wrong with captured knowledge, and what to do about it."""
+"""Errors about captured knowledge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llm_kb.errors import KbError, limit_problems
 
 
 class NotARepositoryError(KbError):
-    """A directory that lies in no git repository."""
+    """A directory that is not in a git repository."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -20,7 +20,7 @@ class NotARepositoryError(KbError):
 
 
 class NoCommitError(KbError):
-    """A repository without a commit, where knowledge can have no provenance."""
+    """A repository without a commit, so that knowledge has no provenance."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -31,7 +31,7 @@ class NoCommitError(KbError):
 
 
 class UnknownCommitError(KbError):
-    """A name that no commit of the repository has."""
+    """A name that is not that of a commit of the repository."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class UnknownCommitError(KbError):
 
 
 class ShortHistoryError(KbError):
-    """A name such as `HEAD~20` in a history that does not go back so far."""
+    """A name such as `HEAD~20` in a history that is shorter."""
 
     def __init__(self, name: str, start: str, count: int, *, is_shallow: bool) -> None:
         self.name = name
@@ -57,7 +57,7 @@ class ShortHistoryError(KbError):
 
 
 class DamagedStoreError(KbError):
-    """A note that holds something else than a knowledge store; it is left alone."""
+    """A note that is not a knowledge store; it is not overwritten."""
 
     def __init__(
         self, ref: str, path: str, problems: Sequence[str], remote: str | None = None
@@ -77,7 +77,7 @@ class DamagedStoreError(KbError):
 
 
 class BusyStoreError(KbError):
-    """A store that others kept changing for as long as we were willing to try."""
+    """A store that other writers kept changing until the time was over."""
 
     def __init__(self, ref: str, reason: str) -> None:
         self.ref = ref
@@ -88,11 +88,11 @@ class BusyStoreError(KbError):
 
 
 MOST_SHOWN = 300
-"""The most characters of one problem that an error shows: it may name what a model made up."""
+"""The most characters of one problem that an error shows."""
 
 
 class InvalidEntryError(KbError):
-    """Fields that make no entry, reported together."""
+    """Fields that do not make an entry, with every problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -100,7 +100,7 @@ class InvalidEntryError(KbError):
 
 
 class InvalidAnnotationError(KbError):
-    """JSON that is not an annotation, each problem with the path to it."""
+    """JSON that is not an annotation, with the path of each problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -121,7 +121,7 @@ class UnknownEntryError(KbError):
 
 
 class TooManyEntriesError(KbError):
-    """A model that has recorded all that one commit may add."""
+    """A model that has recorded the most entries that one commit may add."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

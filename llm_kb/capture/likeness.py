@@ -1,4 +1,4 @@
-"""Duplicates and similar entries, and the places they hold in. Pure."""
+"""Finds duplicate and similar entries, and compares their places. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 from llm_kb.capture.entries import Entry, KnowledgeStore
 
 NEAR_ENOUGH = 0.5
-"""The share of their words that two rules must have in common to be named together."""
+"""The least share of common words of two similar rules."""
 
 EVERYWHERE = "*"
-"""The place of an entry that holds in all of the repository."""
+"""The place of an entry that applies to the whole repository."""
 
 _SENTENCE_ENDS = ".,;:!?…。、，；：！？ "  # noqa: RUF001 - the full-width ones end sentences too
-# Brackets and quotes stay: `parse()` and `parse(*)` differ in nothing else.
+# Brackets and quotes stay: `parse()` and `parse(*)` are different rules.
 
 
 def normalize(text: str) -> str:
@@ -29,7 +29,7 @@ def dedup_key(entry: Entry) -> tuple[str, str | None, str]:
 
 
 def normalize_place(place: str) -> str:
-    """Return a scope as it is compared: `./src/`, `src/**` and `src` are one place."""
+    """Return a scope in the form for comparison: `src` for `./src/`, `src/**` and `src`."""
     plain = plain_place(place.strip())
     while plain.startswith("./"):
         plain = plain[2:].lstrip("/")
@@ -37,15 +37,15 @@ def normalize_place(place: str) -> str:
 
 
 def plain_place(place: str) -> str:
-    """Return a place below the root as it is kept: `src/` of `src/**`, `*` of the root itself."""
+    """Return a place in the form for storage: `src/` for `src/**`, `*` for the root itself."""
     plain = without_stars(place)
-    # `.` and `./`: a model means all of the repository, in which nothing has such a path.
+    # A model writes `.` or `./` for the whole repository.
     is_root = plain.startswith(".") and set(plain.split("/")) <= {"", "."}
     return EVERYWHERE if is_root else plain
 
 
 def without_stars(place: str) -> str:
-    """Return the directory that `src/**` and `src/*` mean, `src/`; of stars alone, `*`."""
+    """Return a place without stars at its end: `src/` for `src/**`, `*` for stars alone."""
     parts = place.split("/")
     count = len(parts)
     while parts and parts[-1] in {"*", "**"}:
@@ -56,10 +56,10 @@ def without_stars(place: str) -> str:
 
 
 def find_place_problem(place: str, *, exists: bool) -> str | None:
-    """Return why an entry cannot hold in this place below the root; None when it can.
+    """Return the reason why a text is not a place below the root; None if it is one.
 
-    A path that does not exist may be a place: `exists` tells whether it does, because a
-    file may well be named like a pattern or like two paths.
+    A place need not exist. `exists` tells whether it does, since an existing file may be
+    named like a pattern or like two paths.
     """
     parts = place.split("/")
     if parts[0] in {"", "~"} or ".." in parts or place[1:3] in {":/", ":\\"}:
@@ -76,11 +76,11 @@ _ODD_PLACES = {
     ",;|": "names several places; record one entry for each",
     " ": "is not a path; give a directory such as 'src/', a file, or '*' for everything",
 }
-"""What is wrong with a path that does not exist, by the characters in it."""
+"""The problem of a path that does not exist, keyed by the characters in it."""
 
 
 def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:
-    """Return the first entry of which the candidate is a duplicate."""
+    """Return the first entry that is a duplicate of the candidate."""
     key = dedup_key(candidate)
     same = (e for e in entries if e.kind is candidate.kind and dedup_key(e) == key)
     return next(same, None)
@@ -103,8 +103,8 @@ def find_nearest(candidate: Entry, entries: Iterable[Entry], limit: int = 3) -> 
 def scope_matches(scope: str, file: str) -> bool:
     """Tell whether a scope covers a file; both are paths below the repository's root.
 
-    `*` and the root cover everything, `dir/`, `dir/**` and `dir` what is beneath, and a path
-    itself.
+    `*` and the root cover everything; `dir/`, `dir/**` and `dir` cover the files below; a path
+    covers itself.
     """
     scope = plain_place(scope)
     if scope == EVERYWHERE:
@@ -116,6 +116,6 @@ def scope_matches(scope: str, file: str) -> bool:
 
 
 def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
-    """Return the entries that hold for a file; anti-patterns always do."""
+    """Return the entries that apply to a file, with all anti-patterns."""
     entries = (e for e in store.entries if e.place is None or scope_matches(e.place, file))
     return replace(store, entries=tuple(entries))

@@ -1,7 +1,7 @@
-"""Entries as the Markdown lists that models learn. Pure.
+"""Renders entries: as Markdown lists for models, and as listings for people. Pure.
 
-What an entry says is data others wrote: each part is kept to its line, so that
-none can pass for a heading or for another entry.
+Entries are data that others wrote: each part stays on its line, so that none can look
+like a heading or like another entry.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from llm_kb.capture.subjects import Item, Section, code_span
 from llm_kb.rendering.plain_text import count, one_line, shorten
 
 SLUGS = {CONVENTION: "conventions", BOUNDARY: "boundaries", ANTI_PATTERN: "anti-patterns"}
-"""The subject that the entries of a kind make."""
+"""The slug of the subject with the entries of a kind."""
 
 _INTRODUCTIONS = {
     CONVENTION: "Rules this repository keeps, each with the files it holds for.",
@@ -42,13 +42,13 @@ _SUBJECT_CHARS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The status of entries in their repository, and the time it was read."""
+    """The status of entries, and the time at which it was read."""
 
     statuses: Mapping[Anchor, Status]
     now: int
 
     def status(self, entry: Entry) -> Status:
-        """Return the status of an entry; nothing is known about one that was not asked for."""
+        """Return the status of an entry, which may be unknown."""
         return self.statuses.get(entry.anchor, Status())
 
     def is_elsewhere(self, entry: Entry) -> bool:
@@ -116,7 +116,7 @@ _ITEMS: dict[Kind, Callable[[Entry], str]] = {
 
 
 def _describe(entry: Entry, view: View, *, with_subject: bool) -> list[str]:
-    """Return what is known about an entry's commit and place, each in a few words."""
+    """Return remarks on an entry's commit and place, each in a few words."""
     status = view.status(entry)
     doubts = _describe_doubts(entry.place, status)
     if not entry.provenance:
@@ -138,7 +138,7 @@ def _describe_doubts(place: str | None, status: Status) -> list[str]:
         doubts.append("not on this branch")
     if status.is_missing:
         doubts.append("its commit is not in this clone")
-    # What holds everywhere is touched by every commit.
+    # Every commit touches the whole repository.
     if status.changes and place != EVERYWHERE:
         number = f"{MAX_COMMITS}+" if status.changes >= MAX_COMMITS else f"{status.changes:,}"
         doubts.append(f"changed in {number} commit{'s' if status.changes > 1 else ''} since")
@@ -146,7 +146,7 @@ def _describe_doubts(place: str | None, status: Status) -> list[str]:
 
 
 def shorten_commit(provenance: str) -> str:
-    """Return a full commit id cut to a readable length, anything else as a line."""
+    """Return a full commit id abbreviated, and any other provenance on one line."""
     if _FULL_ID.fullmatch(provenance):
         return provenance[:_SHORT_ID]
     return one_line(provenance)

@@ -1,4 +1,4 @@
-"""Which entries people should look at, the most doubtful first. Pure."""
+"""Orders entries for review by a person, the most doubtful first. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from llm_kb.capture.entries import CONVENTION, Anchor, Entry, Status
 from llm_kb.capture.likeness import EVERYWHERE
 
 STALE = 50
-"""Commits to its place after which an entry is looked at again."""
+"""The number of commits to its place after which an entry is reviewed again."""
 
 NEAR_MEANING = 0.75
-"""The least cosine of the vectors of two rules that are shown as similar."""
+"""The least cosine of the vectors of two similar rules."""
 
 
 def review_anchor(entry: Entry) -> Anchor:
-    """Return the place of an entry and the commit at which it was last known to hold."""
+    """Return the place of an entry and the commit at which it was last confirmed."""
     return entry.place, entry.reviewed_in or entry.provenance
 
 
 def order_for_review(
     entries: Iterable[Entry], statuses: Mapping[Anchor, Status], *, everything: bool = False
 ) -> list[Entry]:
-    """Return the entries to look at; all with `everything`. The most doubtful come first."""
+    """Return the entries to review, or all with `everything`, the most doubtful first."""
     reasons = {entry.id: _rank(entry, statuses[review_anchor(entry)]) for entry in entries}
     wanted = [entry for entry in entries if everything or reasons[entry.id] is not None]
     return sorted(wanted, key=lambda entry: reasons[entry.id] or (_FINE, 0))
@@ -33,7 +33,7 @@ _FINE = 9
 
 
 def _rank(entry: Entry, status: Status) -> tuple[int, int] | None:
-    """Return how urgent a look at an entry is, smaller first; None where there is no reason."""
+    """Return the urgency of a review, smaller first; None if there is no reason for one."""
     changes = 0 if entry.place == EVERYWHERE else status.changes or 0
     if entry.other_versions:
         return 0, -changes
@@ -50,7 +50,7 @@ def _rank(entry: Entry, status: Status) -> tuple[int, int] | None:
 def find_near_meaning(
     number: int, entries: Sequence[Entry], vectors: Sequence[Sequence[float]], limit: int = 3
 ) -> list[Entry]:
-    """Return the entries whose vectors are nearest to that of one of them, of its kind."""
+    """Return the entries of the same kind whose vectors are nearest to that of one entry."""
     scored = [
         (_cosine(vectors[number], vector), entry)
         for other, (entry, vector) in enumerate(zip(entries, vectors, strict=True))

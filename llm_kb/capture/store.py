@@ -1,4 +1,4 @@
-"""The knowledge store of a repository: read it, change it, lose nothing."""
+"""Reads and changes the knowledge store of a repository, safely for concurrent writers."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ from llm_kb.capture.store_format import dump_store, parse_store
 from llm_kb.git import ObjectReader
 
 PATIENCE = 30.0
-"""Seconds to go on trying while others change the store."""
+"""Seconds of attempts while others change the store."""
 
 LOCK_PATIENCE = 3.0
-"""Seconds to wait for a lock of git's that stays: a live git holds one for a moment."""
+"""Seconds to wait for the same lock of git, which a running git holds only for a moment."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The store at one moment, and the commit of its repository it would be written for."""
+    """The store at one moment, and the commit that a new entry would come from."""
 
     commit: str
     note: Note
@@ -64,13 +64,13 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(Generic[T]):
-    """A store to be written, and further refs that move with it or not at all.
+    """A store to be written, and further refs that move together with it.
 
-    A `store` of None leaves the store as it is; without `moves` nothing is written then.
+    With a `store` of None the store stays as it is.
     """
 
     result: T
-    """What `change_store` returns."""
+    """The value that `change_store` returns."""
     message: str = ""
     store: KnowledgeStore | None = None
     moves: tuple[tuple[str, str, str | None], ...] = ()
@@ -85,9 +85,9 @@ def require_repository(directory: Path) -> Repository:
 
 
 def load_store(directory: Path) -> KnowledgeStore:
-    """Return the store of a repository, empty where nothing was captured yet.
+    """Return the store of a repository, which is empty if nothing was captured yet.
 
-    Raises NotARepositoryError, or DamagedStoreError when the note is not a store.
+    Raises NotARepositoryError, or DamagedStoreError if the note is not a store.
     """
     require_repository(directory)
     with ObjectReader(directory) as reader:
@@ -95,7 +95,7 @@ def load_store(directory: Path) -> KnowledgeStore:
 
 
 def parse_note(note: Note | None, remote: str | None = None) -> KnowledgeStore:
-    """Return the store a note holds, an empty one without a note.
+    """Return the store in a note, which is empty without a note.
 
     Raises DamagedStoreError, which names the `remote` that the note was fetched from.
     """
@@ -107,7 +107,7 @@ def parse_note(note: Note | None, remote: str | None = None) -> KnowledgeStore:
 
 
 def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
-    """Read the store and resolve the commit that knowledge is about to come from."""
+    """Read the store, and resolve the commit that new entries come from."""
     with ObjectReader(directory) as reader:
         found = reader.read(f"{commit}^{{commit}}")
         if found is None:
@@ -120,10 +120,10 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
 def change_store(
     directory: Path, decide: Callable[[Snapshot], Change[T]], commit: str = "HEAD"
 ) -> T:
-    """Change the store as `decide` says, again and again until no other writer came in between.
+    """Write the change that `decide` returns, and return its result.
 
-    Returns the result of the last decision, once its change is written. Raises
-    BusyStoreError when other writers always do.
+    `decide` is called again whenever another writer was faster. Raises BusyStoreError if
+    other writers always are.
     """
     require_repository(directory)
     deadline = time.monotonic() + PATIENCE
@@ -141,7 +141,7 @@ def change_store(
                 raise BusyStoreError(KNOWLEDGE_REF, str(error)) from error
         else:
             return change.result
-        # Jitter, so that those who collided once do not collide again.
+        # Jitter, so that two writers do not collide again.
         time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
         pause = min(pause * 2, 0.5)
 
@@ -164,10 +164,9 @@ def add_to_store(
     commit: str | None = "HEAD",
     check: Callable[[Snapshot, Addition], None] = lambda _snapshot, _addition: None,
 ) -> Addition:
-    """Record an entry unless it already exists; it is in the store when this returns.
+    """Write an entry to the store unless it already exists.
 
-    It is given `commit` as the one it comes from, unless that is None. Nothing is written if
-    `check` raises.
+    Its provenance becomes `commit`, unless that is None. Nothing is written if `check` raises.
     """
 
     def decide(snapshot: Snapshot) -> Change[Addition]:
@@ -185,8 +184,8 @@ def record_entry(
 ) -> Addition:
     """Record an entry that a model found in a commit, with that commit as its provenance.
 
-    Raises InvalidEntryError when its place is neither in the commit nor, for HEAD, in the
-    work tree, and TooManyEntriesError when the commit has `limit` entries already.
+    Raises InvalidEntryError if its place is neither in the commit nor, for HEAD, in the
+    work tree, and TooManyEntriesError if the commit has `limit` entries already.
     """
 
     def check(snapshot: Snapshot, addition: Addition) -> None:
@@ -205,19 +204,19 @@ def record_entry(
 
 
 def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:
-    """Tell whether a commit has a place or, where it is HEAD, the work tree."""
+    """Tell whether a place is in a commit or, with `head`, in the work tree."""
     return has_path(directory, commit, place) or (
         head and os.path.lexists(require_repository(directory).root / normalize_place(place))
     )
 
 
 def edit_in_store(directory: Path, id_: str, changes: Mapping[str, object]) -> Entry:
-    """Change fields of an entry and return it; see `edit_entry` for what is raised."""
+    """Change fields of an entry and return it; raises like `edit_entry`."""
     return _update(directory, f"Edit {id_}", lambda s: edit_entry(s.store, id_, changes))
 
 
 def keep_in_store(directory: Path, id_: str) -> Entry:
-    """Record that a person keeps an entry, a convention as permanent, and return it."""
+    """Record that a person confirmed an entry, and return it; a convention becomes permanent."""
     return _update(directory, f"Keep {id_}", lambda s: keep_entry(s.store, id_, s.commit))
 
 
@@ -228,7 +227,7 @@ def merge_in_store(directory: Path, id_: str, into: str) -> Entry:
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
-    """Remove the entries of an id and return them; raise UnknownEntryError without one."""
+    """Remove the entries of an id and return them. Raises UnknownEntryError."""
     return _update(directory, f"Remove {id_}", lambda s: remove_entry(s.store, id_))
 
 

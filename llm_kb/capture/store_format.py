@@ -1,4 +1,4 @@
-"""The knowledge store as JSON: parsed with every problem reported, written as it was. Pure."""
+"""Parses and formats the knowledge store as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe
 
 MakeError: TypeAlias = Callable[[Sequence[str]], Exception]
-"""Makes an error of all problems, each with the path to it."""
+"""Returns an error about all problems, each given with its path."""
 
 
 def parse_store(data: bytes, make_error: MakeError) -> KnowledgeStore:
-    """Read a store from its JSON; raise what `make_error` makes of its problems."""
+    """Return the store of a JSON text; raise the error of `make_error` for its problems."""
     fields = read_fields(data, make_error)
     if (found := fields.table.get("schema")) != SCHEMA:
-        # What another schema has in its fields is not known.
+        # The fields of another schema are unknown.
         fields.refuse("schema", BadValueError(describe(found), repr(SCHEMA)))
         fields.raise_problems(make_error)
     entries = tuple(entry for kind in KINDS for entry in _parse_kind(kind, fields))
@@ -29,7 +29,7 @@ def parse_store(data: bytes, make_error: MakeError) -> KnowledgeStore:
 
 
 def read_fields(data: str | bytes, make_error: MakeError) -> Fields:
-    """Return the fields of a JSON object; raise what `make_error` makes if it is not JSON."""
+    """Return the fields of a JSON object; raise the error of `make_error` if it is not JSON."""
     try:
         return Fields(json.loads(data))
     except (ValueError, RecursionError) as error:
@@ -40,7 +40,7 @@ def _parse_kind(kind: Kind, fields: Fields) -> list[Entry]:
     listed = fields.table[kind.key] if fields.has(kind.key) else []
     if isinstance(listed, list) and all(_is_entry(kind, item) for item in listed):
         return [Entry(kind, item) for item in listed]
-    # Only what is wrong is read field by field: every command reads the whole store.
+    # Field by field is slow, and every command reads the whole store.
     for item in fields.list_of_fields(kind.key):
         for name in ("id", *kind.required):
             item.text(name)
@@ -51,7 +51,7 @@ def _parse_kind(kind: Kind, fields: Fields) -> list[Entry]:
 
 
 def _is_entry(kind: Kind, item: object) -> bool:
-    """Tell whether a JSON value is a valid entry; for any other `Fields` reports a problem."""
+    """Tell whether a JSON value is a valid entry."""
     if not isinstance(item, dict):
         return False
     get = item.get
@@ -67,7 +67,7 @@ def _is_entry(kind: Kind, item: object) -> bool:
 
 
 def dump_store(store: KnowledgeStore) -> bytes:
-    """Return a store as JSON, its known fields first and in order."""
+    """Return a store as JSON, with the known fields first and in order."""
     lists = {
         kind.key: [_order_fields(kind, entry.fields) for entry in store.of_kind(kind)]
         for kind in KINDS
@@ -81,9 +81,9 @@ def _order_fields(kind: Kind, fields: Mapping[str, object]) -> Mapping[str, obje
 
 
 def dump_json(value: object) -> bytes:
-    """Return pretty JSON, ending in a newline, as git-chronicle writes it."""
+    """Return indented JSON that ends in a newline, as git-chronicle writes it."""
     try:
         return json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:
-        # Half a surrogate pair, which only an escape can carry.
+        # Half a surrogate pair has to be escaped.
         return json.dumps(value, indent=2).encode() + b"\n"

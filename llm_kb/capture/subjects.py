@@ -12,17 +12,17 @@ from llm_kb.capture.likeness import EVERYWHERE, scope_matches
 from llm_kb.rendering.plain_text import count, one_line
 
 MAX_ITEMS = 60
-"""Items of one subject: about 3,000 tokens."""
+"""The most items of one subject: about 3,000 tokens."""
 
 MAX_PLACES = 8
-"""Places that a menu names."""
+"""The most places that a menu names."""
 MAX_NAME = 40
 """The longest place that a menu names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A line of a list, and the path it is about, without a slash at the end."""
+    """A line of a list, and the place it is about, without a slash at the end."""
 
     place: str
     text: str
@@ -30,7 +30,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A list of one kind, under the slug of its subject."""
+    """A list of entries of one kind, and the slug of its subject."""
 
     slug: str
     title: str
@@ -39,7 +39,7 @@ class Section:
 
 
 def make_texts(sections: Iterable[Section]) -> dict[str, str]:
-    """Return the text of each subject by its slug: a section, or the parts of a long one."""
+    """Return the texts of the subjects by slug: sections, or the parts of long ones."""
     texts: dict[str, str] = {}
     for section in sections:
         if len(section.items) <= MAX_ITEMS:
@@ -74,7 +74,7 @@ def _divide(slug: str, items: Sequence[Item], depth: int = 0) -> dict[str, Seque
     for item in items:
         names = _names_of(item.place)
         groups.setdefault(names[depth] if depth < len(names) else "", []).append(item)
-    # What is about this very place can only be counted off.
+    # Items about this very place are divided into pages.
     here = groups.pop("", [])
     pages = [here[start : start + MAX_ITEMS] for start in range(0, len(here), MAX_ITEMS)]
     divided: dict[str, Sequence[Item]] = {f"{slug}/{n}": page for n, page in enumerate(pages, 1)}
@@ -91,9 +91,10 @@ def _names_of(place: str) -> list[str]:
 
 
 def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> str | None:
-    """Return what applies to a path: to it, to its directories, below it, and everywhere.
+    """Return the items about a path, its directories, the paths below it, and everything.
 
-    The narrowest places come first. None for a path that neither exists nor has an item.
+    The narrowest places come first. Returns None for a path that neither exists nor has an
+    item.
     """
     parts, room, left, is_about = [f"# What applies to {code_span(place)}"], MAX_ITEMS, 0, exists
     for section in sections:

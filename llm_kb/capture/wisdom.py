@@ -1,4 +1,4 @@
-"""Lessons that annotations hold about single commits: dead ends, gotchas, insights."""
+"""Reads and renders the lessons in annotations of commits: dead ends, gotchas, insights."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from llm_kb.git import ObjectReader
 from llm_kb.rendering.plain_text import one_line, shorten
 
 MAX_NOTES = 2000
-"""Annotations that are read; a repository with more keeps the rest to git."""
+"""The most annotations that are read."""
 
 _MAX_CHARS = 500
 
 
 Lesson: TypeAlias = tuple[str, Wisdom]
-"""A commit, and a lesson that it taught."""
+"""A commit and a lesson from its annotation."""
 
 
 def read_lessons(reader: ObjectReader) -> tuple[Lesson, ...]:
-    """Return the lessons of a repository's annotations, empty without any.
+    """Return the lessons of a repository's annotations.
 
-    Raises DamagedNotesError. A note that is not an annotation is passed over: the ref is
-    git-chronicle's, which keeps other things there as well.
+    Raises DamagedNotesError. Other notes are passed over: git-chronicle keeps several things
+    under this ref.
     """
     if reader.read(ANNOTATIONS_REF) is None:
         return ()
@@ -43,7 +43,7 @@ def read_lessons(reader: ObjectReader) -> tuple[Lesson, ...]:
 
 
 def parse_lessons(commit: str, data: bytes) -> Iterator[Lesson]:
-    """Yield the lessons of one annotation; nothing of what is malformed in it."""
+    """Yield the valid lessons of one annotation."""
     try:
         raw = json.loads(data)
     except (ValueError, RecursionError):

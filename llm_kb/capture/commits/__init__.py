@@ -1,1 +1,1 @@
-"""The commits a model looks at: their choice, their prompts and the record of results."""
+"""Chooses commits for a model to look at, writes the prompts and records the results."""

@@ -1,4 +1,4 @@
-"""What a model is told about a commit, what is left out of it, and what it costs. Pure."""
+"""The prompt about a commit, what is left out of it, and its cost in tokens. Pure."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from llm_kb.capture.rendering import render_short
 from llm_kb.rendering.plain_text import count, one_line
 
 MAX_FILES = 200
-"""Files of one commit that are shown; a commit of more is a move or an import."""
+"""The most files shown of one commit; larger commits are moves or imports."""
 MAX_DIFF_CHARS = 60_000
 MAX_ENTRIES_SHOWN = 20
 
 _LISTED = 20
 _LONG = 5000
-"""Changed lines from which a file is data, whatever its name."""
+"""The number of changed lines above which a file counts as data, whatever its name."""
 
 GENERATED = (
     *("*.lock", "*-lock.json", "*-lock.yaml", "*.lockb", "go.sum", "npm-shrinkwrap.json"),
     *("packages.lock.json", "*.min.js", "*.min.css", "*.map", "*.svg", "*.snap"),
     *("*.pb.go", "*.pb.cc", "*.pb.h", "*_pb2.py", "*_pb2_grpc.py", "*.g.dart", "*.designer.cs"),
 )
-"""Names of files that tools write: they show no decisions."""
+"""Names of files written by tools, which show no decisions."""
 
 _GENERATED_DIRECTORIES = frozenset(
     {"dist", "vendor", "node_modules", "third_party", "__snapshots__", "cassettes"}
 )
 
 _DATA = ("*.csv", "*.tsv", "*.json", "*.jsonl", "*.ipynb", "*.xml", "*.po", "*.txt", "*.sql")
-"""Names of files that are shown in the room that code leaves."""
+"""Names of data files, which are shown in the space that code leaves."""
 
 _RELEASE = re.compile(
     r"(release|bump|prepare( for)?|version|tag)?[ :]*(version |release |to )*v?\d+(\.\d+)+\S*"
@@ -69,7 +69,7 @@ say so and call no tool."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitInfo:
-    """Who made a commit, and the first line of its message."""
+    """The author of a commit and the first line of its message."""
 
     commit: str
     author: str
@@ -79,7 +79,7 @@ class CommitInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """A file of a commit and how many lines of it changed; None for a binary file."""
+    """A file of a commit and its number of changed lines; None for a binary file."""
 
     path: str
     lines: int | None
@@ -87,7 +87,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
-    """The prompt about one commit, and what it leaves out, also named in it."""
+    """The prompt about one commit, and a list of what it leaves out, which it also holds."""
 
     text: str
     left_out: tuple[str, ...]
@@ -100,8 +100,8 @@ def choose_files(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the paths whose diff is shown, and the others, each with the reason.
 
-    What teaches nothing is left out: binary files, generated ones, and files past a limit.
-    `generated` are paths that the repository itself calls so.
+    Binary files, generated files and files past a limit are left out. `generated` are the
+    paths that the repository itself declares as generated.
     """
     declared = frozenset(generated)
     shown: list[str] = []
@@ -126,7 +126,7 @@ def _is_generated(path: str) -> bool:
 
 
 def find_skip_reason(info: CommitInfo) -> str | None:
-    """Return why a commit of a range is not looked at; None for one that is."""
+    """Return the reason to skip a commit of a range; None if there is none."""
     if info.author.endswith("[bot]") or "[bot]@" in info.email or info.author == "pre-commit-ci":
         return "made by bots"
     if _RELEASE.fullmatch(info.subject.strip().rstrip(".")):
@@ -134,7 +134,7 @@ def find_skip_reason(info: CommitInfo) -> str | None:
     return None
 
 
-def render_briefing(  # noqa: PLR0913 - what is shown of a commit
+def render_briefing(  # noqa: PLR0913 - the parts of a commit
     commit: str,
     message: str,
     diffs: Sequence[tuple[str, str]],
@@ -145,9 +145,9 @@ def render_briefing(  # noqa: PLR0913 - what is shown of a commit
 ) -> Briefing:
     """Return the prompt about a commit, with a list of what is not in it.
 
-    `diffs` has the path and the diff of each file that was read, in git's order, `left_out`
-    other paths, each with the reason. `has_more_files` tells whether there are files in neither,
-    and `known` are the entries of the places it touches.
+    `diffs` has the path and the diff of each file that was read, in git's order; `left_out`
+    has other paths, each with the reason. `has_more_files` tells whether there are files in
+    neither. `known` are the entries of the places that the commit touches.
     """
     cut, unseen = share_room(diffs)
     left_out = (*left_out, *unseen)
@@ -173,10 +173,10 @@ def render_briefing(  # noqa: PLR0913 - what is shown of a commit
 def share_room(
     diffs: Sequence[tuple[str, str]], room: int = MAX_DIFF_CHARS
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return as much of each diff as fits, and the paths of which not all is shown.
+    """Return as much of each diff as fits, and the paths of the diffs that were cut.
 
-    Code is served first and data has what it leaves. Among each, what fits into an equal
-    share is shown whole, and larger diffs share the rest.
+    Code comes first; data gets the remaining space. Within each group, diffs that fit into
+    an equal share are shown whole, and larger ones share the rest.
     """
     shares = [0] * len(diffs)
     for is_data in (False, True):
@@ -204,23 +204,23 @@ def _is_data(path: str, text: str) -> bool:
 
 
 def _cut_lines(text: str, share: int) -> str:
-    # Half a line says something nobody wrote.
+    # Half a line could mean something else.
     return text if len(text) <= share else text[: text.rfind(NEWLINE, 0, share) + 1]
 
 
 def _defuse(text: str) -> str:
-    # A diff must not look as if it had ended.
+    # The content must not close the tag around it.
     return text.replace("</message", "<\\/message").replace("</diff", "<\\/diff")
 
 
 _REPLY_TOKENS = 120
-"""A call of the tool with its arguments, and the answer to it."""
+"""Tokens of a tool call with its arguments, and of its answer."""
 _KNOWN_TOKENS = 20
-"""An entry of the same run, if two in three are about a place that a commit touches."""
+"""Tokens of an earlier entry of the run; about two in three are listed in a prompt."""
 
 
 def estimate_request(text: str) -> int:
-    """Return the estimated tokens of a request: prompt, instructions and tool as they are sent."""
+    """Return the estimated tokens of a request: prompt, instructions and tool."""
     tool = {"name": EMIT_NAME, "description": EMIT_DESCRIPTION, "parameters": EMIT_SCHEMA}
     body = {
         "messages": [
@@ -234,10 +234,10 @@ def estimate_request(text: str) -> int:
 
 
 def estimate_exchange(request: int, share: float, before: float = 0) -> int:
-    """Return the tokens sent about a commit, if a share of such commits yields an entry.
+    """Return the tokens sent about a commit, if `share` of such commits yield an entry.
 
     After an entry everything is sent a second time, with the call and its result. `before`
-    is how many commits come first in the run: of their entries it is told as well.
+    is the number of earlier commits of the run, whose entries are listed in the prompt.
     """
     request += round(min(share * before, MAX_ENTRIES_SHOWN) * _KNOWN_TOKENS)
     return round(request + share * (request + _REPLY_TOKENS))

@@ -1,4 +1,4 @@
-"""Reads what a model is told about a commit: its message and as much of its diff as fits."""
+"""Reads the message of a commit and as much of its diff as fits into a prompt."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _NEXT_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """What git prints about a commit: its message, its files and their diffs, in one order."""
+    """The message of a commit, its files, and their diffs in the same order."""
 
     message: str
     files: tuple[FileChange, ...]
     diffs: tuple[str, ...]
     is_cut: bool
-    """Whether there was more, so that there may be fewer diffs than files, or fewer files."""
+    """Whether the output was cut, so that diffs or files may be missing."""
 
 
 def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = None) -> Briefing:
-    """Return what a model is told about a commit, never more than fits.
+    """Return the prompt about a commit, which is never longer than the limit.
 
-    `store` has the entries that it is not to record again.
+    `store` has the known entries, which the model is not to record again.
     """
     change = _read_change(directory, commit)
     paths = [file.path for file in change.files]
     shown, left_out = choose_files(change.files, _find_generated(directory, paths))
-    # A large file that is not shown may stand in the way of others.
+    # The diff of a large file that is not shown may have used up the limit.
     read = _read_change(directory, commit, *shown) if change.is_cut and shown else change
     diffs = zip([file.path for file in read.files], read.diffs, strict=False)
     wanted = {path: text for path, text in diffs if path in shown}
@@ -58,7 +58,7 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
 
 
 def _read_change(directory: Path, commit: str, *paths: str) -> _Change:
-    """Read a commit's message and, of these paths or of all, the sizes and the diffs."""
+    """Read a commit's message, and the sizes and diffs of these paths or of all."""
     # Neither the repository's configuration nor its attributes run anything here.
     safe = ("--no-ext-diff", "--no-textconv", "--no-color")
     shape = ("--root", "-r", "-z", "--format=%B%x00", "--numstat", "--patch", "--find-renames")
@@ -105,21 +105,21 @@ def _split_patch(patch: str) -> tuple[str, ...]:
     for text in filter(None, _NEXT_FILE.split(patch)):
         before, header = header, text.partition("\n")[0]
         if header == before:
-            diffs[-1] += text  # a file that became a link: it goes, and it comes
+            diffs[-1] += text  # a file that became a link: git shows its removal and its addition
         else:
             diffs.append(text)
     return tuple(diffs)
 
 
 def _find_known(store: KnowledgeStore, paths: Sequence[str]) -> tuple[Entry, ...]:
-    """Return the entries of the places touched, those of the narrowest place first."""
+    """Return the entries of the places touched, the narrowest place first."""
     known = [e for e in store.entries if e.place and any(scope_matches(e.place, p) for p in paths)]
     known.sort(key=lambda entry: -len(entry.place or ""))
     return (*known, *(e for e in store.entries if e.place is None))[:MAX_ENTRIES_SHOWN]
 
 
 def _find_generated(directory: Path, paths: Sequence[str]) -> list[str]:
-    """Return the paths that the repository's attributes call generated."""
+    """Return the paths that the repository's attributes declare as generated."""
     asked = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
     command = ("check-attr", "-z", "--stdin", "linguist-generated")
     try:

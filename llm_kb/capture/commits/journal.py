@@ -1,4 +1,4 @@
-"""Which commits have been looked at: a file in the git directory, for this clone alone."""
+"""The record of the commits that were looked at, a file in this clone's git directory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Record:
 
     written: int = 0
     failed: str | None = None
-    """Why the model failed on it; None when it did not."""
+    """The reason why the model failed; None if it did not."""
 
 
 class Journal:
@@ -50,7 +50,7 @@ class Journal:
     def append(
         self, commit: str, *, model: str, written: int, duplicates: int, failed: str | None = None
     ) -> None:
-        """Record a commit; it is on disk as far as the system promises when this returns."""
+        """Append the result of a commit to the file."""
         record: dict[str, object] = {"commit": commit, "model": model}
         record |= {"written": written, "duplicates": duplicates}
         if failed:
@@ -68,7 +68,7 @@ def _parse_line(line: str) -> tuple[str, Record] | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
-        return None  # a line that was cut short: its commit is looked at again
+        return None  # an incomplete line: its commit is looked at again
     if not isinstance(record, dict) or not isinstance(record.get("commit"), str):
         return None
     written, failed = record.get("written"), record.get("failed")

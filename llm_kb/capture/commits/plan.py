@@ -1,4 +1,4 @@
-"""Which commits a run looks at, which it skips, and what it will send."""
+"""Plans a run: the commits to look at, those to skip, and the tokens to send."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from llm_kb.capture.commits.ranges import read_infos
 from llm_kb.capture.store import load_store
 
 USUAL_SHARE = 0.2
-"""The share of commits that yield an entry, where this clone has no experience of its own."""
+"""The assumed share of commits that yield an entry, until this clone has a record."""
 
 _ENOUGH_RECORDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The commits to look at, and how many of those found are not."""
+    """The commits to look at, and the numbers of those left out."""
 
     commits: tuple[str, ...]
     done: int = 0
-    """Those that were looked at before."""
+    """The number looked at before."""
     failed: int = 0
-    """Those on which a model failed before."""
+    """The number on which a model failed before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,12 @@ class PlannedCommit:
     tokens: int
     """The estimated tokens of all requests about it."""
     most: int
-    """The same if it and every commit before it yield an entry."""
+    """The estimated tokens if it and every commit before it yield an entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The commits of a run, and how many are skipped for what reason."""
+    """The commits of a run, and the number skipped for each reason."""
 
     commits: tuple[PlannedCommit, ...]
     skipped: tuple[tuple[str, int], ...] = ()
@@ -63,19 +63,19 @@ class Plan:
 
     @property
     def least(self) -> int:
-        """The same if no commit yields an entry."""
+        """The estimated tokens if no commit yields an entry."""
         return sum(commit.request for commit in self.commits)
 
     @property
     def most(self) -> int:
-        """The same if every commit yields one."""
+        """The estimated tokens if every commit yields an entry."""
         return sum(commit.most for commit in self.commits)
 
 
 def choose_commits(
     commits: Sequence[str], records: Mapping[str, Record], again: str | None = None
 ) -> Choice:
-    """Return the commits that were not looked at; all with `again`, or those that `failed`."""
+    """Return the commits to look at: the new ones, or with `again` all or those that `failed`."""
     failed = [c for c in commits if c in records and records[c].failed]
     if again == "failed":
         return Choice(commits=tuple(failed))
@@ -93,9 +93,9 @@ def plan_commits(
     limit: int | None = None,
     watch: Callable[[int], None] = lambda _step: None,
 ) -> Plan:
-    """Return the first `limit` commits with something to see; a bot's only if it is alone.
+    """Return the plan for the first `limit` commits that have a diff to show.
 
-    `watch` gets a 1 after each commit that was read.
+    A bot's commit counts only if it is the only one. `watch` is called with 1 for each commit.
     """
     infos = read_infos(directory, commits)
     store = load_store(directory)

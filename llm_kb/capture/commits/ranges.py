@@ -1,4 +1,4 @@
-"""Commits to learn from: the ones that revisions name, and who made them."""
+"""Resolves revisions to commits, and reads the authors and subject lines of commits."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from llm_kb.git import GitError, run_git
 
 _RANGE = re.compile(r"\.{2,3}")
 _GOING_BACK = re.compile(r"(?P<start>.+?)(?P<steps>(?:~[0-9]{0,9}|\^)+)")
-# `HEAD~2^`: each goes to a first parent. `HEAD^2` is another branch, and no matter of length.
+# `HEAD~2^`: each step goes to a first parent. `HEAD^2` is another branch, not a step back.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRange:
-    """Commits, oldest first, and how many were left out for what reason."""
+    """Commits, oldest first, and the numbers of those left out."""
 
     commits: tuple[str, ...]
     merges: int = 0
     cut_off: int = 0
-    """Those whose parents are not in this clone, so that their change is unknown."""
+    """The number whose parents are not in this clone, so that their diff is unknown."""
 
 
 def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
-    """Return the commits that revisions name, as `git cherry-pick` takes them.
+    """Return the commits that revisions name, interpreted as `git cherry-pick` does.
 
-    A revision is that one commit, a range all commits in it. Merges have no change
-    of their own and are left out.
+    A revision is one commit, a range all commits in it. Merges have no diff of their own
+    and are left out.
     """
     options = ("--no-walk=unsorted", "--reverse", "--parents", "--end-of-options")
     try:
@@ -51,7 +51,7 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
 
 
 def _read_shallow(directory: Path) -> frozenset[str]:
-    """Return the commits at which a shallow clone ends: git shows them without parents."""
+    """Return the commits at which a shallow clone ends, which git shows without parents."""
     repository = find_repository(directory)
     try:
         listed = (repository.common_dir / "shallow").read_text() if repository else ""
@@ -61,7 +61,7 @@ def _read_shallow(directory: Path) -> frozenset[str]:
 
 
 def _check_length(directory: Path, revisions: Sequence[str]) -> None:
-    """Raise ShortHistoryError for the first name that goes back further than the history."""
+    """Raise ShortHistoryError for the first name that goes back beyond the first commit."""
     for revision in revisions:
         for name in _RANGE.split(revision.removeprefix("^")):
             found = _GOING_BACK.fullmatch(name)
@@ -82,13 +82,13 @@ def _count_steps(steps: str) -> int:
 
 
 def read_infos(directory: Path, commits: Sequence[str]) -> dict[str, CommitInfo]:
-    """Return who made each commit and its subject line."""
+    """Return the author and the subject line of each commit, keyed by its id."""
     if not commits:
         return {}
-    # Whatever `log.showSignature` says: checking one runs a program that the repository names.
+    # Checking signatures would run a program that the repository names.
     command = ("log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature")
     asked = "".join(f"{commit}\n" for commit in commits).encode()
-    # A subject is one line, so a line's end in it is git's own separator.
+    # A subject is a single line.
     listed = run_git(*command, "--format=%H%n%an%n%ae%n%s", cwd=directory, stdin=asked)
     infos = {}
     for record in listed.decode(errors="replace").split("\0"):

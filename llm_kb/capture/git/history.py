@@ -1,6 +1,6 @@
-"""The status of entries at HEAD: their commits, their places, and later changes to these.
+"""Reads the status of entries at HEAD: their commits, their places, and later changes there.
 
-It is kept in the git directory until HEAD or the entries change.
+The result is cached in the git directory until HEAD or the entries change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from llm_kb.git import GitError, ObjectReader, read_git, run_git
 
 _MAX_BYTES = 64_000_000
 _SKEW = 30 * 86400
-"""Seconds that the clocks of two committers may differ without an effect on the counts."""
+"""Seconds by which the clocks of two committers may differ without affecting the counts."""
 
 _COMMITTED = re.compile(rb"^committer .* ([0-9]{1,12}) [+-][0-9]{4}$", re.MULTILINE)
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
@@ -35,7 +35,7 @@ class _Commit(NamedTuple):
 
 
 class _History(NamedTuple):
-    """The commits before HEAD, newest first, and those that touched a place, by number."""
+    """The commits before HEAD, numbered from the newest, and the numbers that touch each place."""
 
     numbers: dict[str, int]
     times: list[int]
@@ -46,7 +46,7 @@ class _History(NamedTuple):
         touched = self.touches[place]
         if origin.id in self.numbers:
             return bisect_left(touched, self.numbers[origin.id])
-        # It is on another branch, or too far back, and its time is all there is to go by.
+        # It is on another branch or too far back, so only its time is known.
         return sum(self.times[number] > origin.time for number in touched)
 
 
@@ -56,7 +56,7 @@ _CACHE_VERSION = 2
 def load_statuses(
     repository: Repository, head: str | None, anchors: Collection[Anchor]
 ) -> dict[Anchor, Status]:
-    """Return the status of each anchor at `head`, computed only if it is not on record."""
+    """Return the status of each anchor at `head`, from the cache if possible."""
     ordered = sorted(anchors, key=repr)
     key = sha256(repr((_CACHE_VERSION, head, ordered)).encode("utf-8", "replace")).hexdigest()
     path = repository.git_dir / "llm-kb" / "status.json"
@@ -69,7 +69,7 @@ def load_statuses(
         path.parent.mkdir(exist_ok=True)
         replace_file(path, json.dumps({"key": key, "statuses": rows}).encode())
     except (OSError, WriteError):
-        pass  # a repository that cannot be written to is read all the same
+        pass  # a repository that cannot be written to is still read
     return statuses
 
 
@@ -81,13 +81,13 @@ def _read_cache(path: Path, key: str, anchors: list[Anchor]) -> dict[Anchor, Sta
         rows = zip(anchors, record["statuses"], strict=True)
         return {anchor: Status(**row) for anchor, row in rows}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return None  # whatever is wrong with it, it is made again
+        return None  # an invalid cache is replaced
 
 
 def read_statuses(directory: Path, anchors: Collection[Anchor]) -> dict[Anchor, Status]:
     """Return the status of each place and provenance at HEAD."""
     places = {place: normalize_place(place) for place, _ in anchors if place}
-    # A branch of the name `BUG-42` is not what was meant by that.
+    # A provenance such as `BUG-42` is not the branch of that name.
     ids = {name for _, name in anchors if name and _COMMIT_ID.fullmatch(name)}
     with ObjectReader(directory) as reader:
         has_head = reader.read("HEAD") is not None
@@ -101,7 +101,7 @@ def read_statuses(directory: Path, anchors: Collection[Anchor]) -> dict[Anchor, 
     def describe(place: str | None, name: str | None) -> Status:
         origin = origins.get(name or "")
         plain = places.get(place or "")
-        # A pattern is not a path, so nothing can be said about it.
+        # The status of a pattern is unknown: it is not a path.
         is_path = plain is not None and (not set(plain) & set("*?") or plain in paths)
         is_known = is_path or plain == EVERYWHERE
         return Status(
@@ -117,16 +117,16 @@ def read_statuses(directory: Path, anchors: Collection[Anchor]) -> dict[Anchor, 
 
 
 def _has_branch(directory: Path) -> bool:
-    """Tell whether HEAD names a commit; it names none before the first."""
+    """Tell whether HEAD names a commit, as it does from the first commit on."""
     try:
         run_git("rev-parse", "--verify", "--quiet", "HEAD", cwd=directory)
     except GitError as error:
-        return error.code != 1  # the code for a branch without a commit
+        return error.code != 1  # the exit code for a branch without a commit
     return True
 
 
 def _read_commits(reader: ObjectReader, names: Sequence[str]) -> dict[str, _Commit]:
-    """Return the commits of these ids, in full or not; what names none here is left out."""
+    """Return the commits of these ids, which may be abbreviated; unknown ones are left out."""
     found = reader.read_ids([f"{name}^{{commit}}" for name in names])
     return {
         name: _Commit(commit.id, commit_time(commit.data), _subject_of(commit.data))
@@ -136,7 +136,7 @@ def _read_commits(reader: ObjectReader, names: Sequence[str]) -> dict[str, _Comm
 
 
 def commit_time(data: bytes) -> int:
-    """Return the time in a commit's `committer` line; 0 for a commit that git did not write."""
+    """Return the time in a commit's `committer` line; 0 if the line is invalid."""
     found = _COMMITTED.search(data.partition(b"\n\n")[0])
     return int(found[1]) if found else 0
 
@@ -160,18 +160,18 @@ def has_path(directory: Path, commit: str, place: str) -> bool:
     try:
         return plain == EVERYWHERE or bool(run_git(*command, plain, cwd=directory))
     except (GitError, ValueError):
-        return False  # no name of a file
+        return False  # not the name of a file
 
 
 def _find_ancestors(
     directory: Path, origins: Iterable[_Commit], history: _History
 ) -> frozenset[str]:
-    """Return the ids of those commits that are HEAD or an ancestor of it."""
+    """Return the ids of the commits that are HEAD or an ancestor of it."""
     ids = {origin.id for origin in origins}
     unread = sorted(ids - history.numbers.keys())
     if not unread:
         return frozenset(ids)
-    # What is asked for goes in by a pipe: there may be thousands.
+    # The ids go through a pipe, since there may be thousands.
     asked = "".join(f"{id_}\n" for id_ in unread) + "^HEAD\n"
     elsewhere = run_git("rev-list", "--stdin", cwd=directory, stdin=asked.encode())
     return frozenset(ids - set(elsewhere.decode().split()))
@@ -198,7 +198,7 @@ def _read_log(directory: Path, oldest: int) -> Iterator[tuple[str, int, list[byt
     """Yield the id, the time and the paths of each commit since `oldest`, newest first."""
     command = (
         *("log", "-z", "--name-only", "--no-renames", "--no-relative", "--no-show-signature"),
-        # No path is empty, so an empty field can be nothing but the start of a commit.
+        # No path is empty, so an empty field starts a commit.
         *("--format=tformat:%x00%H %ct", f"--max-count={MAX_COMMITS}"),
         *([f"--since=@{oldest - _SKEW}"] if oldest > _SKEW else []),
         *("HEAD", "--"),

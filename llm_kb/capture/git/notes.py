@@ -1,8 +1,8 @@
-"""Git notes: reading one, and replacing it without losing what others wrote meanwhile.
+"""Reads a git note, and replaces it without losing what others wrote meanwhile.
 
 `git notes add` overwrites whatever was written since it read. Here a note is read
-together with the commit of its ref, and a new commit takes the ref over only while
-the ref still is at that commit.
+together with the commit of its ref, and the ref moves to the new commit only if it
+still is at the old one.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ EMPTY_TREES = {
 whether or not it is stored, so a note on it belongs to the repository as a whole."""
 
 CHRONICLE_TARGET = "4b825dc642cb6eb9a060e54bf899d15f13160d28"
-"""What git-chronicle takes for the empty tree: an id that no object has. git accepts a
-note on it all the same, until `git notes prune` drops it."""
+"""The id that git-chronicle uses for the empty tree, which no object has. git accepts a
+note on it, until `git notes prune` drops it."""
 
 _MOVED = ("but expected", "already exists", "File exists", "unable to resolve reference")
-"""git's words for a ref that is not where it was, or that another process holds."""
+"""git's messages about a ref that has moved or that another process has locked."""
 
 _MOST_TREES = 70_000  # more than two levels of 256 directories
 
 
 class DamagedNotesError(KbError):
-    """A ref or an object of git's that notes cannot be kept in."""
+    """A ref or an object that does not hold git notes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class DamagedNotesError(KbError):
 
 
 class RefMovedError(KbError):
-    """A ref that was no longer where it was read, or that another process held."""
+    """A ref that has moved since it was read, or that another process has locked."""
 
     def __init__(self, said: str) -> None:
         self.is_locked = "File exists" in said
@@ -53,30 +53,30 @@ class RefMovedError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """The note of one object, at the commit that its ref was read at."""
+    """The note of one object at one commit of its ref."""
 
     ref: str
     target: str
     commit: str | None
-    """None when the ref does not exist."""
+    """The commit of the ref; None if the ref does not exist."""
     data: bytes | None
-    """None when the object has no note."""
+    """The text of the note; None if the object has no note."""
     levels: tuple[tuple[TreeEntry, ...], ...] = ((),)
     """The trees from the root down to the one that holds, or would hold, the note."""
 
     @property
     def path(self) -> str:
-        """Where the note is in the tree of its ref."""
+        """The path of the note in the tree of its ref."""
         width = 2 * (len(self.levels) - 1)
         parts = [self.target[start : start + 2] for start in range(0, width, 2)]
         return "/".join([*parts, self.target[width:]])
 
 
 def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note | None:
-    """Return the note of an object, of the empty tree unless one is named.
+    """Return the note of an object, by default of the empty tree.
 
-    None when the ref does not exist and no object is named: the empty tree's id
-    depends on the repository's hash, which nothing else has told us.
+    Returns None if the ref does not exist and no object is named: the empty tree's id
+    depends on the repository's hash, which is then unknown.
     """
     commit = reader.read(ref)
     if commit is None:
@@ -96,7 +96,7 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
         if rest in found and found[rest].mode != TREE:
             blob = reader.read(found[rest].id.hex())
             if blob is None:
-                # There is a note: taken for none, it would be overwritten.
+                # Without this error the note would be overwritten.
                 raise DamagedNotesError(ref)
             data = blob.data
         elif rest[:2] in found and found[rest[:2]].mode == TREE:
@@ -107,7 +107,7 @@ def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note
 
 
 def flatten_notes(reader: ObjectReader, commit: str) -> dict[bytes, TreeEntry]:
-    """Return every note of a commit as it would stand in a tree that is not split."""
+    """Return every note of a commit, keyed by the id of its object."""
     found = reader.read(commit)
     if found is None or found.type != "commit":
         raise DamagedNotesError(commit)
@@ -117,7 +117,7 @@ def flatten_notes(reader: ObjectReader, commit: str) -> dict[bytes, TreeEntry]:
         prefix, tree = trees.pop()
         looked_at += 1
         if looked_at > _MOST_TREES:
-            # Trees can share subtrees, so that a few objects unfold without end.
+            # Trees can share subtrees, so a few objects may unfold to any number.
             raise DamagedNotesError(commit)
         for entry in _read_tree(reader, tree, len(found.id) // 2):
             name = prefix + entry.name
@@ -155,8 +155,8 @@ def commit_note(
 ) -> str:
     """Write a commit in which the note holds `data`, and return its id.
 
-    Its parents are the commit the note was read at and those in `merged`. The ref
-    stays where it is.
+    Its parents are the commit at which the note was read and those in `merged`. The ref
+    does not move.
     """
     tree = write_trees(directory, note, write_object(directory, "blob", data))
     return commit_tree(directory, tree, message, [*([note.commit] if note.commit else []), *merged])
@@ -185,9 +185,9 @@ def commit_tree(directory: Path, tree: str, message: str, parents: Sequence[str]
 
 
 def write_trees(directory: Path, note: Note, blob: str) -> str:
-    """Write the note's trees with `blob` in its place and return the root's id.
+    """Write the trees of a note with `blob` in its place and return the root's id.
 
-    Everything else in them stays, and so does the depth they are split to.
+    Their other entries and their depth stay.
     """
     child = TreeEntry(
         mode=BLOB, name=note.target[2 * (len(note.levels) - 1) :].encode(), id=bytes.fromhex(blob)
@@ -205,7 +205,7 @@ def write_trees(directory: Path, note: Note, blob: str) -> str:
 def move_refs(directory: Path, moves: Sequence[tuple[str, str, str | None]], reason: str) -> None:
     """Move refs, given as (ref, new commit, commit it was read at), all of them or none.
 
-    Raises RefMovedError when one is no longer there, or is locked.
+    Raises RefMovedError if a ref has moved or is locked.
     """
     lines = "".join(f"update {ref} {new} {old or '0' * len(new)}\n" for ref, new, old in moves)
     try:

@@ -1,4 +1,4 @@
-"""Where a repository keeps its refs, found without starting git."""
+"""Finds a repository and its refs without starting git."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _LONGEST_PATH = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """The directories of the repository that holds a directory."""
+    """The directories of a repository."""
 
     root: Path
     """The top of the work tree; of a bare repository, itself."""
     git_dir: Path
-    """What belongs to this work tree alone: its HEAD, its index."""
+    """The directory of this work tree alone, with its HEAD and its index."""
     common_dir: Path
-    """What all work trees share: the refs and the objects."""
+    """The directory that all work trees share, with the refs and the objects."""
 
 
 def find_repository(directory: Path, *, bare: bool = True) -> Repository | None:
     """Return the repository that git would find from a directory; None without one.
 
-    Reads the `.git` entries of the directory and its parents, and starts nothing.
-    Without `bare`, a directory that is a repository itself is passed over: a clone
-    can carry one among its files, with a configuration that runs programs, while a
-    `.git` is never cloned. So whatever happens unasked looks for a `.git` alone.
+    Only the `.git` entries of the directory and its parents are read. Without `bare`, a
+    directory that is a repository itself does not count: a clone can carry one among its
+    files, with a configuration that runs programs, while a `.git` is never cloned. So code
+    that runs unasked looks for a `.git` alone.
     """
     directory = directory.absolute()
     for parent in (directory, *directory.parents):
@@ -46,12 +46,12 @@ def _git_dir_of(directory: Path, *, bare: bool) -> Path | None:
         if dot_git.is_dir():
             return dot_git if _is_git_dir(dot_git) else None
         if dot_git.is_file():
-            # A linked work tree or a submodule: one line that says where.
+            # A linked work tree or a submodule: one line with the path.
             said = _read_start(dot_git)
             named = directory / said.removeprefix("gitdir:").strip()
             return named if said.startswith("gitdir:") and named.is_dir() else None
     except OSError:
-        return None  # not ours to read, so not ours to use
+        return None  # a directory of another user
     return directory if bare and _is_git_dir(directory) else None
 
 
@@ -65,7 +65,7 @@ def _is_git_dir(directory: Path) -> bool:
 
 def _common_dir_of(git_dir: Path) -> Path:
     named = git_dir / "commondir"
-    # Without it, the main work tree, or a submodule: it shares with nobody.
+    # Without it, this is the main work tree or a submodule.
     return git_dir / _read_start(named).strip() if named.is_file() else git_dir
 
 
@@ -75,7 +75,7 @@ def _read_start(path: Path) -> str:
 
 
 def has_ref(repository: Repository, ref: str) -> bool:
-    """Tell whether a ref exists, by reading files; git is asked where refs are kept otherwise."""
+    """Tell whether a ref exists, by its files; git is asked only about a reftable."""
     common = repository.common_dir
     if (common / ref).is_file():
         return True
@@ -83,7 +83,7 @@ def has_ref(repository: Repository, ref: str) -> bool:
         return _git_has_ref(repository, ref)
     packed = common / "packed-refs"
     try:
-        # Only a file: a pipe of that name would be waited for without end.
+        # Reading a pipe of that name would never end.
         return packed.is_file() and f" {ref}\n".encode() in packed.read_bytes()
     except OSError:
         return False
@@ -98,7 +98,7 @@ def _git_has_ref(repository: Repository, ref: str) -> bool:
 
 
 def read_config(directory: Path, *names: str) -> str | None:
-    """Return the first of git's settings that is set and not empty."""
+    """Return the value of the first setting of git that is not empty."""
     for name in names:
         try:
             value = run_git("config", "--get", name, cwd=directory).decode(errors="replace").strip()

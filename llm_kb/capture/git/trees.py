@@ -1,4 +1,4 @@
-"""git's tree objects: the lines of a directory. Pure."""
+"""Parses and formats git's tree objects. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLOB = b"100644"
 
 
 class TreeEntry(NamedTuple):
-    """One line of a tree object; the id is in its binary form."""
+    """One entry of a tree object, with its id in binary form."""
 
     mode: bytes
     name: bytes
@@ -19,12 +19,12 @@ class TreeEntry(NamedTuple):
 
     @property
     def sort_key(self) -> bytes:
-        """What git sorts by: a tree's name counts as if it ended in a slash."""
+        """The key by which git sorts: the name, with a slash at the end for a tree."""
         return self.name + b"/" if self.mode == TREE else self.name
 
 
 def parse_tree(data: bytes, width: int) -> tuple[TreeEntry, ...]:
-    """Return the lines of a tree whose ids are `width` bytes; raise ValueError for none."""
+    """Return the entries of a tree whose ids have `width` bytes; raise ValueError."""
     line = re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % width, re.DOTALL)
     entries = []
     position = 0
@@ -38,6 +38,6 @@ def parse_tree(data: bytes, width: int) -> tuple[TreeEntry, ...]:
 
 
 def format_tree(entries: Iterable[TreeEntry]) -> bytes:
-    """Return a tree object of these lines, in git's order."""
+    """Return a tree object of these entries, in git's order."""
     ordered = sorted(entries, key=lambda entry: entry.sort_key)
     return b"".join(b"%b %b\0%b" % entry for entry in ordered)

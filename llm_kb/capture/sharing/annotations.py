@@ -1,4 +1,4 @@
-"""Shares annotations with a remote: what two clones wrote about one commit is joined."""
+"""Shares annotations with a remote, and joins those of two clones about one commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_ATTEMPTS = 10
 
 
 def pull_annotations(directory: Path, remote: str) -> int:
-    """Fetch the remote's annotations, join them with ours, return how many are new or changed."""
+    """Merge the remote's annotations into ours; return the number of new or changed ones."""
     theirs = fetch_ref(directory, remote, ANNOTATIONS_REF)
     if theirs is None:
         return 0
@@ -72,14 +72,14 @@ def _merge(directory: Path, ours: str, theirs: str, base: str | None) -> str:
 
 
 def join_annotations(first: bytes, second: bytes) -> bytes:
-    """Return an annotation with the lessons of both; what are not annotations stand in a row."""
+    """Return an annotation with the lessons of both; texts in another format are appended."""
     one, other = _parse(first), _parse(second)
     if one is None or other is None:
         return first.rstrip(b"\n") + b"\n\n" + second
     lessons = list(one.get("wisdom") or [])
     said = [*(other.get("wisdom") or [])]
     if other.get("summary") not in (None, one.get("summary")):
-        # An annotation has one summary; the other one is worth no less.
+        # An annotation has only one summary, so the other becomes a lesson.
         said.append({"category": "insight", "content": other["summary"]})
     lessons += [lesson for lesson in said if lesson not in lessons]
     return dump_json({**other, **one, **({"wisdom": lessons} if lessons else {})})

@@ -1,4 +1,4 @@
-"""Entries in a Markdown file, between marks, so that they pass through ordinary reviews. Pure."""
+"""Exports entries into a block of a Markdown file, where code review sees them. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXPORTS = "exports"
 """A key of our own in the store: the files that entries were exported to."""
 
 MOST_EXPORTS = 20
-"""Files that are looked at for exported entries: others may have written the store."""
+"""The most files read for exported entries: others may have written the store."""
 
 BEGIN = "<!-- llm-kb knowledge: begin, written by `llm kb knowledge export` -->"
 END = "<!-- llm-kb knowledge: end -->"
@@ -27,7 +27,7 @@ _ID = re.compile(r"^- .* <!-- (\S+) -->$", re.MULTILINE)
 
 
 def render_block(entries: Iterable[Entry]) -> str:
-    """Return the entries as Markdown between marks, each with its id; the same every time."""
+    """Return the entries as Markdown between two marks, each with its id."""
     ordered = tuple(entries)
     parts = [BEGIN]
     for kind in KINDS:
@@ -42,7 +42,7 @@ def render_block(entries: Iterable[Entry]) -> str:
 
 
 def _escape(text: str) -> str:
-    # No entry can begin or end a comment, so none can pose as a mark or an id.
+    # An entry that could begin or end a comment could imitate a mark or an id.
     return text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
 
 
@@ -51,14 +51,14 @@ def _escape_id(id_: str) -> str:
 
 
 def place_block(text: str | None, block: str, place: str) -> str:
-    """Return a file's text with the block in it; None stands for a file that is not there.
+    """Return a file's text with the block in it; None stands for a missing file.
 
-    What stands around the block stays. Raises KbError for marks that do not enclose
+    The text around the block stays. Raises KbError for marks that do not enclose
     one block.
     """
     if text is None:
         return _TITLE + block
-    # Lines, since the text around may quote a mark.
+    # Whole lines, since the text may quote a mark.
     begins, ends = ([*mark.finditer(text)] for mark in (_BEGIN_LINE, _END_LINE))
     if not begins and not ends:
         return f"{text.rstrip()}\n\n{block}" if text.strip() else block

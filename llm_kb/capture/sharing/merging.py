@@ -1,4 +1,4 @@
-"""Brings two stores that grew apart together again, entry by entry. Pure."""
+"""Merges two stores that were changed separately, entry by entry. Pure."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from llm_kb.capture.likeness import dedup_key, normalize
 
 @dataclass(slots=True, kw_only=True)
 class Merge:
-    """A merged store, and what did not simply come together."""
+    """A merged store, and the entries that changed by the merge."""
 
     store: KnowledgeStore
     received: tuple[Entry, ...] = ()
-    """Entries of theirs that are new here."""
+    """Their entries that are new here."""
     dropped: tuple[Entry, ...] = ()
-    """Entries that were here, unchanged, and have been removed there."""
+    """Our unchanged entries that were removed there."""
     duplicates: tuple[tuple[Entry, Entry], ...] = ()
-    """Ours and theirs of duplicates that both sides added; they are one entry now."""
+    """Ours and theirs of each duplicate that both sides added; it is one entry now."""
     renumbered: tuple[tuple[Entry, Entry], ...] = ()
-    """Ours as it was and as it is now: theirs has an entry of that id."""
+    """Our entries before and after they got another id, since theirs has the old one."""
     conflicts: tuple[tuple[Entry, Entry], ...] = ()
-    """Ours and theirs of an entry that both have changed; it holds both versions now."""
+    """Ours and theirs of each entry that both sides changed; it holds both versions now."""
 
 
 def merge(base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore) -> Merge:
-    """Merge two stores that both come from `base`; an empty one where that is unknown.
+    """Merge two stores that both come from `base`, an empty store if that is unknown.
 
-    An entry is what it says, and its id a name for it: one that says something
-    else than before is another entry. What either side added stays, what one side
-    removed and the other left alone goes.
+    An entry is identified by its content, not by its id: an entry with another rule is
+    another entry. Entries that either side added stay; entries that one side removed and
+    the other did not change go.
     """
     merger = _Merger(base, ours, theirs)
     kept = list(merger.keep_theirs(theirs.entries))
@@ -45,7 +45,7 @@ _Key: TypeAlias = tuple[str, str | None, str]
 
 
 def _by_key(store: KnowledgeStore) -> dict[_Key, Entry]:
-    # Of several that say the same, which only an editor can have made, the first.
+    # Of duplicates, which only manual edits can make, the first.
     return {dedup_key(entry): entry for entry in reversed(store.entries)}
 
 
@@ -56,7 +56,7 @@ class _Merger:
         self.merge = Merge(store=KnowledgeStore(extra=extra))
 
     def keep_theirs(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Yield the entries to keep of theirs, those of both sides among them."""
+        """Yield their entries to keep, also those that we have too."""
         for entry in entries:
             key = dedup_key(entry)
             before, ours = self.before.get(key), self.here.get(key)
@@ -65,11 +65,11 @@ class _Merger:
             elif before is None or not _is_same(entry, before):
                 self.merge.received += (entry,)
                 yield entry
-            # else it was removed here, and nobody there cared
+            # else it was removed here and not changed there
 
     def keep_ours(self, entries: Iterable[Entry], taken: set[str]) -> Iterator[Entry]:
-        """Yield the entries to keep that are ours alone, with another id if theirs is taken."""
-        # Also what was removed on one side has had its id.
+        """Yield the entries to keep that are ours alone, with a new id if theirs has it."""
+        # An entry removed on one side has had its id, too.
         sides = (self.before, self.here, self.there)
         seen = [entry for side in sides for entry in side.values()]
         for entry in entries:
@@ -90,7 +90,7 @@ class _Merger:
             yield kept
 
     def _choose(self, before: Entry | None, ours: Entry, theirs: Entry) -> Entry:
-        """Return the entry to keep of two duplicates, under the id of theirs."""
+        """Return the entry to keep of two duplicates, with the id of theirs."""
         if before is not None and _is_same(theirs, before):
             return ours.with_fields(id=theirs.id)
         if before is not None and (_is_same(ours, before) or _is_same(ours, theirs)):
@@ -106,7 +106,7 @@ class _Merger:
 
 
 def _hold_both(ours: Entry, theirs: Entry) -> Entry:
-    """Return their entry, with the differing fields of ours as another version."""
+    """Return their entry, with our differing fields as another version."""
     differing = {
         name: ours.text(name)
         for name in ours.kind.settable
@@ -118,7 +118,7 @@ def _hold_both(ours: Entry, theirs: Entry) -> Entry:
 
 
 def _is_same(one: Entry, other: Entry) -> bool:
-    """Tell whether two entries are equal but for their ids."""
+    """Tell whether two entries are equal except for their ids."""
     return {**one.fields, "id": ""} == {**other.fields, "id": ""}
 
 

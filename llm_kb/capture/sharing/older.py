@@ -1,4 +1,4 @@
-"""The stores that releases of git-chronicle keep in places of their own: read and import."""
+"""Reads and imports the stores of git-chronicle, which are in other places."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ OLDER_PLACES = (
     (ANNOTATIONS_REF, None),
     (KNOWLEDGE_REF, CHRONICLE_TARGET),
 )
-"""Where its releases keep the store, and where they may yet: beside the annotations, and
-on an id they take for the empty tree's. None stands for the empty tree itself."""
+"""The ref and the object of each store: beside the annotations, and on the id that
+git-chronicle uses for the empty tree. None stands for the empty tree itself."""
 
 
 def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
@@ -35,7 +35,7 @@ def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore]
 def import_older(directory: Path) -> tuple[Addition, ...]:
     """Add the entries of those stores to ours, and return the result for each.
 
-    An entry keeps its id where that is free, and everything else it holds.
+    An entry keeps its other fields, and its id if that is free.
     """
     require_repository(directory)
     with ObjectReader(directory) as reader:

@@ -1,4 +1,4 @@
-"""Refs of a remote: fetched beside ours, pushed without force, set up for plain fetches."""
+"""Fetches refs of a remote beside ours, pushes ours without force, and sets up git for both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llm_kb.capture.git.repository import Repository, has_ref
 from llm_kb.git import GitError, run_git
 
 TRACKING_REFS = "refs/llm-kb"
-"""Outside `refs/notes`, where a mirroring refspec would push or prune it."""
+"""The prefix of fetched refs, outside `refs/notes`, where a mirror would push or prune them."""
 
 SHARED_REFS = (KNOWLEDGE_REF, ANNOTATIONS_REF)
 
@@ -31,22 +31,22 @@ _MOVED = re.compile(
 
 
 def tracking_ref(remote: str, ref: str) -> str:
-    """Return where a ref of a remote is kept here."""
+    """Return the name of the ref that holds a fetched ref."""
     return f"{TRACKING_REFS}/{_ref_component(remote)}/{ref.rpartition('/')[2]}"
 
 
 def _ref_component(remote: str) -> str:
-    # A remote may be a URL, which no ref can be called.
+    # A remote may be a URL, which is not the name of a ref.
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", remote):
         return remote
     return f"url-{hashlib.sha256(remote.encode()).hexdigest()[:16]}"
 
 
 def fetch_ref(directory: Path, remote: str, ref: str) -> str | None:
-    """Fetch a ref of a remote and return its commit; None when it has none."""
+    """Fetch a ref of a remote and return its commit; None if the remote does not have it."""
     tracking = tracking_ref(remote, ref)
     options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
-    # Of a remote on this disk, the repository's configuration could name any program.
+    # For a remote on this disk, the repository's configuration could name any program.
     program = "--upload-pack=git-upload-pack"
     command = ("fetch", *options, program, "--end-of-options", remote, f"+{ref}:{tracking}")
     try:
@@ -59,11 +59,11 @@ def fetch_ref(directory: Path, remote: str, ref: str) -> str | None:
 
 
 def push_ref(directory: Path, remote: str, ref: str, pull: Callable[[], object]) -> None:
-    """Push a ref, calling `pull` as often as the remote turns out to have moved.
+    """Push a ref, and call `pull` before each new attempt if the remote has moved.
 
-    Raises BusyStoreError when the remote never rests.
+    Raises BusyStoreError if the remote keeps moving.
     """
-    # Neither tags nor submodules, whatever `push.*` says of the user's own pushes.
+    # Neither tags nor submodules, whatever `push.*` sets for the user's own pushes.
     options = ("--quiet", "--no-follow-tags", "--recurse-submodules=no", "--no-signed")
     program = "--receive-pack=git-receive-pack"
     command = ("push", *options, program, "--end-of-options", remote, f"{ref}:{ref}")
@@ -82,7 +82,7 @@ def push_ref(directory: Path, remote: str, ref: str, pull: Callable[[], object])
 
 
 def find_merge_base(directory: Path, one: str, other: str) -> str | None:
-    """Return the commit from which two went apart; None when they began apart."""
+    """Return the latest common ancestor of two commits; None without one."""
     try:
         return run_git("merge-base", one, other, cwd=directory).decode().strip()
     except GitError as error:
@@ -92,9 +92,9 @@ def find_merge_base(directory: Path, one: str, other: str) -> str | None:
 
 
 def find_unmerged(repository: Repository) -> list[str]:
-    """Return the remotes, as the refs name them, whose fetched entries are not in our store.
+    """Return the remotes whose fetched entries are not merged into our store.
 
-    Starts a process only where something was fetched.
+    Starts a process only if something was fetched.
     """
     directory, common = repository.root, repository.common_dir
     try:
@@ -144,16 +144,16 @@ def find_default_remote(directory: Path) -> str | None:
 
 
 def missing_settings(directory: Path, remote: str, *, push: bool = False) -> list[tuple[str, str]]:
-    """Return the settings of git that plain fetches, and pushes, still lack, as (key, value).
+    """Return the missing settings of git for plain fetches, and pushes, as (key, value).
 
-    Raises GitError when there is no such remote.
+    Raises GitError for an unknown remote.
     """
     run_git("remote", "get-url", "--", remote, cwd=directory)
-    # A pattern, because a fetch fails for a single ref that the remote does not have.
+    # A pattern, because a fetch fails if the remote does not have a single named ref.
     fetched = f"+refs/notes/chronicle*:{TRACKING_REFS}/{_ref_component(remote)}/chronicle*"
     wanted = [(f"remote.{remote}.fetch", fetched)]
     if push:
-        # With refs to push set, a plain push no longer knows what else to push.
+        # Once a refspec is set, a plain push pushes nothing else, so HEAD is added.
         wanted += [(f"remote.{remote}.push", ref) for ref in ("HEAD", "refs/notes/chronicle*")]
     return [(key, value) for key, value in wanted if value not in _read_settings(directory, key)]
 
@@ -173,10 +173,10 @@ def add_settings(directory: Path, settings: list[tuple[str, str]]) -> None:
 
 
 def take_hint(repository: Repository, *, is_shared: bool) -> str | None:
-    """Return a line about entries that this clone lacks, once for each such state.
+    """Return a line about entries that this clone lacks, once for each state.
 
-    `is_shared` says that the project keeps entries on its remote. Asks no server, and starts
-    a process only where something was fetched or nothing was although it is shared.
+    `is_shared` tells whether the project keeps entries on its remote. No server is asked, and
+    a process is started only if something was fetched, or nothing although it is shared.
     """
     path = repository.common_dir / "llm-kb" / "told"
     if remotes := find_unmerged(repository):
@@ -191,7 +191,7 @@ def take_hint(repository: Repository, *, is_shared: bool) -> str | None:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(state)
     except OSError:
-        return None  # it could not be said only once
+        return None  # without a record the line would be repeated each time
     return hint
 
 
@@ -201,7 +201,7 @@ def describe_unmerged(remote: str) -> str:
 
 
 def describe_unfetched(repository: Repository) -> str | None:
-    """Return a line about the remote of a clone without a store; None where that is not so."""
+    """Return a line about the remote of a clone without a store; None if it has one."""
     if has_ref(repository, KNOWLEDGE_REF) or not (remote := find_default_remote(repository.root)):
         return None
     pull = f"`llm kb knowledge pull {shlex.quote(remote)}`"

@@ -1,4 +1,4 @@
-"""Shares the store with a remote: fetch, merge, push; nothing is ever forced."""
+"""Shares the store with a remote by fetch, merge and push, never by force."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from llm_kb.git import ObjectReader
 
 
 class Outcome(Enum):
-    """What a pull came to."""
+    """The outcome of a pull."""
 
     NOTHING_THERE = "the remote has no knowledge store"
     UP_TO_DATE = "nothing new"
@@ -47,12 +47,12 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pull:
-    """What a pull came to, and how the entries came together."""
+    """The outcome of a pull, and the merge of the entries."""
 
     outcome: Outcome
     merge: Merge
     annotations: int = 0
-    """Annotated commits whose annotations are new here or have changed."""
+    """The number of commits whose annotations are new here or have changed."""
 
 
 def pull(directory: Path, remote: str) -> Pull:
@@ -91,11 +91,11 @@ def _pull_store(directory: Path, remote: str) -> Pull:
 
 
 def push(directory: Path, remote: str) -> tuple[Pull, ...]:
-    """Push our store and annotations, and pull first as often as the remote has moved.
+    """Push our store and annotations; return the pulls that this took.
 
-    Returns those pulls. Raises BusyStoreError when the remote never rests.
+    Raises BusyStoreError if the remote keeps moving.
     """
-    load_store(directory)  # a damaged one would be everybody's
+    load_store(directory)  # a damaged store is not pushed
     pulls: list[Pull] = []
     with ObjectReader(directory) as reader:
         refs = [ref for ref in SHARED_REFS if reader.read(ref) is not None]
@@ -109,7 +109,7 @@ def push(directory: Path, remote: str) -> tuple[Pull, ...]:
 
 
 def has_store(directory: Path) -> bool:
-    """Tell whether there is anything to push."""
+    """Tell whether a repository has entries or annotations to push."""
     require_repository(directory)
     with ObjectReader(directory) as reader:
         return any(reader.read(ref) is not None for ref in SHARED_REFS)
