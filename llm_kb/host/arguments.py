@@ -1,8 +1,8 @@
-"""The arguments of a `prompt` or `chat`, with what its templates and conversation add.
+"""The arguments of a `prompt` or `chat`, with those of its templates and conversation.
 
-The host resolves templates, conversation and tools step by step while it runs; we
-must know before. So this resolves them as the host is about to, and hands the host
-the templates that it loaded.
+The host resolves templates, conversation and tools step by step while it runs, but the
+plugin must know them before. So this module resolves them as the host will, and hands the
+host the templates that it loaded.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ FRAGMENT_KEYS = ("system_fragments", "fragments")
 
 
 class Arguments:
-    """The keyword arguments the host's callback will be given; changed in place."""
+    """The keyword arguments of the host's callback, which are changed in place."""
 
     def __init__(self, command: str, kwargs: MutableMapping[str, Any]) -> None:
         self.command = command
         self.kwargs = kwargs
         self.templates: tuple[Any, ...] = self._load_templates()
-        """The templates, loaded; empty if the host will fail to load one."""
+        """The loaded templates; empty if one cannot be loaded."""
         self.conversation = _load_conversation(kwargs)
         self.restored = _restored_tools(self.conversation, kwargs.get("tools"))
         """The tools of the conversation's first turn, which the host restores."""
 
     @property
     def is_saving(self) -> bool:
-        """Whether `--save` makes this a template rather than a request."""
+        """Whether `--save` writes a template instead of making a request."""
         return bool(self.kwargs.get("save"))
 
     @property
@@ -61,25 +61,25 @@ class Arguments:
 
     @property
     def restored_tools(self) -> frozenset[str]:
-        """Our tools that only the conversation asks for."""
+        """Our tools that only the conversation names."""
         return _ours(self.tools()) - self.typed_tools - self.brought_tools
 
     def tools(self) -> list[str]:
-        """Return the tools of the request, as the host is going to put them together."""
+        """Return the tools of the request, in the order of the host."""
         typed, brought = list(self.kwargs.get("tools") or ()), self._brought()
         if self.command == "chat":
             return [*brought, *(typed or self.restored)]
         return [*brought, *typed] or list(self.restored)
 
     def set_tools(self, tools: Sequence[str]) -> None:
-        """Make these the tools of the request, wherever they come from."""
+        """Make these the tools of the request, in place of all others."""
         self.templates = tuple(
             template.model_copy(update={"tools": None}) for template in self.templates
         )
         self.kwargs["tools"] = tuple(tools) if tools or not self.restored else _NoTools()
 
     def count_rounds(self) -> Rounds:
-        """Return the host's limit of answers in a row, and have it count them."""
+        """Put a counter in the place of the host's limit of answers in a row, and return it."""
         rounds = Rounds(self.kwargs.get("chain_limit") or 0)
         if rounds:
             self.kwargs["chain_limit"] = rounds
@@ -87,7 +87,7 @@ class Arguments:
 
     @cached_property
     def memory(self) -> Memory | None:
-        """What a continued conversation was given before; None if that is not known."""
+        """The subjects that a continued conversation was given before; None if unknown."""
         if self.conversation is None:
             return None
         from llm_kb.host.log import read_memory  # noqa: PLC0415 - few are continued
@@ -96,7 +96,7 @@ class Arguments:
 
     @property
     def specs(self) -> list[str]:
-        """What follows `kb:@` in the fragments of templates and command line, as given."""
+        """The text after `kb:@` in the fragments of templates and command line."""
         return [
             fragment.removeprefix(SECTION)
             for fragment in self._fragments()
@@ -118,15 +118,15 @@ class Arguments:
         ]
 
     def has_search(self) -> bool:
-        """Tell whether a fragment is the answer of a search."""
+        """Tell whether a fragment of the request is a search."""
         return any(fragment.startswith(SEARCH) for fragment in self._fragments())
 
     def earlier_text(self) -> str:
-        """Return all that a continued conversation has sent so far."""
+        """Return all texts that a continued conversation has sent so far."""
         return "\n".join(_iter_texts(self.conversation))
 
     def supports_tools(self) -> bool:
-        """Tell whether the model can call tools; False when the host cannot find it."""
+        """Tell whether the model can call tools; False for an unknown model."""
         try:
             get = llm.get_async_model if self.kwargs.get("async_") else llm.get_model
             return bool(get(self._model_id()).supports_tools)
@@ -134,11 +134,11 @@ class Arguments:
             return False
 
     def add_fragments(self, key: str, *fragments: str) -> None:
-        """Put fragments after those of the command line."""
+        """Add fragments after those of the command line."""
         self.kwargs[key] = [*(self.kwargs.get(key) or ()), *fragments]
 
     def take_chat_fragments(self) -> None:
-        """Make our fragments in templates the chat's own: the host leaves them out."""
+        """Add our fragments of templates to those of a chat, for which the host ignores them."""
         for key in FRAGMENT_KEYS:
             ours = [
                 fragment
@@ -149,13 +149,13 @@ class Arguments:
             self.kwargs[key] = [*ours, *(self.kwargs.get(key) or ())]
 
     def drop_fragments(self) -> None:
-        """Take every fragment of ours off the command line's."""
+        """Remove our fragments from those of the command line."""
         for key in FRAGMENT_KEYS:
             if given := self.kwargs.get(key):
                 self.kwargs[key] = [f for f in given if not f.startswith(OURS)]
 
     def hand_over_templates(self) -> None:
-        """Have the host ask us for the templates, so that none is loaded twice."""
+        """Name the templates so that the host gets the loaded ones from us."""
         if self.templates:
             names = [f"{SECTION}{number}" for number in range(len(self.templates))]
             require_no_files(names)
@@ -163,7 +163,7 @@ class Arguments:
             self.kwargs["template"] = names[0] if is_one else tuple(names)
 
     def iter_ours(self) -> Iterator[str]:
-        """Yield what the command line itself names of ours, as it is typed."""
+        """Yield our tools and fragments on the command line, as they are typed."""
         tools = map(tool_name, self.kwargs.get("tools") or ())
         yield from (f"-T {name}" for name in tools if name in OUR_TOOLS)
         for key, option in zip(FRAGMENT_KEYS, ("--sf", "-f"), strict=True):
@@ -184,16 +184,16 @@ class Arguments:
         names = [named] if isinstance(named, str) else list(named)
         if not names:
             return ()
-        # Imported here: half-made while plugins load, whole now.
+        # Imported here: the module is incomplete while plugins are loaded.
         from llm.cli import load_template  # noqa: PLC0415
 
         try:
             return tuple(load_template(name) for name in names)
-        except Exception:  # noqa: BLE001 - whatever is wrong, the host meets it next and reports it
+        except Exception:  # noqa: BLE001 - the host reports the same error next
             return ()
 
     def _model_id(self) -> str | None:
-        """Return the model as the host picks it; None for the default one."""
+        """Return the id of the model as the host selects it; None for the default one."""
         queries = self.kwargs.get("queries")
         candidates = [self.kwargs.get("model_id")]
         if queries and not candidates[0]:
@@ -206,7 +206,7 @@ class Arguments:
 
 
 class _NoTools(tuple[str, ...]):
-    """No tools, and true: the host restores a conversation's tools only for false ones."""
+    """An empty tuple that is true, so that the host does not restore a conversation's tools."""
 
     __slots__ = ()
 
@@ -215,7 +215,7 @@ class _NoTools(tuple[str, ...]):
 
 
 def require_no_files(names: Iterable[str]) -> None:
-    """Raise ClickException if a file has one of the names that we have the host look up."""
+    """Raise ClickException if a file has the name of one of our fragments or templates."""
     for name in names:
         if Path(name).exists():
             raise click.ClickException(

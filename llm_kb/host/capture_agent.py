@@ -1,4 +1,4 @@
-"""A model that looks for knowledge in one commit after the other."""
+"""Lets a model look for knowledge in one commit after another."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import llm
 
 MAX_ENTRIES = 10
-"""What one commit may add: a diff that talks a model into more must not fill the store."""
+"""The most entries of one commit, so that no diff can make a model fill the store."""
 
 MAX_FAILURES = 5
-"""Failures in a row after which a run stops: then it is not the commits."""
+"""The number of failures in a row after which a run stops."""
 
 RATE_PATIENCE = 300.0
-"""Seconds to wait, over all attempts at a commit, for a provider that limits requests."""
+"""Seconds to wait for a rate limit, over all attempts at a commit."""
 
 INTERRUPTED = "interrupted"
-"""Why a run stops on Ctrl-C."""
+"""The reason of a run that stops on Ctrl-C."""
 
 _LONGEST_PAUSE = 60.0
 _MAX_TURNS = 15
@@ -48,7 +48,7 @@ class RunStoppedError(KbError):
 
 
 class RateLimitedError(KbError):
-    """A provider that limits requests for longer than we wait."""
+    """A rate limit that lasts longer than RATE_PATIENCE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,35 +61,35 @@ class Captured:
     duplicates: int = 0
     left_out: tuple[str, ...] = ()
     failed: str | None = None
-    """Why the model failed on it; None when it did not."""
+    """The reason why the model failed; None if it did not."""
     stopped: str | None = None
-    """Why the run ends in the middle of it, so that it is looked at again; None otherwise."""
+    """The reason why the run ends before the commit is finished; None otherwise."""
     tokens_sent: int = 0
     tokens_received: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A model and how it is called."""
+    """A model and the arguments of its calls."""
 
     model: llm.Model
     directory: Path
     key: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     log: Callable[[llm.Response], None] = lambda _response: None
-    """Gets every exchange, also one that failed."""
+    """Called with every response, also with one that failed."""
     say: Callable[[str], None] = lambda _text: None
-    """Gets a line for the person who waits."""
+    """Called with messages for the person who waits."""
 
 
 def capture_commits(
     agent: Agent, commits: Sequence[str], journal: Journal, *, keep_going: bool = True
 ) -> Iterator[Captured]:
-    """Let a model look at every commit; yield the result of each once it is recorded.
+    """Let a model look at the commits; yield the result of each once it is recorded.
 
     A commit on which the model fails is recorded as failed. Raises RunStoppedError after
-    the first of them without `keep_going`, after MAX_FAILURES in a row, when the provider
-    limits requests for too long and on Ctrl-C: that last commit is not recorded.
+    the first failure without `keep_going`, after MAX_FAILURES in a row, after a long rate
+    limit and on Ctrl-C; in the last two cases the commit is not recorded.
     """
     failures = 0
     for commit in commits:
@@ -113,7 +113,7 @@ def capture_commits(
 
 
 def capture_commit(agent: Agent, commit: str) -> Captured:
-    """Let a model look at one commit and return the result, also when it did not finish."""
+    """Let a model look at one commit and return the result, even if it is not finished."""
     briefing = read_briefing(agent.directory, commit, load_store(agent.directory))
     additions: list[Addition] = []
     tool = make_emit_tool(
@@ -128,7 +128,7 @@ def capture_commit(agent: Agent, commit: str) -> Captured:
         stopped = str(error)
     except KeyboardInterrupt:
         stopped = INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - a plugin's model may raise anything
+    except Exception as error:  # noqa: BLE001 - a model of a plugin may raise anything
         failed = f"{type(error).__name__}: {error}"
         responses.append(_fake_response(agent.model, briefing, failed))
     finally:
@@ -150,7 +150,7 @@ def capture_commit(agent: Agent, commit: str) -> Captured:
 def _answer(
     agent: Agent, briefing: Briefing, tool: llm.Tool, responses: list[llm.Response]
 ) -> None:
-    """Go through the conversation about a commit, waiting where requests are limited."""
+    """Hold the conversation about a commit, and wait for rate limits."""
     waited, pause = 0.0, 5.0
     while True:
         chain = agent.model.conversation().chain(
@@ -185,7 +185,7 @@ def _is_busy(error: Exception) -> bool:
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Return the seconds that the provider asks for, if it does."""
+    """Return the seconds of the `Retry-After` header; None without one."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     try:
         return max(0.0, float(headers["retry-after"])) if headers else None
@@ -194,7 +194,7 @@ def _retry_after(error: Exception) -> float | None:
 
 
 def find_fault(responses: Sequence[llm.Response]) -> str | None:
-    """Return why the answers are not those of a model that looked; None when they are."""
+    """Return the reason why the responses are not answers of a model; None if they are."""
     text = responses[-1].text().strip() if responses else ""
     if text[:15].lower().startswith(("<!doctype html", "<html")):
         return "the answer is an HTML page; a proxy or a login may be in between"
@@ -215,7 +215,7 @@ def _finish_reasons(response: llm.Response) -> list[object]:
 
 
 def _fake_response(model: llm.Model, briefing: Briefing, failed: str) -> llm.Response:
-    """Return a response that stands in the log for the request that failed."""
+    """Return a response that represents a failed request in the log."""
     messages = [
         {"role": "system", "parts": [{"type": "text", "text": SYSTEM_PROMPT}]},
         {"role": "user", "parts": [{"type": "text", "text": briefing.text}]},
@@ -226,13 +226,13 @@ def _fake_response(model: llm.Model, briefing: Briefing, failed: str) -> llm.Res
         "prompt": {"messages": messages, "system": SYSTEM_PROMPT},
         "messages": [answer],
     }
-    import llm  # noqa: PLC0415 - every command line imports this module, the host takes its time
+    import llm  # noqa: PLC0415 - importing the host takes long, and `--help` does not need it
 
     return llm.Response.from_dict(payload, model=model)
 
 
 def _count_tokens(responses: Sequence[llm.Response], briefing: Briefing) -> tuple[int, int]:
-    """Return the tokens sent and received, estimated where the model does not count them."""
+    """Return the tokens sent and received, estimated if the model does not report them."""
     sent = received = 0
     for number, response in enumerate(responses, 1):
         sent += response.input_tokens or (estimate_request(briefing.text) + 120 * (number - 1))

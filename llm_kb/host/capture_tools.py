@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def make_emit_knowledge() -> Tool | None:
-    """Return the tool where a repository is found upward of here, else None.
+    """Return the tool if the current directory is in a repository, else None.
 
-    Reads directory entries alone: this runs whenever llm collects its tools.
+    Starts no process: this runs whenever llm collects its tools.
     """
     return make_emit_tool() if find_root(find_cwd()) else None
 
@@ -61,12 +61,11 @@ def make_emit_tool(
     watch: Callable[[Addition], None] | None = None,
     max_entries: int | None = None,
 ) -> Tool:
-    """Return `emit_knowledge`, whose entries come from `commit`.
+    """Return the tool `emit_knowledge` for entries that come from `commit`.
 
-    The repository is the one of the current directory at each call, unless one is given.
-    `watch` gets every entry, new or not, before the model gets its reply. The tool refuses
-    when the commit has `max_entries` entries, whatever run they come from, and after that
-    many calls that reached the store.
+    The repository is that of `directory`, by default that of the current directory at each
+    call. `watch` is called with every addition before the model gets its answer. The tool
+    fails if the commit has `max_entries` entries already, and after that many calls.
     """
     from llm import Tool  # noqa: PLC0415 - the MCP server does without the host
 
@@ -84,7 +83,7 @@ def make_emit_tool(
             watch(addition)
         return render_reply(addition)
 
-    # What `llm tools` shows. Whatever else a model makes up still gets an answer.
+    # Shown by `llm tools`; a call with other arguments still gets an answer.
     emit_knowledge.__signature__ = make_signature(EMIT_SCHEMA)  # type: ignore[attr-defined]
     return Tool(
         name=EMIT_NAME,

@@ -16,9 +16,9 @@ from llm_kb.subjects.selection import Selection, join_selections, subtract
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:
-    """Return one fragment a subject, with the source `kb:topic/slug`.
+    """Return one fragment for each subject, with the source `kb:topic/slug`.
 
-    A subject that several fragments of a request name is given once.
+    A subject that several fragments of a request name is included once.
     """
     request = current_request()
     if request is not None and request.is_muted:
@@ -50,7 +50,7 @@ def load_passages(reference: str) -> llm.Fragment:
     topic, question = reference.split(":", 1) if ":" in reference else ("", reference)
     topics = [topic] if topic else []
     try:
-        # A model without tools cannot load more of what it is shown.
+        # A model without tools cannot load the rest of a passage.
         found = _open(request).find_passages(question, topics, whole=True)
     except UnknownTopicError as error:
         raise ValueError(f"{error}; {SEARCH}:QUESTION searches all topics") from error
@@ -58,7 +58,7 @@ def load_passages(reference: str) -> llm.Fragment:
 
 
 def load_template(reference: str) -> llm.Template:
-    """Return a template that offers `learn` and the section of one topic."""
+    """Return a template with `learn` and the section of one topic."""
     request = current_request()
     if request is not None and reference.startswith("@"):
         template: llm.Template = request.templates[int(reference[1:])]
@@ -72,20 +72,20 @@ def load_template(reference: str) -> llm.Template:
 
 
 def _open(request: Request | None) -> KnowledgeBase:
-    """Return the knowledge base of a request, or of this directory where it is not whole."""
+    """Return the knowledge base of a request, or that of this directory if topics are left out."""
     if request is not None and request.kb is not None and not request.kb.only:
         return request.kb
     return KnowledgeBase.discover()
 
 
 def _load_section(reference: str) -> list[llm.Fragment]:
-    """Return the section: the request's, or outside one that of the reference alone."""
+    """Return the section of the request or, outside a request, that of the reference."""
     request = current_request()
     fragment, spec = f"{PREFIX}{reference}", reference.removeprefix("@")
     if request is not None and fragment in {SECTION, MEMORY}:
         return [llm.Fragment(text, source) for text, source in request.take_texts(fragment)]
     if request is not None and spec in request.specs:
-        return []  # the request's one section has taken it up
+        return []  # already in the section of the request
     kb = KnowledgeBase.discover(
         knowledge=[spec] if "/" in spec else [],
         only=[spec] if spec and "/" not in spec else [],

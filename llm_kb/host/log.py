@@ -1,9 +1,8 @@
-"""The log of `llm`: what a conversation was given, for its turns to come, and which calls it made.
+"""Reads from the log of `llm` what a conversation was given before, and its calls of our tools.
 
-The log keeps which fragments a turn was given, and a source for each text; but for equal
-texts it keeps one source, that of the first. So what is remembered is not the source of
-the section: it is that of a fragment of its own, a blank text that is different for each
-memory, and of which the host sends nothing.
+The log records the fragments of each turn, and the source of each text; but for equal texts
+it records only the first source. So the memory of a turn is the source of a fragment of its
+own, whose text is blank, different for each memory, and not sent by the host.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.upkeep.usage import Call, Turn
 
 _MARK = f"{SECTION}{{"
-"""How the source of a memory begins: as JSON."""
+"""The start of the source of a memory, which is JSON."""
 
 _TURNS = """
     select turns.id, turns.thread_id, turns.datetime_utc, fragments.source from turns
@@ -37,7 +36,7 @@ _ANSWERS = """
     where turns.id = ? and parts.tool_name in ('learn', 'search_knowledge')
     and parts.type in ('tool_call', 'tool_result') order by parts.type, parts.position
 """
-"""The calls of which a turn was sent the answers, then these answers, in the same order."""
+"""The calls whose answers a turn was sent, then these answers, in the same order."""
 _PASSAGES = """
     select fragments.content from turn_fragments
     join fragments on fragments.id = turn_fragments.fragment_id
@@ -46,7 +45,7 @@ _PASSAGES = """
 
 
 class LogError(KbError):
-    """A log that is not there, or that cannot be read."""
+    """A log that does not exist or cannot be read."""
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path = path
@@ -55,7 +54,7 @@ class LogError(KbError):
 
 
 def render_memory(memory: Memory) -> tuple[str, str]:
-    """Return the text of the fragment that records a memory, which is blank, and its source."""
+    """Return the blank text and the source of the fragment that records a memory."""
     topics: dict[str, dict[str, list[str]]] = {}
     for topic, root, name in memory.sent:
         topics.setdefault(topic, {}).setdefault(root, []).append(name)
@@ -67,14 +66,14 @@ def render_memory(memory: Memory) -> tuple[str, str]:
 
 
 def read_memory(conversation_id: str, database: str | None) -> Memory | None:
-    """Return what the log remembers of a conversation; None where it remembers nothing."""
+    """Return the memory of a conversation in the log; None without one."""
     memories = [parse_memory(source) for source in _read_sources(conversation_id, database)]
     found = [memory for memory in memories if memory is not None]
     return join_memories(found) if found else None
 
 
 def join_memories(memories: Sequence[Memory]) -> Memory:
-    """Return what several turns were given together, each thing once."""
+    """Return the memory of several turns, with each subject once."""
     return Memory(
         workspace=memories[0].workspace,
         only=next((memory.only for memory in memories if memory.only), ()),
@@ -83,7 +82,7 @@ def join_memories(memories: Sequence[Memory]) -> Memory:
 
 
 def parse_memory(source: str) -> Memory | None:
-    """Return the memory that a source records; None for any other."""
+    """Return the memory that a source records; None for other sources."""
     try:
         record = json.loads(source.removeprefix(SECTION))
         return Memory(
@@ -101,10 +100,10 @@ def parse_memory(source: str) -> Memory | None:
 
 
 def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
-    """Yield the turns that this plugin took part in, from a time on, oldest first.
+    """Yield the turns that used this plugin since a time, oldest first.
 
-    A log in which none can be, because an earlier `llm` wrote it, has none. Raises LogError
-    if it is not there or cannot be read, such as one that is locked.
+    The log of an earlier `llm` has none. Raises LogError if the log does not exist or cannot
+    be read, for instance because it is locked.
     """
     path = Path(database or _default_path())
     if not path.is_file():
@@ -129,7 +128,7 @@ def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
 
 
 def _parse_calls(rows: Iterable[tuple[str, str]]) -> Iterator[Call]:
-    """Yield each call with its answer; what is not a call as this plugin makes it is left out."""
+    """Yield each call with its answer, without calls in an unknown format."""
     parts = {kind: [row[1] for row in group] for kind, group in groupby(rows, lambda row: row[0])}
     for call, result in zip(parts.get("tool_call", ()), parts.get("tool_result", ()), strict=False):
         try:
@@ -144,8 +143,8 @@ def _parse_calls(rows: Iterable[tuple[str, str]]) -> Iterator[Call]:
 def _read_sources(conversation_id: str, database: str | None) -> list[str]:
     """Return the sources of our fragments in the turns of a conversation, oldest first.
 
-    A conversation loaded from the log holds the text that was sent, not where it came
-    from. Logs of another shape have nothing to tell.
+    A conversation loaded from the log holds the texts that were sent, not their sources.
+    The result is empty for logs in another format.
     """
     query = """
         select distinct fragments.source from turns
@@ -166,7 +165,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _default_path() -> Path:
-    # Imported here: half-made while plugins load, whole now.
+    # Imported here: the module is incomplete while plugins are loaded.
     from llm.cli import logs_db_path  # noqa: PLC0415
 
     return Path(logs_db_path())

@@ -1,7 +1,7 @@
-"""`-k`, `--kb-cfg`, `--no-kb` and `auto`: what one request gets from the knowledge base.
+"""Decides what a request gets from the knowledge base: `-k`, `--kb-cfg`, `--no-kb`, `auto`.
 
-The wrapper around the host's commands opens a request here before the host runs.
-A request that asks for nothing of ours reads two small files at most.
+The wrapper around the host's commands opens a request here before the host runs. A request
+that does not use this plugin reads at most two small files.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def open_request(
     kb_cfg: Sequence[str] = (),
     no_kb: bool = False,
 ) -> Iterator[None]:
-    """Decide what a request gets and add it to the arguments of the host's callback.
+    """Decide what a request gets, and add it to the arguments of the host's callback.
 
-    Changes `kwargs` in place. Raises ClickException before any model is called when
-    the configuration is broken, or when what was asked for does not exist.
+    Changes `kwargs` in place. Raises ClickException before any model is called if the
+    configuration is invalid, or if something that was asked for does not exist.
     """
     if current_request() is not None:
         yield  # wrapped twice: by us, around another plugin's wrapper of our wrapper
@@ -82,7 +82,7 @@ def open_request(
 
 
 def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
-    """Return the request, with what it adds put into the arguments."""
+    """Return the request, after adding its texts and tools to the arguments."""
     if arguments.command == "chat":
         arguments.take_chat_fragments()
     kb, asked = _open(arguments, knowledge, kb_cfg)
@@ -109,7 +109,7 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
 def _open(
     arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]
 ) -> tuple[KnowledgeBase | None, AbstractSet[str]]:
-    """Return the knowledge base, if anything asks for it, and our tools that are asked for."""
+    """Return the knowledge base, or None if nothing asks for it, and our tools to offer."""
     asked = {*arguments.typed_tools, *arguments.brought_tools}
     if any("/" not in spec for spec in arguments.specs):
         asked.add("learn")
@@ -145,7 +145,7 @@ def _open(
 def _keep_restored(
     arguments: Arguments, kb: KnowledgeBase, restored: AbstractSet[str]
 ) -> AbstractSet[str]:
-    """Return the tools of a conversation that go on; the others are for another workspace."""
+    """Return the tools of a conversation without those for another workspace."""
     memory = arguments.memory
     if "learn" not in restored or memory is None or memory.workspace == _workspace(kb):
         return restored
@@ -158,10 +158,10 @@ def _keep_restored(
 
 
 def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
-    """Return the knowledge base whose `learn` `auto` offers; None where it does not.
+    """Return the knowledge base if `auto` offers its `learn`, else None.
 
-    What is skipped is reported with the reason: a broken configuration must not break a
-    command that did not ask for it.
+    Problems are reported, not raised: an invalid configuration must not break a command
+    that did not ask for it.
     """
     where = find_cwd(), Path(llm.user_dir()), os.environ
     if not mentions_auto(*where):
@@ -203,17 +203,17 @@ def _discover(
 def _decide_tools(
     arguments: Arguments, kb: KnowledgeBase, asked: AbstractSet[str]
 ) -> AbstractSet[str]:
-    """Return which of our tools this request uses: those that are of use here.
+    """Return our tools that are useful in this request.
 
-    One that the command line names must be; those of templates and conversations are left
-    out, with a line that says so.
+    A useless tool on the command line is an error; one of a template or conversation is left
+    out with a message.
     """
-    # Loading has imported most of it.
+    # Loading the configuration has imported most of it.
     from llm_kb.config.trust_report import render_replaced, render_withheld
 
     tools = set(asked)
     if set(kb.config.withheld) - {"kb.auto"}:
-        # `auto` alone makes no difference to who asks for knowledge.
+        # `auto` makes no difference to an explicit request.
         _say(render_withheld(kb.config))
     if replaced := render_replaced(kb.config):
         _say(replaced)
@@ -231,7 +231,7 @@ def _decide_tools(
     if "learn" in tools and kb.offers_search():
         tools.add("search_knowledge")
     elif "search_knowledge" in asked and "learn" not in tools:
-        # Alone it would find what nothing can read.
+        # Without `learn`, nothing could read what it finds.
         tools.discard("search_knowledge")
         _leave_out("search_knowledge", "it comes with learn", is_error=False)
     if "learn" in tools and kb.config.capture.offer and _has_repository():
@@ -240,14 +240,14 @@ def _decide_tools(
 
 
 def _leave_out(tool: str, reason: str, *, is_error: bool) -> None:
-    """Say why a tool is left out. Raises ClickException if that is an error."""
+    """Report why a tool is left out. Raises ClickException if that is an error."""
     if is_error:
         raise click.ClickException(reason)
     _say(f"{tool} is left out: {reason}")
 
 
 def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
-    """Have the host offer these tools of ours, each once, beside all others."""
+    """Make the host offer these tools of ours, each once, beside all others."""
     before = arguments.tools()
     kept: list[str] = []
     for spec in before:
@@ -267,7 +267,7 @@ def _has_repository() -> bool:
 
 
 def _say_lacking(config: Config) -> None:
-    """Tell once of captured knowledge that this clone has not fetched or not merged."""
+    """Report once that this clone has not fetched or merged captured knowledge."""
     # Opening the knowledge base has imported most of it.
     from llm_kb.capture.git.repository import find_repository
     from llm_kb.capture.sharing.remotes import take_hint
@@ -281,7 +281,7 @@ def _say_lacking(config: Config) -> None:
 def _iter_texts(
     arguments: Arguments, kb: KnowledgeBase, tools: AbstractSet[str], *, has_section: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is to be sent and was not yet, each with its source."""
+    """Yield the texts that were not sent yet, each with its source."""
     from llm_kb.rendering.section import describe_large  # the knowledge base has imported it
 
     earlier = arguments.earlier_text()
@@ -304,7 +304,7 @@ def _iter_texts(
 
 
 def _render_memory(kb: KnowledgeBase, *, preloaded: bool) -> tuple[str, str]:
-    """Return what the conversation is to remember of this turn, as a text and its source."""
+    """Return the memory of this turn, as the text and the source of a fragment."""
     from llm_kb.api import Memory  # as above
     from llm_kb.host.log import render_memory
 
@@ -322,7 +322,7 @@ def _place(arguments: Arguments, request: Request) -> None:
     if request.has_texts():
         key = "system_fragments"
         if arguments.conversation is not None:
-            # Models that read the whole history take the system text of its first turn.
+            # Models that read the whole history use the system text of the first turn.
             _say(
                 "a continued conversation keeps its system prompt: knowledge goes into this prompt"
             )
@@ -332,7 +332,7 @@ def _place(arguments: Arguments, request: Request) -> None:
 
 
 def _save(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
-    """Let `--save` write `-k` as live references, after checking that they name something."""
+    """Let `--save` write `-k` as live references, after checking that they match something."""
     if kb_cfg:
         raise click.UsageError("--kb-cfg cannot be saved in a template; -k can")
     asked = set(arguments.typed_tools)
@@ -344,7 +344,7 @@ def _save(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str])
 
 
 def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
-    """Leave everything of ours out, as `--no-kb` says, whatever else the command line asks for."""
+    """Remove our tools and fragments from a request with `--no-kb`."""
     asked = [f"-k {value}" for value in knowledge] + [f"--kb-cfg {value}" for value in kb_cfg]
     if asked := [*asked, *arguments.iter_ours()]:
         _say(f"--no-kb leaves out {', '.join(asked)}")

@@ -1,6 +1,6 @@
-"""The tools of `References`: what models read about them, and what answers a call.
+"""The tools of `References`: their descriptions and schemas, and the answers to their calls.
 
-The same for `llm` and for MCP clients, so it imports neither.
+They are the same for `llm` and for MCP clients, so this module imports neither.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ ALL = (CREATE, TOPIC_SEARCH, TOPIC_LIST, TOPIC_UPDATE, SEARCH)
 
 
 class PlanWaitsError(KbError):
-    """A plan that waits for the operator, in words for the model that made it."""
+    """A plan that waits for the operator, with a message for the model that made it."""
 
     def __init__(self, needed: ApprovalNeededError) -> None:
         self.plan_id = needed.plan_id
@@ -178,7 +178,7 @@ def create(
     progress: Progress | None = None,
 ) -> Created:
     """Carry out a call of `reference_topic_create`. Raises KbError."""
-    # Imported here: a search does without the machinery that fetches.
+    # Imported here: a search does not need the modules that fetch.
     from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
     from llm_kb.references.fetch.outcomes import SILENT  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`References` as a toolbox of llm, and how its plans are approved."""
+"""`References` as a toolbox of llm, and the approval of its plans."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class References(llm.Toolbox):
     fetched before the operator has approved it.
     """
 
-    # Public methods would be listed as tools, and every argument of the constructor is
-    # logged as JSON: the callbacks of the Python API are set by `make_references`.
+    # Public methods would be listed as tools, and the arguments of the constructor are
+    # logged as JSON, so `make_references` sets these callbacks of the Python API.
     _approve: Approve | None = None
     _pauses = False
 
-    # What `llm tools` shows: the annotations of this module are strings.
+    # Shown by `llm tools`: the annotations of this module are strings.
     __signature__ = Signature(
         [
             Parameter("ghost", Parameter.POSITIONAL_OR_KEYWORD, annotation=str, default="llm"),
@@ -57,11 +57,11 @@ class References(llm.Toolbox):
     )
 
     def __init__(self, ghost: str = "llm", model: str | None = None) -> None:
-        """Record `ghost` and `model` as `created_by` in the topics that are made."""
+        """Set `ghost` and `model`, which new topics record as `created_by`."""
         self._created_by = {"ghost": ghost} | ({"model": model} if model else {})
 
     def tools(self) -> Iterable[llm.Tool]:
-        """Yield the five tools, under their own names."""
+        """Yield the five tools."""
         implementations: dict[str, Callable[..., Any]] = {
             "reference_topic_create": self._create,
             "reference_topic_search": lambda query: search_topics(current_library(), query),
@@ -70,8 +70,8 @@ class References(llm.Toolbox):
             "reference_search": self._search,
         }
         for text in ALL:
-            # Not the bound method: the host would log its toolbox under the part of the
-            # tool's name before the first `_`, and could not continue with that.
+            # Not the bound method: the host would log the part of the tool's name before the
+            # first `_` as its toolbox, and could not continue the conversation.
             implementation = partial(_call, text, implementations[text.name])
             implementation.__signature__ = make_signature(text.schema)  # type: ignore[attr-defined]
             yield llm.Tool(
@@ -107,7 +107,7 @@ class References(llm.Toolbox):
         return ask(current_library(), question, topic, **read_filters(SEARCH, given))
 
     def _ask(self, library: Library, plan: Plan) -> bool:
-        """Ask the operator to approve a plan; without a terminal, keep it for later."""
+        """Ask the operator to approve a plan; without a terminal, store it for later."""
         if self._approve is not None:
             return self._approve(plan)
         if not self._pauses and is_terminal(sys.stdin) and is_terminal(sys.stderr):
@@ -126,7 +126,7 @@ def make_references(
 ) -> References:
     """Return the toolbox for Python code, which answers for the operator.
 
-    `approve` is handed every plan and says whether it may be carried out. With
+    `approve` is called with every plan, and returns whether to carry it out. With
     `pause` a plan is stored and `llm.PauseChain` raised, whose first argument is an
     ApprovalNeededError; after `approve_plan(error.plan_id)` run the chain again.
     """
@@ -137,17 +137,17 @@ def make_references(
 
 
 def approve_plan(plan_id: str) -> None:
-    """Approve a stored plan: it may be carried out once, if nothing has changed."""
+    """Approve a stored plan, which may then be carried out once if nothing has changed."""
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
 
     open_pending(current_library()).approve(plan_id)
 
 
 def ask_on_terminal(plan: Plan) -> bool:
-    """Show a plan to the operator and ask; the end of input denies it.
+    """Show a plan to the operator and ask for approval; the end of input denies it.
 
-    Ctrl-C ends the program: click's own exception would be an ordinary error of the tool to
-    llm, which tells the model of it and goes on.
+    Ctrl-C ends the program: llm would report click's own exception to the model as an
+    error of the tool, and go on.
     """
     from llm_kb.references.plan.plan_text import describe_plan, summarize_plan  # noqa: PLC0415
 

@@ -1,12 +1,12 @@
-"""What the hooks and loaders know of the request that the host is running.
+"""The current request of the host, as the hooks and loaders see it.
 
-What a request adds goes through the host's own tools and fragments, so that
-logging, templates and `--save` treat it as they treat everything else:
+A request adds to the host's own tools and fragments, so that logging, templates and
+`--save` work as usual:
 
     kb:@                 the section of this request
-    kb:@@                what this request's conversation remembers of it
+    kb:@@                the memory of this request
     kb:@TOPIC/PATTERN    pre-load these subjects into the section (a saved `-k`)
-    kb:@TOPIC            offer `learn`, and let the section speak of this topic alone
+    kb:@TOPIC            offer `learn`, with a section about this topic alone
 
 and as a template:
 
@@ -29,39 +29,39 @@ if TYPE_CHECKING:
 OUR_TOOLS = frozenset({"learn", "search_knowledge", "References", "emit_knowledge"})
 
 _OF_REFERENCES = "reference_"
-"""How the names of the tools of `References` begin: a conversation is logged with these."""
+"""The prefix of the tools of `References`, under which a conversation is logged."""
 
 PREFIX = "kb:"
 SEARCH = "kb-search:"
 OURS = (PREFIX, SEARCH)
-"""How the names of our fragments begin."""
+"""The prefixes of our fragments."""
 SECTION = "kb:@"
-"""The fragment that stands for the whole section of a request."""
+"""The fragment with the section of a request."""
 MEMORY = "kb:@@"
-"""The fragment that stands for what the conversation remembers; it sends nothing."""
+"""The fragment with the memory of a request; the host does not send it."""
 
 
 class Rounds(int):
-    """The host's limit of answers in a row, which knows how many there were.
+    """The host's limit of answers in a row, which also counts them.
 
-    The host compares their number with the limit after each one, and gives tools no other
-    sign of it: `count >= limit` asks the limit first, as its type is the more special one.
+    The host compares the number of answers with the limit after each one, and tells tools
+    nothing else about it. `count >= limit` calls this class first, as it is a subclass of int.
     """
 
     passed = 0
 
     def __le__(self, count: int) -> bool:
-        """Take note of the number, and compare."""
+        """Record the number of answers, and compare it."""
         self.passed = count
         return int(self) <= count
 
     def is_last(self) -> bool:
-        """Tell whether the calls being answered are the last that will be."""
+        """Tell whether no later calls will be answered."""
         return self.passed == self - 1
 
 
 class Request:
-    """One request of `prompt` or `chat`, from our side."""
+    """One request of `prompt` or `chat`."""
 
     def __init__(  # noqa: PLR0913 - a dataclass would cost a millisecond on every prompt
         self,
@@ -75,26 +75,26 @@ class Request:
     ) -> None:
         self.kb = kb
         self.tools = frozenset(tools)
-        """Which of our tools it uses, wherever it asked for them."""
+        """Our tools that it uses."""
         self.specs = frozenset(specs)
-        """What follows `kb:@` in fragments that the section has taken up."""
+        """The texts after `kb:@` in the fragments that the section includes."""
         self.is_muted = is_muted
-        """Whether `--no-kb` leaves everything of ours out."""
+        """Whether `--no-kb` turns this plugin off."""
         self.rounds = Rounds(0)
         self.question = ""
-        """What the user typed as the prompt."""
+        """The prompt that the user typed."""
         self.templates: Sequence[Any] = ()
-        """The templates of the request, loaded."""
+        """The loaded templates of the request."""
         self.given: dict[str, Selection] = {}
-        """What was loaded as fragments, by topic id."""
+        """The subjects loaded as fragments, by topic id."""
         self._texts = {SECTION: tuple(texts), MEMORY: tuple(memory)}
 
     def has_texts(self, fragment: str = SECTION) -> bool:
-        """Tell whether one of our fragments stands for anything."""
+        """Tell whether one of our fragments has a text."""
         return bool(self._texts[fragment])
 
     def take_texts(self, fragment: str) -> tuple[tuple[str, str], ...]:
-        """Return (text, source) of what a fragment stands for; nothing at a second call."""
+        """Return (text, source) of each text of a fragment, and nothing at a second call."""
         texts, self._texts[fragment] = self._texts[fragment], ()
         return texts
 
@@ -103,7 +103,7 @@ _current: ContextVar[Request | None] = ContextVar("llm_kb_request", default=None
 
 
 def current_request() -> Request | None:
-    """Return the request the host is running, None outside one."""
+    """Return the current request of the host; None outside of one."""
     return _current.get()
 
 
@@ -118,9 +118,9 @@ def running(request: Request) -> Iterator[None]:
 
 
 def tool_name(spec: str) -> str:
-    """Return the name in a value of `-T`, which may carry arguments: `Name(…)`.
+    """Return the name in a value of `-T`, which may have arguments: `Name(…)`.
 
-    A tool of the toolbox `References`, as a continued conversation names it, is that.
+    The name of a tool of the toolbox, as in a continued conversation, becomes `References`.
     """
     name = spec.partition("(")[0].strip()
     return "References" if name.startswith(_OF_REFERENCES) else name

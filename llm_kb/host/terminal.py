@@ -1,4 +1,4 @@
-"""What a terminal is and what it may be sent: colour where it is wanted, and no surprises."""
+"""Asks questions and shows progress and colour on a terminal."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ else:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether someone sits at a stream; one closed from the start is None."""
+    """Tell whether a stream is a terminal; None is a stream closed from the start."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def has_terminal() -> bool:
-    """Tell whether an editor could talk to someone."""
+    """Tell whether input and output are a terminal."""
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
 def confirm(question: str) -> bool:
-    """Ask a question on the terminal and return the answer; input typed earlier does not count.
+    """Ask a question on the terminal and return the answer, ignoring input typed earlier.
 
     Raises click.Abort at the end of input and on Ctrl-C.
     """
@@ -40,18 +40,18 @@ def confirm(question: str) -> bool:
 
 
 def _drop_typed_ahead() -> None:
-    """Forget the input of a terminal that nobody has read yet."""
+    """Discard the unread input of a terminal."""
     if sys.platform == "win32":
         while msvcrt.kbhit():
             msvcrt.getwch()
     else:
-        # Standard input may be a stand-in without a descriptor.
+        # Standard input may be an object without a descriptor.
         with suppress(OSError, termios.error):
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def read_input() -> str:
-    """Return all of standard input. Raises ClickException where it is closed."""
+    """Return all of standard input. Raises ClickException if it is closed."""
     if sys.stdin is None or sys.stdin.closed:
         raise click.ClickException("standard input is closed, so '-' has nothing to read")
     return sys.stdin.read()
@@ -64,7 +64,7 @@ BAR_AFTER = 0.3
 def draw_progress(label: str) -> Callable[[int, int], None] | None:
     """Return a function that draws a progress bar on standard error; None without a terminal.
 
-    It is called with the work done and the whole. Work that ends at once draws nothing.
+    The function is called with the work done and the total. Short work draws nothing.
     """
     if not is_terminal(sys.stderr):
         return None
@@ -85,6 +85,6 @@ def draw_progress(label: str) -> Callable[[int, int], None] | None:
 
 
 def style(text: str, *, fg: str | None = None, dim: bool | None = None) -> str:
-    """Style a text, unless $NO_COLOR says no; click strips it where there is no terminal."""
-    # https://no-color.org: an empty value says nothing.
+    """Style a text unless $NO_COLOR is set; click removes the style without a terminal."""
+    # https://no-color.org: an empty value does not count.
     return text if os.environ.get("NO_COLOR") else click.style(text, fg=fg, dim=dim)

@@ -1,4 +1,4 @@
-"""`learn`, `search_knowledge`, `References` and `emit_knowledge` as the tools of this moment."""
+"""Makes the tools to register: `learn`, `search_knowledge`, `References`, `emit_knowledge`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ LONGEST_REPORT = 200
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield the tools to register.
 
-    The host gathers tools on every prompt that names one. In a request that uses none of
-    ours they are names alone, for the error that lists which tools there are.
+    The host gathers tools on every prompt that names one. Tools that the request does not
+    use are names alone, for the host's error that lists the tools.
     """
     request = current_request()
     if request is None:
@@ -54,7 +54,7 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
 
 
 def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
-    """Yield what `llm tools` and the Python API see: every tool of use here."""
+    """Yield every tool that is useful here, for `llm tools` and the Python API."""
     from llm_kb.api import KnowledgeBase  # noqa: PLC0415 - a request has opened it already
 
     try:
@@ -70,7 +70,7 @@ def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
 
 
 def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
-    """Return the tool; where the user wants to see what models read, it reports each call."""
+    """Return the tool; with `show_reads` it reports each call."""
     from llm_kb.rendering.menu import estimate_tokens  # noqa: PLC0415 - as above
 
     answer = tool.implementation
@@ -91,7 +91,7 @@ def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
 
 
 def _learn(request: Request, kb: KnowledgeBase) -> llm.Tool:
-    """Return the `learn` tool; in the last round of the request a listing is not all it gives."""
+    """Return the `learn` tool, which adds passages to a listing in the last round."""
     from llm_kb.knowledge_base.learning import read_patterns  # noqa: PLC0415 - as above
 
     tool = kb.learn_tool()
@@ -108,7 +108,7 @@ def _learn(request: Request, kb: KnowledgeBase) -> llm.Tool:
 
 
 def _find_best(kb: KnowledgeBase, question: str, topic: str) -> str:
-    """Return what of a topic fits the question best, since no later call will be answered."""
+    """Return the passages of a topic that fit the question best, for the last round."""
     from llm_kb.rendering.passages import render_passages  # noqa: PLC0415 - as above
 
     with suppress(KbError):
@@ -140,7 +140,7 @@ def _search_knowledge(kb: KnowledgeBase) -> llm.Tool:
 
 
 def _references() -> type[llm.Toolbox]:
-    from llm_kb.host.reference_tools import References  # noqa: PLC0415 - for those who ask for it
+    from llm_kb.host.reference_tools import References  # noqa: PLC0415 - few requests use it
 
     return References
 

@@ -1,7 +1,7 @@
-"""Plans of reference topics put to the person at the client, where it can ask one.
+"""Asks the person at the client to approve plans of reference topics, if the client can ask.
 
-The plan is stored first, as everywhere: what a person approves is carried out by its id, which is
-a digest of all of it. Without an answer it waits for `llm kb references approve`.
+The plan is stored first, and carried out by its id, which is a digest of all of it. Without an
+answer it waits for `llm kb references approve`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from llm_kb.references.plan.plan_text import render_plan, summarize_plan
 Context = ServerRequestContext[Any, Any]
 
 ANSWER_WITHIN = 600.0
-"""Seconds a person has to answer; after that the plan waits."""
+"""Seconds a person has to answer before the plan is left waiting."""
 
 MOST_QUESTIONS = 3
-"""Plans one call may ask about: its sources may change while the person reads."""
+"""The most plans of one call: a new one is made if the sources change while the person reads."""
 
 QUESTION = "approval"
-"""Names the question in the protocol whose calls are repeated with the answer."""
+"""The name of the question in the protocol version that repeats a call with the answer."""
 
 FORM = {
     "type": "object",
@@ -52,7 +52,7 @@ FORM = {
 async def answer_asking(
     ctx: Context, kb: KnowledgeBase, params: types.CallToolRequestParams, *, can_write: bool
 ) -> str | types.InputRequiredResult:
-    """Answer a call; a plan that it makes is put to the person. Raises KbError."""
+    """Answer a call, and ask the person about a plan that it makes. Raises KbError."""
     name, arguments = params.name, params.arguments or {}
     answer = (params.input_responses or {}).get(QUESTION)
     is_answer = name == CREATE.name and can_write and isinstance(answer, types.ElicitResult)
@@ -83,19 +83,19 @@ async def answer_asking(
 
 
 def _can_ask(ctx: Context) -> bool:
-    """Tell whether the client has a form for its person; one that names no kind has."""
+    """Tell whether the client can show a form; one that lists no mode can."""
     capabilities = ctx.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 async def _ask(ctx: Context, message: str) -> types.ElicitResult | None:
-    """Return what the person answers; None where no answer comes."""
+    """Return the answer of the person; None without one."""
     try:
         with anyio.fail_after(ANSWER_WITHIN):
             return await ctx.session.elicit_form(message, FORM, related_request_id=ctx.request_id)
     except (MCPError, TimeoutError, ValueError):
-        return None  # the client failed, or its answer is not one
+        return None  # the client failed, or its answer is invalid
 
 
 def _require_yes(
@@ -104,7 +104,7 @@ def _require_yes(
     arguments: Mapping[str, Any],
     answer: types.InputResponse | None,
 ) -> None:
-    """Raise DeniedError if the person said no, PlanWaitsError if they did not say."""
+    """Raise DeniedError if the person declined, PlanWaitsError if they did not answer."""
     plan = read_plan(kb, plan_id, arguments)
     pending = open_pending(open_references(kb))
     if not isinstance(answer, types.ElicitResult) or answer.action == "cancel":

@@ -1,4 +1,4 @@
-"""One call of a client: its work in a thread, its progress, its end, and what bounds its answer."""
+"""Runs a call of a client in a thread, reports its progress, and bounds its answer."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_CHARS, MOST_TOKENS = 45_000, 24_000
-"""Claude Code makes a file of a result over 50,000 characters or 25,000 tokens."""
+"""The longest answer: Claude Code saves one over 50,000 characters or 25,000 tokens to a file."""
 
 MENU_BUDGET, INSTRUCTIONS = 400, 2_048
 """Tokens of the menu; it shows so many characters of the instructions, menu included."""
 
 LONGEST_ERROR = 10_000
-"""Claude Code cuts the text of an error at about 11,000 characters."""
+"""The longest error: Claude Code cuts its text at about 11,000 characters."""
 
 LEAST_CHARS = 1_000
 
 
 class Steps:
-    """Carries the progress of work in a thread to its client, and a cancellation to the work."""
+    """Passes the progress of a thread to the client, and a cancellation to the thread."""
 
     def __init__(self) -> None:
         self.is_cancelled = False
@@ -45,10 +45,10 @@ class Steps:
         self._news: tuple[int, int, str] = (0, 0, "")
 
     def report(self, label: str, done: int, total: int) -> None:
-        """Report work done, in the thread that does it.
+        """Report the progress of the work; called in its thread.
 
-        Raises KbError if the call was cancelled. Each label is a part of the work; what is
-        reported in all only grows.
+        Raises KbError if the call was cancelled. Each label is a part of the work; the
+        total that the client sees only grows.
         """
         if self.is_cancelled:
             raise KbError("the call was cancelled")
@@ -60,7 +60,7 @@ class Steps:
             self._loop.call_soon_threadsafe(self._has_news.set)
 
     async def send_to(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Send the latest progress for ever; a client that is slow to take it misses some."""
+        """Send the latest progress until cancelled; a slow client misses some of it."""
         while True:
             await self._has_news.wait()
             self._has_news.clear()
@@ -68,7 +68,7 @@ class Steps:
 
 
 async def work(ctx: ServerRequestContext[Any, Any], function: Callable[[Steps], T]) -> T:
-    """Run a function in a thread; the client hears of its steps and may cancel it between them."""
+    """Run a function in a thread; the client gets its progress and may cancel it."""
     steps = Steps()
     sender = asyncio.create_task(steps.send_to(ctx))
     try:
@@ -97,7 +97,7 @@ def write_instructions(kb: KnowledgeBase) -> str | None:
 
 
 def answer_within(kb: KnowledgeBase, answer: Callable[[], str]) -> str:
-    """Return a text made under `max_result_chars`, made shorter where its tokens are too many."""
+    """Return a text made under `max_result_chars`, shortened until its tokens fit, too."""
     text = answer()
     while _is_default(kb, "max_result_chars") and estimate_tokens(text) > MOST_TOKENS:
         fitting = int(0.9 * len(text) * MOST_TOKENS / estimate_tokens(text))
@@ -109,7 +109,7 @@ def answer_within(kb: KnowledgeBase, answer: Callable[[], str]) -> str:
 
 
 def describe_error(error: KbError | OSError) -> str:
-    """Return the text of an error, short enough for clients to show it whole."""
+    """Return the text of an error, short enough for clients."""
     return shorten(str(error), LONGEST_ERROR)
 
 

@@ -1,4 +1,4 @@
-"""The configuration files of MCP clients: where each is, and how this server stands in it."""
+"""Finds the configuration files of MCP clients, and writes the entry of this server."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from llm_kb.errors import KbError, show_place
 from llm_kb.files.opener import read_regular
 
 NAME = "llm-kb"
-"""What the server is called in a client."""
+"""The name of the server in a client."""
 
 
 PROJECT = "${workspaceFolder}"
-"""Editors put the directory of the project in its place."""
+"""Replaced by editors with the directory of the project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A client's configuration of one project, or of a user."""
+    """The configuration file of a client."""
 
     path: str
-    """The file, below the directory; of a user's file below home."""
+    """The path of the file, below the project or, for a user's file, below home."""
     key: str
-    """The table of the servers."""
+    """The key of the table of servers."""
     typed: bool = False
     """Whether an entry names its transport."""
     starts_elsewhere: bool = False
-    """Whether it may start servers in another directory than the project's."""
+    """Whether the client may start servers in another directory than the project's."""
     is_users: bool = False
 
 
@@ -61,23 +61,23 @@ class ClientFileError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What is to be written into a client's configuration."""
+    """The change of a client's configuration file."""
 
     path: Path
     entry: str
-    """The entry alone, as the file has it."""
+    """The entry alone, in the format of the file."""
     data: bytes
-    """The whole file."""
+    """The new content of the file."""
     is_there: bool
-    """Whether the file has just this entry."""
+    """Whether the file already has this entry."""
     replaces: bool
-    """Whether it has another one of this name."""
+    """Whether the file has an entry of this name."""
 
 
 def find_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """Return a command that starts this server, and its arguments.
 
-    By name where a shell finds it, so that the file suits others who have the project.
+    The command is a name if it is on PATH, so that others can use the same file.
     """
     if shutil.which("llm-kb"):
         return "llm-kb", ["mcp", *arguments]
@@ -87,14 +87,14 @@ def find_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def plan_installation(name: str, directory: Path, arguments: Sequence[str]) -> Installation:
-    """Return what to write for a client, with the rest of its file kept. Raises KbError."""
+    """Return the change for a client, which keeps the rest of its file. Raises KbError."""
     client = CLIENTS[name]
     if client.starts_elsewhere and "--directory" not in arguments:
         arguments = ["--directory", PROJECT, *arguments]
     command, arguments = find_command(arguments)
     entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
     entry |= {"command": command, "args": list(arguments)}
-    path = Path(os.path.realpath(_find_file(client, directory)))  # what is shown is written
+    path = Path(os.path.realpath(_find_file(client, directory)))  # shown as it is written to
     try:
         text = read_regular(path, follow_link=True).decode("utf-8-sig")
     except FileNotFoundError:
@@ -119,12 +119,12 @@ def _find_file(client: Client, directory: Path) -> Path:
 
 
 def _change_json(path: Path, text: str, key: str, entry: dict[str, Any]) -> tuple[str, object, str]:
-    """Return the entry as the file has it, the entry before it, and the text of the whole file."""
+    """Return the entry as text, the old entry, and the new text of the file."""
     shown = json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False)
     try:
         document = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        # Such as one with comments, which would be lost.
+        # Such as JSON with comments, which would be lost.
         raise ClientFileError(path, f"is not plain JSON ({error})", shown) from error
     servers = document.setdefault(key, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
@@ -137,7 +137,7 @@ def _change_json(path: Path, text: str, key: str, entry: dict[str, Any]) -> tupl
 
 
 def _change_toml(path: Path, text: str, key: str, entry: dict[str, Any]) -> tuple[str, object, str]:
-    # Imported here: this file alone is TOML.
+    # Imported here: only one client uses TOML.
     import tomlkit  # noqa: PLC0415
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
-"""The MCP server over streamable HTTP: who may call it, and the process that serves.
+"""The MCP server over streamable HTTP, and the guard that decides which requests it answers.
 
-A browser on the same machine is kept out by the headers `Host` and `Origin`, anybody else beyond
-loopback by a token.
+Pages in a browser on this machine are refused by the headers `Host` and `Origin`; clients on
+other machines need a token.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SHORTEST_TOKEN = 16
 MOST_SESSIONS = 500
 MOST_CONNECTIONS = 1_000
 LARGEST_REQUEST = 4_000_000
-"""Bytes of a request: an annotation may be long."""
+"""The most bytes of a request: an annotation may be long."""
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
+    """The address at which a server listens."""
 
     host: str
     port: int
@@ -47,7 +47,7 @@ class Address(NamedTuple):
 
     @property
     def url(self) -> str:
-        """What a client on this machine is given."""
+        """The URL for clients on this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{PATH}"
 
@@ -62,9 +62,9 @@ def parse_address(text: str) -> Address:
 
 
 def find_token(given: str | None, *, is_required: bool) -> str | None:
-    """Return the token that clients need: the one given, else a new one where it is required.
+    """Return the token that clients need: the one given, else a new one if it is required.
 
-    Raises KbError for one that could be guessed.
+    Raises KbError if the given one is too short.
     """
     if given is not None:
         if len(given) < SHORTEST_TOKEN:
@@ -78,15 +78,15 @@ def find_token(given: str | None, *, is_required: bool) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Decides about a request by its headers."""
+    """Decides by its headers whether a request is answered."""
 
     address: Address
     token: str | None = field(default=None, repr=False)
     names: Collection[str] = ()
-    """Further names under which clients reach the server."""
+    """Further host names of the server."""
 
     def refuse(self, headers: Mapping[str, str]) -> tuple[int, str] | None:
-        """Return the status and the reason to refuse a request with; None to let it in."""
+        """Return the status and the reason for refusing a request; None to answer it."""
         if not self._is_ours(headers.get("host", "")):
             return 421, "unknown Host; see --allow-host"
         origin = headers.get("origin")
@@ -95,30 +95,30 @@ class Guard:
         if self.token is None:
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        # Headers are Latin-1; any bytes can be compared.
+        # Headers are Latin-1, so bytes are compared.
         is_right = hmac.compare_digest(given.strip().encode(), self.token.encode())
         return None if scheme.lower() == "bearer" and is_right else (401, "a token is needed")
 
     def _is_ours(self, authority: str) -> bool:
-        """Tell whether a name is one of this server's: no page elsewhere can be under one."""
+        """Tell whether an authority is one of this server, so that no other page can have it."""
         try:
             host = (urlsplit(f"//{authority}").hostname or "").lower()
         except ValueError:
             return False
         if self.address.is_loopback:
             return host in self.names or _is_loopback(host)
-        # A name can be made to lead here by its owner, an address cannot.
+        # The owner of a name can make it resolve to this machine, but not an address.
         known = {self.address.host, platform.node().lower(), "localhost", *self.names}
         return bool(host) and (host in known or _is_address(host))
 
 
 def make_app(server: KnowledgeServer, guard: Guard) -> ASGIApp:
-    """Return the application: the guard, and the server behind it."""
+    """Return the application: the server behind the guard."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=LARGEST_REQUEST,
         max_sessions=MOST_SESSIONS,
-        # The guard is the stricter one.
+        # The guard is stricter.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
 
@@ -135,7 +135,7 @@ def make_app(server: KnowledgeServer, guard: Guard) -> ASGIApp:
 
 
 class _Process(uvicorn.Server):
-    """The process that serves; it says where, once it listens."""
+    """The process that serves, and reports its URL once it listens."""
 
     def __init__(self, config: uvicorn.Config, say: Callable[[str], None]) -> None:
         super().__init__(config)
@@ -157,23 +157,23 @@ class _Process(uvicorn.Server):
 
 
 def serve(server: KnowledgeServer, guard: Guard, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM, and say at which URL; calls have a moment to end."""
+    """Serve until Ctrl-C or SIGTERM, and report the URL; running calls get two seconds."""
     config = uvicorn.Config(
         make_app(server, guard),
         host=guard.address.host,
         port=guard.address.port,
-        log_level="critical",  # what goes wrong is an error of this command, or of a call
+        log_level="critical",  # errors are reported by this command or by a call
         access_log=False,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=2,
         server_header=False,
     )
-    with suppress(KeyboardInterrupt):  # raised again once everything has ended
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again at the end
         _Process(config, say).run()
 
 
 def _authority(origin: str) -> str:
-    """Return the host and port of an origin; empty for what is not one of a web page."""
+    """Return the host and port of an origin; empty if it is not that of a web page."""
     scheme, _, authority = origin.partition("://")
     return authority if scheme in {"http", "https"} else ""
 

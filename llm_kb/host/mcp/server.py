@@ -1,7 +1,7 @@
-"""The MCP server: what its client asks for, and the transport over standard input and output.
+"""The MCP server: its handlers, and the transport over standard input and output.
 
-Needs the extra `mcp`. The configuration is read again for every call, so that a
-client that stays connected sees what is on disk now.
+It needs the extra `mcp`. The configuration is read again for every call, so that a client
+that stays connected sees the current files.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def run(open_kb: OpenKnowledgeBase) -> None:
-    """Serve one client on standard input and output until it goes, or until Ctrl-C."""
-    # The thread that waits for standard input cannot be interrupted, and Python would wait
-    # for it. There is nothing to lose: what is written takes a ref over at once or not at all.
+    """Serve one client on standard input and output until it disconnects, or until Ctrl-C."""
+    # The thread that reads standard input cannot be interrupted, and Python would wait for
+    # it. Nothing is lost: a ref moves at once or not at all.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         asyncio.run(serve(open_kb))
     except BaseException as error:
         if not _is_client_gone(error):
             raise
-        # What is left in the buffer has no reader, and closing it would say so.
+        # Closing the buffer, which nobody reads, would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_client_gone(error: BaseException) -> bool:
-    """Tell whether an error, or each of a group of them, is a closed pipe."""
+    """Tell whether an error, or each error of a group, is a closed pipe."""
     members = getattr(error, "exceptions", None)
     if members:
         return all(map(_is_client_gone, members))
@@ -60,7 +60,7 @@ def _is_client_gone(error: BaseException) -> bool:
 
 
 async def serve(open_kb: OpenKnowledgeBase) -> None:
-    """Serve one client on standard input and output until it goes."""
+    """Serve one client on standard input and output until it disconnects."""
     server = KnowledgeServer(open_kb)
     lines: Any = _iter_lines()
     async with stdio_server(stdin=lines) as (read_stream, write_stream):
@@ -71,7 +71,7 @@ async def _iter_lines() -> AsyncIterator[str]:
     """Yield the messages of the client.
 
     Half a surrogate pair is replaced: the SDK would drop the message, and the client would
-    wait for its answer.
+    wait for an answer.
     """
     stdin = os.fdopen(0, encoding="utf-8", errors="replace", closefd=False)
     async for line in anyio.wrap_file(stdin):
@@ -87,9 +87,9 @@ def _replace_surrogates(line: str) -> str:
 
 
 class KnowledgeServer(Server[dict[str, Any]]):
-    """The knowledge base for MCP clients; what writes is served only if they `can_write`.
+    """The knowledge base for MCP clients; tools that write are served only with `can_write`.
 
-    Raises KbError for a configuration that cannot be read.
+    Raises KbError if the configuration cannot be read.
     """
 
     def __init__(self, open_kb: OpenKnowledgeBase, *, can_write: bool = True) -> None:
@@ -112,13 +112,13 @@ class KnowledgeServer(Server[dict[str, Any]]):
     @property
     def instructions(self) -> str | None:
         """The menu and what is pre-loaded, as they are when a client connects."""
-        with suppress(KbError, OSError):  # a file that is being edited: the last one stands
+        with suppress(KbError, OSError):  # a file that is being edited: the last section stays
             self._section = write_instructions(self._open())
         return self._section
 
     @instructions.setter
     def instructions(self, _: str | None) -> None:
-        """Ignore what the constructor sets."""
+        """Ignore the value that the constructor sets."""
 
     def _open(self) -> KnowledgeBase:
         return fit_clients(self._open_kb())
@@ -126,7 +126,7 @@ class KnowledgeServer(Server[dict[str, Any]]):
     def _answer(
         self, function: Callable[[KnowledgeBase, P], R]
     ) -> Callable[[Context, P], Awaitable[R]]:
-        """Return a handler that opens the knowledge base and answers with a function of it."""
+        """Return a handler that calls a function with the knowledge base."""
 
         async def handle(ctx: Context, params: P) -> R:
             try:
@@ -139,7 +139,7 @@ class KnowledgeServer(Server[dict[str, Any]]):
     async def _call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Answer a call; an error is a result that the model can read and correct."""
+        """Answer a call; the text of an error is a result, too, so that the model can react."""
         try:
             kb = await work(ctx, lambda _: self._open())
             answer = await answer_asking(ctx, kb, params, can_write=self._can_write)
@@ -177,7 +177,7 @@ async def _list_templates(_: Context, __: object) -> types.ListResourceTemplates
 
 
 def _make_result(text: str, *, is_error: bool = False) -> types.CallToolResult:
-    """Return the answer of a call; an error is one that the model can read and correct."""
+    """Return the result of a call."""
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], is_error=is_error
     )

@@ -26,13 +26,13 @@ SCHEME = "kb://"
 TEMPLATE = "kb://{topic}/{+slug}"
 
 PAGE = 100
-"""Resources or prompts of one answer: of each resource the start is read."""
+"""The most resources or prompts of one answer; the start of each resource is read."""
 
 MOST_OFFERED = 1_000
-"""Subjects that are listed in all; others are read by their address, or found by a search."""
+"""The most subjects listed in all; others are read by address, or found by a search."""
 
 MOST_COMPLETED = 100
-"""What the protocol allows of values to complete with."""
+"""The most completions that the protocol allows."""
 
 LONGEST_DESCRIPTION = 1_000
 
@@ -52,7 +52,7 @@ def take_page(
 def list_resources(
     kb: KnowledgeBase, params: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
-    """Return the listed subjects of the topics in the menu, some at a time."""
+    """Return one page of the listed subjects of the topics in the menu."""
     page, following = take_page(_find_subjects(kb), params)
     resources = []
     for _, group in groupby(page, key=lambda pair: pair[0].topic.id):
@@ -73,7 +73,7 @@ def list_resources(
 
 
 def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
-    """Return a subject, hidden ones included, as `-k` would send it. Raises KbError."""
+    """Return a subject, which may be hidden, as `-k` would send it. Raises KbError."""
     topic, slash, slug = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not slash or not slug:
         raise KbError(f"{shorten(uri, 200)!r} is not the address of a subject, kb://topic/slug")
@@ -89,7 +89,7 @@ def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
 
 
 def list_templates() -> types.ListResourceTemplatesResult:
-    """Return the one template of addresses."""
+    """Return the template of the addresses of subjects."""
     template = types.ResourceTemplate(
         name="subject",
         uri_template=TEMPLATE,
@@ -100,7 +100,7 @@ def list_templates() -> types.ListResourceTemplatesResult:
 
 
 def complete(kb: KnowledgeBase, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Return the topics, or the listed slugs of the topic given, that begin like the argument."""
+    """Return the topics, or the listed slugs of the given topic, that start with the argument."""
     start = params.argument.value
     known = (params.context.arguments if params.context else None) or {}
     names: Iterator[str] = iter(())
@@ -121,7 +121,7 @@ def complete(kb: KnowledgeBase, params: types.CompleteRequestParams) -> types.Co
 def list_prompts(
     kb: KnowledgeBase, params: types.PaginatedRequestParams | None
 ) -> types.ListPromptsResult:
-    """Return the skills, each with its whole description."""
+    """Return one page of the skills, each with its whole description."""
     page, following = take_page(list(_find_skills(kb).items()), params)
     prompts = []
     for name, (opened, subject) in page:
@@ -139,7 +139,7 @@ def list_prompts(
 
 
 def get_prompt(kb: KnowledgeBase, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Return a skill as a message of the person, and what they want done. Raises KbError."""
+    """Return a skill, and the task for it, as a message of the person. Raises KbError."""
     skills = _find_skills(kb)
     if params.name not in skills:
         known = ", ".join(list(skills)[:20])
@@ -153,7 +153,7 @@ def get_prompt(kb: KnowledgeBase, params: types.GetPromptRequestParams) -> types
 
 
 def _present(kb: KnowledgeBase, opened: OpenTopic, found: Sequence[Subject]) -> str:
-    """Return the text of subjects, cut at `max_result_chars`; of a skill also its files' names."""
+    """Return the text of subjects, cut at `max_result_chars`, with the file names of a skill."""
     files, most = NamedFiles(opened), kb.config.max_result_chars // len(found)
     pieces = kb.present(opened, Selection(subjects=tuple(found)))
     return "\n".join(
@@ -163,7 +163,7 @@ def _present(kb: KnowledgeBase, opened: OpenTopic, found: Sequence[Subject]) -> 
 
 
 def _find_subjects(kb: KnowledgeBase) -> list[tuple[OpenTopic, Subject]]:
-    """Return the first of the listed subjects, in the order of the menu."""
+    """Return the listed subjects in the order of the menu, at most MOST_OFFERED."""
     offered: list[tuple[OpenTopic, Subject]] = []
     for opened in kb.active:
         if opened.topic.in_menu:
@@ -174,7 +174,7 @@ def _find_subjects(kb: KnowledgeBase) -> list[tuple[OpenTopic, Subject]]:
 
 
 def _find_skills(kb: KnowledgeBase) -> dict[str, tuple[OpenTopic, Subject]]:
-    """Return the skills by name; those that share one have their topic before it."""
+    """Return the skills by name, with the topic before a name that several share."""
     found: dict[str, tuple[OpenTopic, Subject]] = {}
     for opened, subject in _find_subjects(kb):
         if opened.topic.layout is Layout.SKILLS:

@@ -1,4 +1,4 @@
-"""The tools that clients see, and what answers a call of each."""
+"""The tools of the MCP server, and the functions that answer their calls."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ ANNOTATE_DESCRIPTION = (
 CREATED_BY = {"ghost": "mcp"}
 
 MOST_LISTED = 40_000
-"""Characters of a list of reference topics."""
+"""The most characters of a list of reference topics."""
 
 MOST_ITEMS = 200
 MOST_CHARACTERS = 200_000
-"""Lessons and entries of one annotation, and its length: each entry is compared with all others."""
+"""The most items and characters of an annotation: each entry is compared with all others."""
 
 
 class Needs(Enum):
-    """What has to be there for a tool to be served."""
+    """The condition for a tool to be served."""
 
     NOTHING = "nothing"
     REFERENCES = "reference topics"
@@ -75,7 +75,7 @@ class Needs(Enum):
 
 
 class ServedTool(NamedTuple):
-    """A tool as clients see it, and the function that answers a call of it."""
+    """A tool as clients see it, and the function that answers its calls."""
 
     text: ToolText
     answer: Callable[[KnowledgeBase, Mapping[str, Any], Steps], str]
@@ -89,12 +89,12 @@ class ServedTool(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything."""
+        """Whether the tool changes anything."""
         return self.needs in (Needs.REPOSITORY, Needs.WRITING)
 
 
 def find_tools(kb: KnowledgeBase, *, can_write: bool) -> Iterator[ServedTool]:
-    """Yield the tools that are served here."""
+    """Yield the tools that are served in this directory."""
     for tool in TOOLS.values():
         if tool.writes and not can_write:
             continue
@@ -175,8 +175,8 @@ def carry_out_approved(
 ) -> str:
     """Carry out the plan that a person has approved for a call of `reference_topic_create`.
 
-    Raises UnknownPlanError unless the plan was made for this very call, and
-    ApprovalNeededError for another plan that the person has not seen.
+    Raises UnknownPlanError unless the plan was made for this call, and ApprovalNeededError
+    if the sources have changed, so that there is a new plan.
     """
     read_plan(kb, plan_id, arguments)
     library = open_references(kb)
@@ -185,7 +185,7 @@ def carry_out_approved(
 
 
 def read_plan(kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any]) -> Plan:
-    """Return the waiting plan of a call. Raises UnknownPlanError where it is of another one."""
+    """Return the waiting plan of a call. Raises UnknownPlanError for that of another call."""
     library = open_references(kb)
     given = check_arguments(reference_calls.CREATE, arguments)
     wanted = reference_calls.parse_call(library, given, CREATED_BY)
@@ -235,5 +235,5 @@ _SERVED = (
 )
 
 TOOLS = {tool.text.name: tool for tool in _SERVED}
-"""Every tool there is, by name. Those that write add notes to the repository, or fetch a
-reference topic once a person has approved its plan."""
+"""Every tool by name. Tools that write add notes to the repository, or fetch a reference
+topic once a person has approved its plan."""
