@@ -22,7 +22,7 @@ hookimpl = HookimplMarker("llm")
 """The same as `llm.hookimpl`, without the half second that importing the host takes."""
 
 Member: TypeAlias = "str | tuple[str, Mapping[str, str]]"
-"""Where a command is defined, as `module:attribute`; of a group its help and its members."""
+"""The `module:attribute` of a command; for a group its help and its members."""
 
 _KNOWLEDGE = {
     "add": "llm_kb.commands.knowledge.group:add",
@@ -92,7 +92,7 @@ _COMPLETED = {
     "system_fragments": "complete_kb_fragment",
     "template": "complete_kb_template",
 }
-"""The host's options that take our references, and what completes these."""
+"""The host's options that take our references, and the names of our completions."""
 
 _WRAPPER = "_llm_kb_wrapper"
 
@@ -276,7 +276,7 @@ def make_options() -> list[click.Option]:
 
 
 def make_completion(name: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
-    """Return the completion of this name, to be imported when it is asked."""
+    """Return a completion that is imported when it is called."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         from llm_kb.commands import _completion
@@ -287,7 +287,7 @@ def make_completion(name: str) -> Callable[[click.Context, click.Parameter, str]
 
 
 def complete_also(param: click.Parameter, name: str) -> None:
-    """Let an option of the host complete our references as well, such as `kb:project`."""
+    """Make an option of the host also complete our references, such as `kb:project`."""
     theirs, ours = param.shell_complete, make_completion(name)
 
     def complete_both(ctx: click.Context, incomplete: str) -> list[Any]:
@@ -297,11 +297,11 @@ def complete_also(param: click.Parameter, name: str) -> None:
 
 
 def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., Any]:
-    """Return a callback that takes our options and runs the host's with what they add."""
+    """Return a callback that handles our options and calls that of the host."""
 
     @wraps(callback)
     def run(*args: Any, **kwargs: Any) -> Any:
-        # Imported here: only a prompt or chat that really runs pays for it.
+        # Imported here: only a prompt or chat needs it.
         from llm_kb.host.prompt_options import open_request
 
         with open_request(

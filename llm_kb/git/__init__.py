@@ -1,4 +1,4 @@
-"""The one door to git: `run` starts it, `read` reads from it while it runs."""
+"""Runs git: `run` starts it, `read` reads its output while it runs."""
 
 from llm_kb.git.read import GitObject, ObjectReader, read_git
 from llm_kb.git.run import (

@@ -1,4 +1,4 @@
-"""Read what git prints while it runs, and stop it when enough was read."""
+"""Reads the output of git while it runs, and stops it after enough output."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing itself from Python 3.11 on
 
 _IDS_AT_ONCE = 50
-# They fit into a pipe of 4096 bytes, the smallest there is. With more, git could wait for
-# its answers to be read while we wait for it to read on.
+# So many ids fit into the smallest pipe, of 4096 bytes. With more, git could wait for us to
+# read its answers while we wait for git to read the ids.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,9 @@ class GitObject:
 
 
 def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
-    """Return at most `limit` bytes of what git prints, and whether there was more.
+    """Return at most `limit` bytes of git's output, and whether there was more.
 
-    git is stopped as soon as the limit is reached, so its output may be of any size.
+    git is stopped at the limit, so its output may have any size.
     """
     with _Reader(*args, cwd=cwd) as reader:
         data = reader.stdout.read(limit + 1)
@@ -41,21 +41,21 @@ def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
 
 
 class _Reader:
-    """A local git that is read from while it runs, and stopped when we are done."""
+    """A local git process, read while it runs and stopped at the end of the block."""
 
     def __init__(self, *args: str, cwd: Path, settings: Mapping[str, str] | None = None) -> None:
         self.directory = cwd
         self._args = args
         self._process = start_git(*args, cwd=cwd, settings=settings or {})
-        # Read all the while: anyone can publish what git warns of a thousand times, and a pipe
-        # that is full would stop it.
+        # Read all the time: a repository can cause thousands of warnings, and git stops when
+        # the pipe is full.
         self._messages = PipeReader(self._process.stderr, -MAX_MESSAGE)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # It has nothing to finish, and might wait for the reader of half an answer.
+        # git has nothing to finish, and might wait for us to read its answer.
         self._process.kill()
         self._messages.join()
         with self._process:  # closes the pipes and waits for its end
@@ -63,23 +63,23 @@ class _Reader:
 
     @property
     def stdout(self) -> IO[bytes]:
-        """What git prints."""
+        """The output of git."""
         assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
         return self._process.stdout
 
     def check(self) -> None:
-        """Wait for git to end; raise GitError when it failed."""
+        """Wait for git to end; raise GitError if it failed."""
         failure = self._end()
         if failure.code:
             raise failure
 
     def _end(self) -> GitError:
-        """Wait for git to end, and return how it did."""
+        """Wait for git to end, and return its result as an error."""
         if self._process.stdin:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()
         while self.stdout.read(CHUNK):
-            pass  # it cannot end before somebody has read what it prints
+            pass  # git ends only after its output was read
         code = self._process.wait()
         self._messages.join()
         return GitError(self._args, code, self._messages.data.decode(errors="replace"))
@@ -89,20 +89,20 @@ class ObjectReader(_Reader):
     """Reads the objects of one repository through a single git process."""
 
     def __init__(self, cwd: Path) -> None:
-        # A name that is both an id and a branch needs no warning: most are read for us.
+        # A name that is both an id and a branch needs no warning: most names are ids.
         super().__init__(
             "cat-file", "--batch", cwd=cwd, settings={"core.warnAmbiguousRefs": "false"}
         )
 
     def read(self, name: str) -> GitObject | None:
-        """Return the object of this name, in any notation of git's; None without one."""
+        """Return the object of a name in any notation of git; None without one."""
         if "\n" in name:
-            return None  # no name, and it would pass for two
+            return None  # git would read it as two names
         self._ask([name])
         return self._receive()
 
     def read_ids(self, ids: Sequence[str]) -> Iterator[GitObject | None]:
-        """Yield the object of every id, asking for many before the first has come."""
+        """Yield the object of every id, requested many at a time."""
         for start in range(0, len(ids), _IDS_AT_ONCE):
             some = ids[start : start + _IDS_AT_ONCE]
             self._ask(some)
@@ -115,7 +115,7 @@ class ObjectReader(_Reader):
             stdin.write("".join(f"{name}\n" for name in names).encode())
             stdin.flush()
         except BrokenPipeError:
-            raise self._end() from None  # what git printed says more than the pipe
+            raise self._end() from None  # git's message says more than the broken pipe
 
     def _receive(self) -> GitObject | None:
         stdout = self.stdout

@@ -1,7 +1,7 @@
-"""Start git: no shell, a scrubbed environment, bytes in and bytes out.
+"""Starts git without a shell, in a cleaned environment.
 
-Nothing that a repository's own configuration names is started by any command, and
-local commands fetch nothing: a repository may be a stranger's.
+A repository may be a stranger's: no command starts a program that the repository's
+configuration names, and local commands fetch nothing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import IO, Literal
 from llm_kb.errors import KbError
 
 MAX_MESSAGE = 4096
-"""Bytes of git's own messages that are passed on: the last ones say why it gave up."""
+"""The most bytes of git's messages that are kept, the last ones, which hold the reason."""
 
 MAX_OUTPUT = 100_000_000
-"""Bytes that a command which talks to a server may print."""
+"""The most bytes of output of a command that contacts a server."""
 
 OUTPUT_TOO_LARGE = 125
 """The code of a GitError for output over its limit."""
@@ -55,13 +55,13 @@ _KEPT = frozenset(
     }
 )
 _KEPT_PREFIXES = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
-"""Who the user is, how a server is reached, how git is set up. Never which repository:
-git exports GIT_DIR and its kin to the hooks it runs, and they would lead every command
-here to the repository of the hook, wherever it works. The directory decides."""
+"""Variables about the user, the access to servers and the setup of git, but not about the
+repository: git sets GIT_DIR and others for its hooks, and with them every command here would
+run in the repository of the hook. The directory decides instead."""
 
 _SETTINGS = {
     "core.fsmonitor": "false",
-    # Hooks are for commits and branches. What is written here are notes, which are ours.
+    # Hooks are for commits and branches; only notes are written here.
     "core.hooksPath": os.devnull,
     "protocol.ext.allow": "never",
     # A clone can carry a bare repository among its files, with a configuration of its own.
@@ -81,7 +81,7 @@ class GitError(KbError):
 
 
 def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment git runs in: no inherited repository, no prompts."""
+    """Return the environment of git, without an inherited repository and without prompts."""
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -93,22 +93,22 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def local_environment() -> dict[str, str]:
-    """Return the environment of commands that fetch nothing, whatever a repository says.
+    """Return the environment of commands that fetch nothing.
 
-    Objects that a partial clone lacks are fetched where the user sets GIT_NO_LAZY_FETCH=0.
+    Missing objects of a partial clone are fetched only if the user sets GIT_NO_LAZY_FETCH=0.
     """
     environment = git_environment()
     if environment.get("GIT_NO_LAZY_FETCH", "1").lower() in {"0", "false", "no", "off"}:
         return environment
-    # Before git 2.45 the list of protocols is what stops it.
+    # git before 2.45 is stopped by the list of protocols.
     return environment | {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def find_program(name: str) -> str | None:
     """Return the path of a program on PATH.
 
-    Relative entries are passed over, and the current directory, which Windows searches first:
-    it may be a clone with a `git.exe` in it.
+    Relative entries and the current directory, which Windows searches first, are ignored: a
+    clone may contain a `git.exe`.
     """
     for directory in filter(os.path.isabs, os.get_exec_path()):
         path = Path(directory, f"{name}.exe" if os.name == "nt" else name)
@@ -118,7 +118,7 @@ def find_program(name: str) -> str | None:
 
 
 def git_command(args: Sequence[str], settings: Mapping[str, str] | None = None) -> list[str]:
-    """Return the words that start git with these settings, besides those that are always made."""
+    """Return the command that starts git with these settings and the common ones."""
     options = [f"{key}={value}" for key, value in {**_SETTINGS, **(settings or {})}.items()]
     program = find_program("git")
     if program is None:
@@ -133,17 +133,17 @@ def run_git(
     timeout: float | None = None,
     network: bool = False,
 ) -> bytes:
-    """Run git and return its standard output; raise GitError when it fails.
+    """Run git and return its standard output; raise GitError if it fails.
 
-    With `network` it may ask a remote that the user named, and the user for a passphrase, by
-    the programs of the user's own configuration.
+    With `network` it may contact a remote that the user named, and ask the user for a
+    passphrase, with the programs of the user's own configuration.
     """
     try:
         done = subprocess.run(  # noqa: S603 - a list, no shell
             git_command((*_own_programs(), *args) if network else args),
             cwd=cwd,
             input=stdin,
-            # An empty one keeps git from a proxy that a repository names.
+            # An empty value prevents a proxy that the repository names.
             env=git_environment({"GIT_PROXY_COMMAND": ""}) if network else local_environment(),
             capture_output=True,
             timeout=timeout,
@@ -159,9 +159,9 @@ def run_git(
 
 
 def _own_programs() -> Iterator[str]:
-    """Yield options that set what reaches a server to what the user has configured.
+    """Yield options that set the programs for servers to those of the user's configuration.
 
-    A repository's own ssh command, helper for credentials and the like are a stranger's.
+    The ssh command and credential helper of a repository are not trusted.
     """
     listed = ""
     for place in ("--system", "--global"):
@@ -172,7 +172,7 @@ def _own_programs() -> Iterator[str]:
     ssh = found.get("core.sshcommand") or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
     askpass = found.get("core.askpass") or os.environ.get("SSH_ASKPASS", "")
     yield from ("-c", f"core.sshCommand={ssh}", "-c", f"core.askPass={askpass}")
-    yield from ("-c", "credential.helper=")  # forgets those that were named before
+    yield from ("-c", "credential.helper=")  # resets the list of helpers
     for key, _, value in own:
         if key.startswith("credential."):
             yield from ("-c", f"{key}={value}")
@@ -194,11 +194,11 @@ def start_git(*args: str, cwd: Path, settings: Mapping[str, str]) -> subprocess.
 
 
 def _not_started(args: Sequence[str], error: OSError) -> GitError:
-    """Return the error of a git that could not be started, such as in a directory that is gone."""
+    """Return the error of a git that could not be started, as in a missing directory."""
     return GitError(args, 126, f"{error.filename}: {error.strerror}")
 
 
-def run_remote(  # noqa: PLR0913 - what a process takes
+def run_remote(  # noqa: PLR0913 - the arguments of a process
     program: Literal["git", "gh"],
     *args: str,
     cwd: Path | None = None,
@@ -210,7 +210,7 @@ def run_remote(  # noqa: PLR0913 - what a process takes
     max_output: int = MAX_OUTPUT,
     max_file: int | None = None,
 ) -> bytes:
-    """Run git or GitHub's gh where a server is asked, and return what it prints.
+    """Run git or GitHub's gh to contact a server, and return its output.
 
     The whole family of processes ends at the timeout, when `watch`, called a few times a
     second, raises, and with this process, however that ends: helpers such as
@@ -271,7 +271,7 @@ class PipeReader(Thread):
 
     def run(self) -> None:
         """Read to the end, or until there is more than may be kept."""
-        with suppress(OSError, ValueError):  # closed under our feet: it is over anyway
+        with suppress(OSError, ValueError):  # the process has ended
             while chunk := os.read(self._pipe.fileno(), CHUNK):
                 self.data += chunk
                 if self._most < 0:
@@ -287,7 +287,7 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _limited(command: Sequence[str], max_file: int | None) -> list[str]:
-    """Return a command whose files are bounded in size, where the system can do that."""
+    """Return a command that can only write files up to a size, if the system supports that."""
     if max_file is None or os.name != "posix":
         return list(command)
     blocks = str(max_file // 512 + 1)
@@ -296,9 +296,9 @@ def _limited(command: Sequence[str], max_file: int | None) -> list[str]:
 
 @contextmanager
 def _family(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End a process with its children when the block raises, and when we are killed within it.
+    """End a process with its children if the block raises or this process is killed.
 
-    A shell waits for the end of a pipe that only we hold; the system closes it with us.
+    A shell waits for the end of a pipe that only this process has open.
     """
     guard = None
     try:

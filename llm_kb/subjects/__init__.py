@@ -1,1 +1,1 @@
-"""What a topic and a subject are, how they are named, and which a pattern selects. Pure."""
+"""Topics and subjects, their names, and their selection by patterns. Pure."""

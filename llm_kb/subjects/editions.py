@@ -1,4 +1,4 @@
-"""The versions and languages of documentation, told from the paths of its pages. Pure."""
+"""Finds versions and translations of documentation by the paths of its pages. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LANGUAGES = frozenset(
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
 _TRANSLATED = ("i18n/", "l10n/", "locale/", "locales/", "translations/")
-"""Directories that hold translations alone; what they are of is elsewhere."""
+"""Names of directories that hold only translations."""
 
 _PAGE = re.compile(r"\.(?:a(?:scii)?doc|html?|ipynb|markdown|mdx?|qmd|rst|txt)$", re.IGNORECASE)
 _DEPTH = 4
-"""Directories of a path that are looked at."""
+"""The most directories of a path that are looked at."""
 
 
 def find_editions(paths: Iterable[str]) -> Mapping[str, str]:
@@ -111,6 +111,6 @@ def describe_editions(directories: Mapping[str, str], how: str) -> str:
 
 
 def _rank(name: str) -> tuple[int, list[int], str]:
-    """Return what orders editions, the best one last."""
+    """Return the sort key of an edition; the best one is last."""
     place = len(_BEST) - _BEST.index(name) if name in _BEST else 0
     return place, [int(number) for number in re.findall(r"\d+", name)], name

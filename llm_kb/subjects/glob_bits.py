@@ -1,8 +1,8 @@
-"""Patterns too long for a regex, matched on bit sets of positions.
+"""Matches patterns that are too long for a regex, with bit sets of positions.
 
-An integer holds every position of the slug that the pattern read so far can
-end at. Each step of the pattern is a few operations on that integer, so there
-is no backtracking at all and no pattern can be a bad one.
+An integer holds every position of the slug at which the first part of the pattern can
+end. Each step of the pattern is a few operations on that integer, so matching never
+backtracks.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _matches(steps: Sequence[Char | Star], slug: str) -> bool:
             here = (here & masks[step]) << 1
             if not here:
                 return False
-    # What ends in `**` accepts whatever is left; no slug ends in `/`.
+    # A `**` at the end matches any rest; no slug ends in `/`.
     return bool((steps and steps[-1] is Star.ACROSS) or here >> len(slug))
 
 
@@ -81,7 +81,7 @@ class _PositionSets:
         self._known: dict[frozenset[str], int] = {}
 
     def of(self, char: Char) -> int:
-        """Return the positions that an element of a pattern matches."""
+        """Return the positions at which an element of a pattern matches."""
         if isinstance(char, str):
             members = self._alphabet & {char}
         else:

@@ -1,8 +1,7 @@
-"""Patterns as regular expressions that never backtrack over what they have settled.
+"""Translates patterns into regular expressions that match in linear time.
 
-A wildcard takes the nearest place where what follows it fits. Since chunks and
-runs have a fixed length, a later place could never do better, so the choice is
-final: that is what keeps matching linear.
+A wildcard ends at the nearest place where the next chunk or run fits. Since these have a
+fixed length, a later place could never do better, so the regex need not backtrack.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from llm_kb.subjects.glob_syntax import Char, Chunk, Component, Run
 
-# `*` after `**` may stand for anything but has to stand for something.
+# `*` after `**` matches any text that is not empty.
 _LEVEL = "[^/]+"
 _BELOW = ".+"
 
@@ -54,13 +53,13 @@ def _translate_component(component: Component, groups: Iterator[int]) -> str:
     *middle, last = searched
     settled = [_settle(f"[^/]*?{chunk}", groups) for chunk in middle]
     if middle and not last:
-        # The rest of the level is free, so the farthest place does as well, and is found faster.
+        # The rest of the level may be anything, and the farthest place is found faster.
         settled[-1] = _settle(f"[^/]*{middle[-1]}", groups)
     return f"{first}{''.join(settled)}[^/]*{last}"
 
 
 def _settle(source: str, groups: Iterator[int]) -> str:
-    """Make an expression keep its first match, whatever follows."""
+    """Return an expression that keeps its first match, whatever follows."""
     if sys.version_info >= (3, 11):
         return f"(?>{source})"
     # A lookahead keeps its first match too; the back-reference consumes it.

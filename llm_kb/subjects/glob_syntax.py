@@ -1,6 +1,6 @@
-"""What a pattern says: components, chunks between stars, and characters.
+"""Parses a pattern into components, chunks between stars, and characters.
 
-Pure parsing; matching is in `glob_regex` and `glob_bits`.
+Pure; matching is in `glob_regex` and `glob_bits`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CharClass:
 Char: TypeAlias = str | CharClass
 Chunk: TypeAlias = tuple[Char, ...]
 Component: TypeAlias = tuple[Chunk, ...]
-"""What stands between the stars: `ab*c` is `(("a", "b"), ("c",))`, `*` is `((), ())`."""
+"""The chunks between the stars: `ab*c` is `(("a", "b"), ("c",))`, `*` is `((), ())`."""
 Run: TypeAlias = tuple[Component, ...]
 """Components in sequence; a pattern is the runs between its `**`."""
 
@@ -39,8 +39,8 @@ ANY = CharClass(ranges=(), negated=True)
 def parse_runs(text: str) -> tuple[Run, ...]:
     """Split a pattern into the runs of components between its `**`.
 
-    The first run starts the slug and the last one ends it; either may be empty
-    where `**` stands there. Repeated `**` are one.
+    The first run starts the slug and the last one ends it; either is empty if the pattern
+    has a `**` there. Repeated `**` count as one.
     """
     runs: list[list[Component]] = [[]]
     for component in text.split("/"):
@@ -82,9 +82,9 @@ def parse_component(text: str) -> Component:
 
 @lru_cache(maxsize=256)
 def _parse_class(body: str, *, negated: bool) -> CharClass:
-    """Read what stands between the brackets; a reversed range holds nothing.
+    """Return the class of the text between the brackets; a reversed range is empty.
 
-    The same text gives the same object, which stands for it wherever it recurs.
+    Equal texts give the same object.
     """
     spans: list[tuple[str, str]] = []
     index = 0

@@ -1,4 +1,4 @@
-"""Which files of a topic are no subjects: a fixed set, then gitignore rules."""
+"""Ignores files of a topic by a fixed set of names, and by gitignore rules."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 RULES_FILE = ".kbignore"
-"""The file at a topic's root that holds rules; it is not a subject itself."""
+"""The file with rules in a topic's root directory; it is not a subject itself."""
 
 _SECRETS = (
     ".aws", ".env", ".envrc", ".git-credentials", ".gnupg", ".htpasswd", ".netrc", ".npmrc",
     ".pgpass", ".pypirc", ".ssh",
 )  # fmt: skip
-"""Where programs keep passwords and keys: a hidden subject could be loaded by its name."""
+"""Files and directories with passwords and keys: a hidden subject could be loaded by name."""
 
 _ALWAYS = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".DS_Store", "Thumbs.db", *_SECRETS}
 )
 
 _MOST_RULES = 500
-"""Rules of one place that are kept; every file is held against each of them."""
+"""The most rules of one place: every file is compared with each of them."""
 
 _MOST_WITH_NEGATED = 100
-"""The same where a rule with `!` makes their order matter: that takes longer."""
+"""The most rules if one starts with `!`, since the order then matters and takes longer."""
 
 _MOST_STARS = 2
-"""Wildcards of a kind in a rule; pathspec's time is a power of their number."""
+"""The most wildcards of a kind in a rule, whose number is an exponent of pathspec's time."""
 
 
 def is_always_ignored(name: str) -> bool:
@@ -44,7 +44,7 @@ class IgnoreRules:
     """Rules with gitignore semantics; `problems` are the rules that were left out."""
 
     def __init__(self, groups: Iterable[tuple[str, Sequence[str]]]) -> None:
-        """Take the rules of each place, `(where they stand, lines)`, the last one to win."""
+        """Compile the rules of each place, given as `(place, lines)`; the last rule wins."""
         self.problems: list[Skipped] = []
         lines = [line for where, rules in groups for line in self._usable(where, rules)]
         self._rules = _compile(tuple(lines)) if lines else None
@@ -55,8 +55,8 @@ class IgnoreRules:
     def ignores(self, path: str) -> bool:
         """Tell whether a path is ignored; one that ends in `/` is a directory."""
         rules = self._rules
-        # One search for all rules decides nearly every path; only a rule that takes another one
-        # back needs them one by one.
+        # One regex for all rules decides nearly every path; only paths that a `!` rule may keep
+        # need the rules one by one.
         if rules is None or not rules.ignored.match(path):
             return False
         return rules.kept is None or not rules.kept.match(path) or rules.spec.match_file(path)
@@ -85,7 +85,7 @@ class _Rules(NamedTuple):
     spec: GitIgnoreSpec
     ignored: re.Pattern[str]
     kept: re.Pattern[str] | None
-    """What rules with a `!` match; None without any."""
+    """The regex of the rules with a `!`; None without any."""
 
 
 @lru_cache(maxsize=4 * _MOST_RULES)
@@ -104,14 +104,14 @@ def _find_problem(rule: str) -> str | None:
 
 @lru_cache(maxsize=32)
 def _compile(lines: tuple[str, ...]) -> _Rules:
-    # Imported only where there are rules: it costs more than the rest of the start.
+    # Imported here: few topics have rules, and the import is slow.
     from pathspec import GitIgnoreSpec  # noqa: PLC0415
 
     spec = GitIgnoreSpec.from_lines(lines)
     sources: dict[bool, list[str]] = {True: [], False: []}
     for pattern in spec.patterns:
         if pattern.include is not None and pattern.regex is not None:
-            # The name of a group may stand in a regex once.
+            # A regex can have each group name only once.
             sources[pattern.include].append(re.sub(r"\(\?P<\w+>", "(?:", pattern.regex.pattern))
     kept = re.compile("|".join(sources[False])) if sources[False] else None
     return _Rules(spec, re.compile("|".join(sources[True]) or "(?!)"), kept)

@@ -1,8 +1,7 @@
-"""Which characters the name of a subject's file may hold: the one definition.
+"""The characters and extensions that the name of a subject's file may have.
 
-A name that is usable can be in a topic at all; a portable one can also be written on
-every system. What we write ourselves, fetched files and new subjects, is portable. And
-which extensions tell that a file is not text.
+A usable name can be in a topic; a portable one can also be written on every system. The
+plugin itself writes only portable names.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MAX_NAME_BYTES = 250
 
 
 def find_flaw(name: str) -> str | None:
-    """Return why a file or directory of this name cannot be in a topic; None if it can."""
+    """Return the reason why a name cannot be in a topic; None if it can."""
     if UNUSABLE.search(name):
         return "its name holds control, invisible or undecodable characters"
     if "\\" in name:
@@ -69,14 +68,14 @@ zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm b
 doc xls xlsx ppt odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv
 """
 _NEVER_TEXT = frozenset(_KINDS.split())
-"""Extensions of files that are not text by their kind, or no text to be read."""
+"""Extensions of files that are not text, or not text for readers."""
 
 
 DOCUMENTS = frozenset({"pdf", "docx", "pptx", "epub"})
 """Extensions of documents that can be read as Markdown, with the extra `documents`."""
 
 INSTALL = "llm install 'llm-kb[documents]'"
-"""What makes documents readable."""
+"""The command that makes documents readable."""
 
 
 def find_extension(path: str) -> str:
@@ -86,13 +85,13 @@ def find_extension(path: str) -> str:
 
 
 def is_readable(path: str) -> bool:
-    """Tell whether a file may be text, by its extension: listings and menus leave others out."""
+    """Tell by its extension whether a file may be text; listings and menus omit others."""
     extension = find_extension(path)
     return extension not in _NEVER_TEXT and (extension not in DOCUMENTS or can_convert())
 
 
 def is_unread_document(path: str) -> bool:
-    """Tell whether a file is a document that only the extra `documents` makes readable."""
+    """Tell whether a file is a document, and the extra `documents` is not installed."""
     return find_extension(path) in DOCUMENTS and not can_convert()
 
 

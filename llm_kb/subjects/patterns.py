@@ -24,23 +24,23 @@ Matcher: TypeAlias = Callable[[str], object]
 """Called with a slug; truthy if it matches."""
 
 _MOST_REPEATED = 40
-"""How often a regex may look at one character of a slug and still be in time."""
+"""How often a regex may look at one character of a slug."""
 
 _MOST_COMPILED = 12_000
-"""Elements up to which a regex is compiled: more than any path that a disk takes can match."""
+"""The most elements of a compiled regex, more than the longest path on a disk."""
 
 
 MAX_GLOB = 1000
-"""Characters of a pattern with wildcards; up to here none takes a millisecond on any slug."""
+"""The most characters of a glob; none of this length takes a millisecond on a slug."""
 
 MAX_SLUG = 4096
-"""Characters of a pattern without wildcards; no system has longer paths."""
+"""The most characters of a pattern without wildcards; no system has longer paths."""
 
 
-# Without slots: `cached_property` keeps what a pattern is compiled to in the instance.
+# Without slots: `cached_property` stores values in the instance.
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A valid pattern; made by `parse_pattern`, compiled when first needed."""
+    """A valid pattern, made by `parse_pattern` and compiled on first use."""
 
     text: str
     """The pattern in Unicode NFC, as slugs are."""
@@ -52,12 +52,12 @@ class Pattern:
 
     @cached_property
     def literal(self) -> str | None:
-        """The one slug it matches, where it has no wildcard."""
+        """The slug that it matches if it has no wildcard, else None."""
         return self.text if len(self.runs) == 1 and _is_literal(self.runs[0]) else None
 
     @cached_property
     def matches(self) -> Matcher:
-        """The compiled matcher itself, so that a loop over slugs pays for no wrapper."""
+        """The compiled matcher, without a wrapper for speed."""
         if self.literal is not None:
             return self.literal.__eq__
         if self.runs == ((), ()):
@@ -68,7 +68,7 @@ class Pattern:
 
     @cached_property
     def fits_regex(self) -> bool:
-        """Whether a regex matches it in time on any slug; bit sets do for the others."""
+        """Whether a regex matches it fast on any slug; other patterns use bit sets."""
         repeated = max(_count_looks(run, number > 0) for number, run in enumerate(self.runs))
         elements = sum(len(chunk) + 1 for run in self.runs for part in run for chunk in part)
         return repeated <= _MOST_REPEATED and elements <= _MOST_COMPILED
@@ -88,7 +88,7 @@ class Pattern:
 
 @lru_cache(maxsize=1024)
 def parse_pattern(text: str) -> Pattern:
-    """Validate a pattern; raise PatternError with the reason where it cannot be one."""
+    """Return the pattern of a text. Raises PatternError with the reason if it is invalid."""
     if not text:
         raise PatternError(text, "it is empty")
     if len(text) > MAX_SLUG:
@@ -140,7 +140,7 @@ def _compile(patterns: Iterable[Pattern]) -> Matcher:
 
 
 def _count_looks(run: Run, is_searched: bool) -> int:
-    """Bound how often one character is looked at.
+    """Return a bound on how often a regex looks at one character.
 
     A chunk after a star is tried from each position, and a run after a `**` from
     each level, where a star takes time of its own.

@@ -1,4 +1,4 @@
-"""Which subjects of a topic a list of patterns names: exact references first, then globs."""
+"""Selects the subjects of a topic by patterns: exact references first, then globs."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ MAX_CHARACTERS = 10_000
 """The most characters of all patterns of one call together."""
 
 NEAR_SLUGS = 5
-"""How many near slugs an error names at most."""
+"""The most near slugs that an error names."""
 
 NEAR_RATIO = 0.6
-"""How alike a slug must be to be named, from 0 to 1 (difflib's own default)."""
+"""The least similarity of a near slug, from 0 to 1 (difflib's own default)."""
 
 MOST_HASHES = 8
-"""How many of the `#` in a reference are tried as the end of its slug."""
+"""The most `#` in a reference that are tried as the end of its slug."""
 
 NEAR_CANDIDATES = 5000
-"""Above this many listed subjects none is compared: a suggestion must not cost seconds."""
+"""The most listed subjects that are compared: a suggestion must not take seconds."""
 
 NEAR_PATTERNS = 3
-"""How many patterns of one call get suggestions."""
+"""The most patterns of one call that get suggestions."""
 
 NEAR_CHARACTERS = 100
-"""Longer patterns and slugs are not compared: the time grows with the cube of the length."""
+"""The longest pattern or slug compared: the time grows with the cube of the length."""
 
 
 _COMPARED = 20
-"""How many names are compared exactly."""
+"""The most names that are compared exactly."""
 
 
 _WHOLE = frozenset({None, "*"})
-"""What is asked of a subject when all of it is."""
+"""The anchors that stand for a whole subject."""
 
 
 def require_few(patterns: Sequence[str]) -> None:
@@ -59,19 +59,19 @@ def require_few(patterns: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The subjects that patterns name, and the patterns that name none.
+    """The subjects that patterns match, and the patterns that match none.
 
-    Subjects stand in the order of the patterns, sorted by slug within each; one
-    that several patterns name stands where it was named first.
+    Subjects are in the order of the patterns, sorted by slug within each; a subject that
+    several patterns match is at its first place.
     """
 
     subjects: tuple[Subject, ...] = ()
     exact: frozenset[str] = frozenset()
-    """The identities of the subjects that an exact reference named."""
+    """The identities of the subjects with an exact reference."""
     missing: tuple[str, ...] = ()
     anchors: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
-    """What follows the `#` in the references to a subject, by its identity; None for one
-    without. A subject that no reference has a `#` for is not in it."""
+    """The anchors in the references to a subject, keyed by its identity; None for a reference
+    without an anchor. Subjects without any anchor are left out."""
 
     @property
     def is_single(self) -> bool:
@@ -80,24 +80,24 @@ class Selection:
         return is_one and all(len(asked) == 1 for asked in self.anchors.values())
 
     def asked_of(self, subject: Subject) -> tuple[str | None, ...]:
-        """Return what is asked of a subject: anchors, and None for the subject itself."""
+        """Return the anchors asked of a subject; None stands for the subject itself."""
         return self.anchors.get(subject.identity, (None,))
 
 
 def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
-    """Resolve patterns against a topic; PatternError when one is malformed.
+    """Return the subjects of a topic that patterns match. Raises PatternError.
 
-    A pattern that equals a subject's slug is an exact reference, also where it
-    could be read as a glob, and the only way to a hidden subject. `slug#anchor` is an
-    exact reference to a part of it, where no subject is called that.
+    A pattern that equals a subject's slug is an exact reference, even if it is also a glob,
+    and the only way to a hidden subject. `slug#anchor` is an exact reference to a part of a
+    subject, unless a subject has that slug.
     """
     return join_selections(select_each(catalog, dict.fromkeys(patterns)))
 
 
 def select_each(catalog: Catalog, patterns: Iterable[str]) -> list[Selection]:
-    """Resolve each pattern against a topic; several globs in one walk of the topic.
+    """Return the selection of each pattern; several globs take one walk of the topic.
 
-    Raises PatternError when one is malformed, before anything is looked up.
+    Raises PatternError for an invalid pattern, before anything is looked up.
     """
     parsed = {text: parse_pattern(text) for text in patterns}
     exact = {text: _find_exact(catalog, text) for text in parsed}
@@ -114,7 +114,7 @@ def _select_glob(text: str, found: Sequence[Subject]) -> Selection:
 
 
 def _find_exact(catalog: Catalog, text: str) -> Selection | None:
-    """Return what a reference names; None where it is not one."""
+    """Return the selection of an exact reference; None if the text is not one."""
     found, anchor = catalog.find(text), None
     if not found and "#" in text:
         found, anchor = _find_with_anchor(catalog, text)
@@ -126,7 +126,7 @@ def _find_exact(catalog: Catalog, text: str) -> Selection | None:
 
 
 def subtract(selection: Selection, known: Selection) -> Selection:
-    """Return a selection without the subjects and parts that another one holds."""
+    """Return a selection without the subjects and parts of another one."""
     asked_before = {subject.identity: known.asked_of(subject) for subject in known.subjects}
     left: dict[str, tuple[str | None, ...]] = {}
     for subject in selection.subjects:
@@ -142,7 +142,7 @@ def subtract(selection: Selection, known: Selection) -> Selection:
 
 
 def join_selections(selections: Iterable[Selection]) -> Selection:
-    """Return one selection of what several hold, in their order."""
+    """Return one selection with the subjects of several, in their order."""
     selections = list(selections)
     chosen: dict[str, Subject] = {}
     for selection in selections:
@@ -157,7 +157,7 @@ def join_selections(selections: Iterable[Selection]) -> Selection:
 
 
 def _join_anchors(selections: Sequence[Selection]) -> Mapping[str, tuple[str | None, ...]]:
-    """Return what is asked of each subject that any reference has a `#` for, each thing once."""
+    """Return the anchors of each subject that has any, each anchor once."""
     with_anchor = {identity for selection in selections for identity in selection.anchors}
     asked: dict[str, dict[str | None, None]] = {identity: {} for identity in with_anchor}
     for selection in selections if with_anchor else ():
@@ -168,9 +168,9 @@ def _join_anchors(selections: Sequence[Selection]) -> Mapping[str, tuple[str | N
 
 
 def _find_with_anchor(catalog: Catalog, text: str) -> tuple[Sequence[Subject], str | None]:
-    """Return the subjects that a reference with a `#` names, and what follows the `#`.
+    """Return the subjects of a reference with a `#`, and the anchor after the `#`.
 
-    A slug may hold a `#` itself, so the last that ends a slug counts.
+    A slug may contain a `#` itself, so the last one that ends a slug counts.
     """
     places = [place for place, character in enumerate(text) if character == "#"]
     for place in reversed(places[-MOST_HASHES:]):
@@ -185,9 +185,9 @@ def find_near(pattern: str, catalog: Catalog) -> tuple[str, ...]:
 
 
 def find_near_each(patterns: Sequence[str], catalog: Catalog) -> list[tuple[str, ...]]:
-    """Return the listed slugs that look like each pattern; of the first few patterns only.
+    """Return the listed slugs that look like each pattern, for the first few patterns.
 
-    Globs that do match come first, where a pattern lacks a `**` or has an extension too much.
+    A glob that does match comes first if a pattern lacks a `**` or has a wrong extension.
     Hidden and disabled subjects are never named, so that a guess reveals nothing.
     """
     compared = [p for p in patterns[:NEAR_PATTERNS] if len(p) <= NEAR_CHARACTERS]
@@ -242,9 +242,9 @@ def is_listed(subject: Subject) -> bool:
 
 
 def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[int]:
-    """Return the numbers of the topics that have a wanted tag, all where none is wanted.
+    """Return the indices of the topics that have a wanted tag, or all if no tag is wanted.
 
-    Raises NoTagError where there are none.
+    Raises NoTagError if no topic has one.
     """
     folded = {tag.casefold() for tag in wanted}
     kept = [

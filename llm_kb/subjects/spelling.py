@@ -1,4 +1,4 @@
-"""The ways to write a subject: with or without its extension, with or without its dots."""
+"""The spellings of a subject: with or without its extension and its leading dots."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from llm_kb.subjects.topics import Subject, slugify
 
 
 def compose(path: str) -> str:
-    """Bring a path to Unicode NFC, as slugs and references are."""
+    """Return a path in Unicode NFC, as slugs and references are."""
     return path if path.isascii() else unicodedata.normalize("NFC", path)
 
 
 def strip_dots(path: str) -> str:
-    """Take the leading dots off every component and nothing else."""
+    """Return a path without the leading dots of its components."""
     return "/".join(component.lstrip(".") for component in path.split("/"))
 
 
 def strip_extension(path: str) -> str:
-    """Take off the last extension and nothing else."""
+    """Return a path without its last extension."""
     directory, slash, name = path.rpartition("/")
     bare = name.lstrip(".")
     stem, dot, _ = bare.rpartition(".")
@@ -28,13 +28,13 @@ def strip_extension(path: str) -> str:
 
 
 def spell(path: str) -> set[str]:
-    """Return every way to write the subject at a path."""
+    """Return every spelling of the subject at a path."""
     path = compose(path)
     return {path, strip_dots(path), strip_extension(path), slugify(path)}
 
 
 def pick(reference: str, subjects: Iterable[Subject]) -> list[Subject]:
-    """Return the subjects a reference names.
+    """Return the subjects that a reference names.
 
     Without an extension it names all that share the slug. With one it names the
     file that has it, or else those that differ from it by dots only.

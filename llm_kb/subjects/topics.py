@@ -18,10 +18,10 @@ Slug = NewType("Slug", str)
 
 
 BUILT_IN_TOPICS = frozenset({"llm-kb", "repo-knowledge"})
-"""Topics whose subjects we bring: shipped, and captured in a repository."""
+"""The ids of the topics that need no configuration: shipped, and captured in a repository."""
 
 REFERENCE_PREFIX = "topic-"
-"""What the ids of reference topics begin with."""
+"""The prefix of the ids of reference topics."""
 
 
 class Visibility(Enum):
@@ -33,7 +33,7 @@ class Visibility(Enum):
 
 
 class Layout(Enum):
-    """How a topic's directory is read: one subject a file, or one a SKILL.md."""
+    """How a topic's directory is read: one subject for each file, or for each SKILL.md."""
 
     FILES = "files"
     SKILLS = "skills"
@@ -72,24 +72,24 @@ class Topic:
     allow_links_to: tuple[Path, ...] = ()
     """Directories outside `root` that links may lead to, without links; set by the user layer."""
     in_menu: bool = True
-    """Whether a menu offers it; others are read by name."""
+    """Whether it is in the menu; other topics are read by name."""
     generated: bool = False
-    """Whether a search also sees what machines made: lock files, minified scripts, tables."""
+    """Whether a search includes generated files: lock files, minified scripts, tables."""
     tags: tuple[str, ...] = ()
-    """Words that a search for topics is narrowed by."""
+    """Words that narrow a search to topics."""
 
     @property
     def label(self) -> str:
-        """The title where there is one, else the id."""
+        """The title, or the id without a title."""
         return self.title or self.id
 
 
-# A named tuple, not a dataclass: a topic may have a hundred thousand, and these cost a third.
+# A named tuple: a topic may have 100,000 subjects, and a dataclass takes three times as long.
 class Subject(NamedTuple):
     """One subject of a topic.
 
-    `name` is what listings call it: its slug, or more of its path where two
-    files share a slug. `path` is its `/`-separated path below the topic's root,
+    `name` is its name in listings: its slug, or more of its path if two files
+    share a slug. `path` is its `/`-separated path below the topic's root,
     as on disk.
     """
 
@@ -98,11 +98,11 @@ class Subject(NamedTuple):
     path: str
     visibility: Visibility = Visibility.LISTED
     real_path: str | None = None
-    """Its path in the topic once links to directories are resolved, where that is another."""
+    """Its path in the topic with links to directories resolved, if that is different."""
 
     @property
     def identity(self) -> str:
-        """What two subjects share that are one file in a directory reached in two ways."""
+        """The path that two subjects share if they are the same file, reached through a link."""
         return self.real_path or self.path
 
     @property
@@ -112,7 +112,7 @@ class Subject(NamedTuple):
 
 
 SNIFFED_BYTES = 8192
-"""The first bytes of a file, in which a NUL byte makes it binary."""
+"""The number of first bytes in which a NUL byte makes a file binary."""
 
 
 def is_binary(data: bytes) -> bool:
@@ -121,12 +121,12 @@ def is_binary(data: bytes) -> bool:
 
 
 class Content(NamedTuple):
-    """The first bytes of a subject, and how many it has in all."""
+    """The first bytes of a subject, and its size."""
 
     data: bytes
     size: int
     origin: str | None = None
-    """A line on where fetched content came from, shown above it."""
+    """A line about the origin of fetched content, shown above it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class Listing:
 
 
 class Catalog(Protocol):
-    """Where the subjects of one topic are found and read.
+    """Finds and reads the subjects of one topic.
 
     Two kinds exist: directories of files, and the entries captured in a
     repository. Disabled subjects are never returned by any method.
@@ -159,27 +159,27 @@ class Catalog(Protocol):
         """Yield the listed subjects in no order, as they are found."""
 
     def has_hidden(self) -> bool:
-        """Tell whether there are hidden subjects; also true where that takes long to know."""
+        """Tell whether there are hidden subjects; also true if finding out takes long."""
 
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
         """Return the listed subjects that each pattern matches, sorted by slug."""
 
     def find(self, reference: str) -> Sequence[Subject]:
-        """Return the subjects a slug, with or without extension and dots, names.
+        """Return the subjects of a slug, with or without extension and dots.
 
-        Hidden subjects are found; no walk is made. Empty when there is none.
+        Hidden subjects are found; no walk is made.
         """
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes.
 
-        Raises UnreadableError when it is gone, denied, not a regular file, or has
-        come to lie outside the topic since it was listed.
+        Raises UnreadableError if it is missing, denied, not a regular file, or now outside
+        the topic.
         """
 
 
 class Layer(Enum):
-    """Where a setting came from, lowest first."""
+    """The layers of the configuration, lowest first."""
 
     DEFAULT = "default"
     USER = "user"
@@ -190,7 +190,7 @@ class Layer(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The layer a value came from, and the file, assignment or option that held it."""
+    """The layer of a value, and the file, assignment or option that set it."""
 
     layer: Layer
     place: str | None = None
@@ -198,13 +198,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
-    """`[kb.references]`: what the user allows fetching to do, and what menus offer."""
+    """`[kb.references]`: limits of fetching, and the topics in menus."""
 
     menu: bool | tuple[str, ...] = ()
-    """The ids of the topics that menus offer unasked; True for all, False for none ever."""
+    """The ids of the topics in menus; True for all, False for none."""
 
     ask_first: bool = False
-    """Whether a model's request is approved before a host unknown so far is asked anything."""
+    """Whether a model's request needs approval before a new host is contacted."""
     allow_hosts: tuple[str, ...] = ()
     allow_protocols: tuple[str, ...] = ()
     dir: Path | None = None
@@ -216,7 +216,7 @@ class References:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """`[kb.capture]`: what is done with the knowledge captured in a repository."""
+    """`[kb.capture]`: the use of knowledge captured in a repository."""
 
     offer: bool = False
     """Whether `emit_knowledge` comes with `learn`."""
@@ -237,7 +237,7 @@ class Config:
     show_reads: bool = False
     outline_over: int = 24_000
     search: bool | str = "auto"
-    """Whether `search_knowledge` is offered beside `learn`; "auto": where that is much."""
+    """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""
     topics: tuple[Topic, ...] = ()
     adjustments: tuple[Topic, ...] = ()
     """Changes to topics whose subjects are not configured; their `root` is not used."""
@@ -253,6 +253,6 @@ class Config:
     withheld: tuple[str, ...] = ()
     """Dotted keys of the workspace layer that count only once it is trusted."""
     has_lost_trust: bool = False
-    """Whether it was trusted as something else than it says now."""
+    """Whether the workspace was trusted with other settings than it has now."""
     origins: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     """Dotted key (`kb.topic.project.learned`) to origins, lowest layer first."""
