@@ -1,1 +1,1 @@
-"""The configuration: its keys, its layers, where its files are, and which are trusted."""
+"""The configuration: its keys, layers and files, and the trust in workspaces."""

@@ -1,6 +1,7 @@
-"""Changes of a configuration's text, each in the ways a person might write it.
+"""Changes the text of a configuration file as a person would.
 
-`edit_config` writes the first text that reads back as exactly the document it should be.
+Each change proposes texts; `edit_config` writes the first one that has exactly the expected
+content.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ _BLANK_OR_COMMENT = re.compile(r"\s*(#.*)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of one dotted key to a value; to None, which takes it out."""
+    """A change of one dotted key to a value; None removes the key."""
 
     key: tuple[str, ...]
     value: dict[str, str] | list[str] | str | None
     write: Callable[[str], Iterator[str]]
-    """Yields texts that may show it, the best first."""
+    """Yields proposals for the new text, the best first."""
 
     def apply(self, document: Any) -> None:
-        """Change a document."""
+        """Make the change in a document."""
         *tables, name = self.key
         for table in tables:
             document = document.setdefault(table, {})
@@ -50,7 +51,7 @@ class Change:
 
 
 class TopicExistsError(KbError):
-    """A topic that is to be added and is there already."""
+    """A new topic whose id exists already."""
 
     def __init__(self, id_: str) -> None:
         self.id = id_
@@ -74,7 +75,7 @@ def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str
 
 
 def drop_topic(document: Mapping[str, Any], id_: str) -> Change:
-    """Return the change that takes a topic out; comments outside its table stay.
+    """Return the change that removes a topic; comments outside its table stay.
 
     Raises UnknownTopicError.
     """
@@ -87,7 +88,7 @@ def drop_topic(document: Mapping[str, Any], id_: str) -> Change:
 def extend_patterns(
     document: Mapping[str, Any], id_: str, name: str, patterns: Sequence[str]
 ) -> Change:
-    """Return the change that adds patterns to a topic's list; those that are there stay once."""
+    """Return the change that adds patterns to a topic's list, each only once."""
     there = _topics(document).get(id_, {}).get(name, [])
     return set_patterns(id_, name, list(dict.fromkeys((*there, *patterns))))
 
@@ -95,7 +96,7 @@ def extend_patterns(
 def reduce_patterns(
     document: Mapping[str, Any], id_: str, name: str, patterns: Sequence[str]
 ) -> Change:
-    """Return the change that takes patterns out of a topic's list.
+    """Return the change that removes patterns from a topic's list.
 
     Raises KbError for one that is not in it.
     """
@@ -119,7 +120,7 @@ def set_text(document: Mapping[str, Any], id_: str, name: str, value: str) -> Ch
 
 
 def set_patterns(id_: str, name: str, patterns: Sequence[str]) -> Change:
-    """Return the change that makes a topic's `learned` or `disabled` these patterns."""
+    """Return the change that sets `learned` or `disabled` of a topic to these patterns."""
 
     def write(text: str) -> Iterator[str]:
         yield _with_tomlkit(text, lambda document: _edit_array(document, id_, name, patterns))
@@ -139,7 +140,7 @@ def _require_topic(document: Mapping[str, Any], id_: str) -> None:
 
 
 def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
-    """Return the text after a change of the document; the text itself where it cannot be made."""
+    """Return the text after a change of the document, or unchanged if that fails."""
     try:
         document = tomlkit.parse(text)
         change(document)
@@ -149,7 +150,7 @@ def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
 
 
 def _edit_array(document: Any, id_: str, name: str, patterns: Sequence[str]) -> None:
-    """Bring an array to these patterns, keeping the comments of what stays."""
+    """Change an array to these patterns, keeping the comments of the others."""
     array = document["kb"]["topic"][id_][name]
     for place in reversed(range(len(array))):
         if array[place] not in patterns:
@@ -159,13 +160,13 @@ def _edit_array(document: Any, id_: str, name: str, patterns: Sequence[str]) -> 
 
 
 def _without_table(text: str, id_: str) -> Iterator[str]:
-    """Yield the text without the topic's table, for each place where that may end."""
+    """Yield the text without the topic's table, for each possible end of the table."""
     lines = text.splitlines(keepends=True)
     for start in _find_headers(lines, id_):
         for end in range(start + 1, len(lines) + 1):
             if end < len(lines) and not _HEADER.match(lines[end]):
                 continue
-            # Comments right above the next header are about that one.
+            # Comments right above the next header belong to that one.
             kept = end
             while kept > start + 1 and _BLANK_OR_COMMENT.fullmatch(lines[kept - 1].rstrip("\n")):
                 kept -= 1
@@ -196,7 +197,7 @@ def _find_headers(lines: Sequence[str], id_: str) -> list[int]:
 
 
 def _quote(value: str) -> str:
-    # JSON's strings are TOML's, once DEL is escaped too and nothing else is.
+    # JSON strings are TOML strings, except that TOML also escapes DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -211,9 +212,8 @@ def edit_config(
 ) -> None:
     """Make one change to a configuration file, or write the file where there is none.
 
-    `decide` is given the document as it is, while no other editor can change it,
-    and may raise. Nothing is written that is not a valid layer, or for which `check`
-    raises ConfigError. Raises KbError.
+    `decide` gets the document while the file is locked, and may raise. Nothing is written
+    if the new text is not a valid layer, or if `check` raises ConfigError. Raises KbError.
     """
     file = resolve_links(path)
     with locked(file.with_name(f".{file.name}.lock")):
@@ -255,7 +255,7 @@ def _reads_as(text: str, expected: dict[str, Any]) -> bool:
 
 
 def _prune(document: dict[str, Any]) -> None:
-    """Drop the tables that say nothing: whether one is written out makes no difference."""
+    """Remove empty tables, which make no difference."""
     kb = document.get("kb")
     if kb and kb.get("topic") == {}:
         del kb["topic"]

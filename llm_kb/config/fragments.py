@@ -1,4 +1,4 @@
-"""Config fragments: what a value of `--kb-cfg` names, and its settings."""
+"""Finds and reads config fragments, and parses assignments and values of `-k`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUFFIX = ".toml"
 
 
 class UnknownFragmentError(KbError):
-    """A name that no directory of `config_load_paths` has a file for."""
+    """A name for which no directory of `config_load_paths` has a file."""
 
     def __init__(self, name: str, known: Sequence[str], searched: Sequence[Path]) -> None:
         self.name = name
@@ -47,18 +47,18 @@ class UnknownFragmentError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentPlaces:
-    """Where fragments are looked for, and what the directories they name start from."""
+    """The directories in which fragments are searched, and the base of relative paths."""
 
     cwd: Path | None
     root: Path
-    """The workspace's root; without a workspace the current directory."""
+    """The workspace's root, or the current directory without a workspace."""
     has_workspace: bool
     home: Path | None
     load_paths: Sequence[Path]
 
 
 def read_fragment(text: str, places: FragmentPlaces) -> tuple[LayerConfig, bool]:
-    """Return the settings of a value of `--kb-cfg`, and whether a workspace's file holds them.
+    """Return the settings of a value of `--kb-cfg`, and whether they are in a workspace's file.
 
     A file inside the workspace may set what the workspace's own file may; an
     assignment, or a file elsewhere, may set what the user may. Raises
@@ -70,7 +70,7 @@ def read_fragment(text: str, places: FragmentPlaces) -> tuple[LayerConfig, bool]
         source = LayerSource(origin=origin, base=places.root, home=places.home)
         return parse_assignment(text, source), False
     path = find_fragment(text, places)
-    # A link counts as the workspace's when either of its ends is there.
+    # A link belongs to the workspace if either of its ends does.
     is_workspace = places.has_workspace and (
         path.is_relative_to(places.root) or _leads_inside(path, places.root)
     )
@@ -84,10 +84,10 @@ def read_fragment(text: str, places: FragmentPlaces) -> tuple[LayerConfig, bool]
 
 
 def find_fragment(text: str, places: FragmentPlaces) -> Path:
-    """Return the file that a name or a path stands for, absolute.
+    """Return the absolute path of the file that a name or a path stands for.
 
-    A name is looked up first, unless the text can only be a path or is one that
-    ends in `.toml` and exists. Raises UnknownFragmentError, ConfigError.
+    A name is looked up first, unless the text can only be a path, or is the path of an
+    existing file that ends in `.toml`. Raises UnknownFragmentError, ConfigError.
     """
     if not text.strip() or "\0" in text:
         raise ConfigError(
@@ -108,7 +108,7 @@ def find_fragment(text: str, places: FragmentPlaces) -> Path:
 
 
 def list_fragments(load_paths: Sequence[Path]) -> list[str]:
-    """Return the names that `--kb-cfg` would find, sorted."""
+    """Return the names that `--kb-cfg` can find, sorted."""
     paths = {path for directory in load_paths for path, _ in iter_files(directory)}
     return sorted(path.removesuffix(SUFFIX) for path in paths if path.endswith(SUFFIX))
 
@@ -136,7 +136,7 @@ def _leads_inside(path: Path, directory: Path) -> bool:
     return resolve_links(path).is_relative_to(resolve_links(directory))
 
 
-# A key holds no slash, so that `conf/a=b.toml` stays a path.
+# A key has no slash, so that `conf/a=b.toml` stays a path.
 _ASSIGNMENT = re.compile(r"\s*(?P<key>[\w.\"'\s-]+?)\s*(?P<operator>\+?=)(?P<value>.*)", re.DOTALL)
 
 
@@ -146,10 +146,10 @@ def is_assignment(text: str) -> bool:
 
 
 def parse_assignment(text: str, source: LayerSource) -> LayerConfig:
-    """Read `KEY=VALUE` (a list replaces) or `KEY+=VALUE` (a list extends).
+    """Return the layer of `KEY=VALUE` (replaces a list) or `KEY+=VALUE` (extends a list).
 
-    The value is TOML; a string may stand without its quotes, which shells eat,
-    and alone where a list is expected. Raises ConfigError.
+    The value is TOML. A string needs no quotes, which shells remove, and may stand for a
+    list of one. Raises ConfigError.
     """
     found = _ASSIGNMENT.fullmatch(text)
     if found is None:
@@ -166,7 +166,7 @@ def parse_assignment(text: str, source: LayerSource) -> LayerConfig:
 
 
 def split_knowledge(text: str) -> tuple[str, str]:
-    """Return topic id and pattern of a value of `-k`; a topic alone means all of it.
+    """Return the topic id and pattern of a value of `-k`; a topic alone means all of it.
 
     Raises PatternError.
     """
@@ -206,14 +206,14 @@ def _find_key(parts: Sequence[str]) -> Key | None:
 
 
 def _parse_value(text: str, key: Key | None) -> object:
-    """Read a value as TOML, else take it as the string it is."""
-    # Imported here: splitting `-k` needs no TOML reader.
+    """Return a value as TOML, or else as a string."""
+    # Imported here: `-k` does not need the TOML reader.
     from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
 
     raw = text.strip()
     try:
         table = decode_toml(f"value = {raw}")
-    except TomlError:  # a bare string, as a shell leaves it
+    except TomlError:  # a string without quotes
         table = {}
     value: object = table["value"] if table.keys() == {"value"} else raw
     if key is not None and key.is_text and not isinstance(value, str | list | dict):

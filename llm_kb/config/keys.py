@@ -1,6 +1,6 @@
-"""The keys a configuration may hold: how each value is read and what is allowed.
+"""The keys of a configuration, and the readers of their values.
 
-`layers` reads a document by these tables; nothing else knows which keys exist.
+`layers` reads a document by these tables; no other module lists the keys.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from llm_kb.subjects.topics import Layout, Origin
 T = TypeVar("T")
 
 Value: TypeAlias = "bool | int | str | tuple[str, ...]"
-"""What a setting holds; paths are absolute strings."""
+"""The value of a setting; paths are absolute strings."""
 
 TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TOPIC_ID_RULE = "letters, digits, '.', '_' and '-', starting with a letter or a digit"
@@ -38,15 +38,15 @@ TOPIC_ID_RULE = "letters, digits, '.', '_' and '-', starting with a letter or a 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerSource:
-    """Where a layer comes from, and therefore which directories it may name."""
+    """The origin of a layer, which decides the directories that it may name."""
 
     origin: Origin
     base: Path = Path("/")
     """The directory that relative paths start from."""
     home: Path | None = None
-    """The directory that `~` stands for; None where it is not known."""
+    """The directory that `~` stands for; None if unknown."""
     bounds: Path | None = None
-    """The workspace, if the layer is one of its files; None for the user's own."""
+    """The workspace, if the layer is one of its files; None for the user's own files."""
 
 
 Reader: TypeAlias = Callable[[object, LayerSource], Value]
@@ -55,18 +55,18 @@ ItemReader: TypeAlias = Callable[[object, LayerSource], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key that holds a single value."""
+    """A key with a single value."""
 
     read: Reader
     user_only: bool = False
-    """Whether only the user layer may hold it."""
+    """Whether only the user layer may set it."""
     is_text: bool = False
     """Whether its value, or each value of its list, is a string."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListKey(Key):
-    """One key that holds a list of strings, each read by `read`."""
+    """A key with a list of strings, each read by `read`."""
 
     read: ItemReader
     is_text: bool = True
@@ -83,9 +83,9 @@ def read_pattern(value: object, _source: LayerSource) -> str:
 
 
 def read_directory(value: object, source: LayerSource) -> str:
-    """Read a directory and return it absolute, with its links resolved.
+    """Read a directory and return its absolute path with links resolved.
 
-    A file of the workspace may name directories inside the workspace only.
+    A file of the workspace may only name directories inside the workspace.
     """
     place = _read_place(value, source)
     try:
@@ -137,7 +137,7 @@ def _require_relative(value: str) -> None:
 
 
 def _plain(read: Callable[[object], T]) -> Callable[[object, LayerSource], T]:
-    """Return a reader of values that do not depend on where a layer comes from."""
+    """Return a reader of values that do not depend on the source of a layer."""
     return lambda value, _source: read(value)
 
 
@@ -179,7 +179,7 @@ KB_KEYS: Mapping[str, Key] = {
     "config_load_paths": ListKey(read=read_load_path),
     "allow_links_to": ListKey(read=read_directory, user_only=True),
 }
-"""The keys of `[kb]`, tables aside."""
+"""The keys of `[kb]`, except for tables."""
 
 TOPIC_KEYS: Mapping[str, Key] = {
     "enable": _FLAG,
@@ -196,7 +196,7 @@ TOPIC_KEYS: Mapping[str, Key] = {
 """The keys of `[kb.topic.<id>]`."""
 
 CHECK_KEYS: Mapping[str, Key] = {"ignore": _LINES}
-"""The keys of `[kb.check]`. Which rules there are is for `llm kb check` to say."""
+"""The keys of `[kb.check]`. `llm kb check` reports unknown rules."""
 
 REFERENCE_KEYS: Mapping[str, Key] = {
     "menu": Key(read=_plain(_read_references)),
@@ -224,4 +224,4 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
     "kb.capture": CAPTURE_KEYS,
     "kb.check": CHECK_KEYS,
 }
-"""The keys of each table, those of topics aside."""
+"""The keys of each table, except for topics."""

@@ -1,7 +1,6 @@
-"""One layer of the configuration: read from a table, and merged with other layers.
+"""Parses a layer of the configuration from a table, and merges layers.
 
-Pure: the tables were read elsewhere. `keys` lists the keys; `resolve` turns merged
-layers into the effective configuration.
+`keys` lists the keys; `resolve` makes the effective configuration of merged layers.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ MAX_TOPICS = 1_000
 class Setting:
     """One value and every origin that set or extended it, lowest layer first.
 
-    Of several origins of a scalar, the last one set its value.
+    The last origin of a scalar set its value.
     """
 
     value: Value
     origins: tuple[Origin, ...]
     replaces: bool = False
-    """For a list: whether it replaces the list of lower layers or extends it."""
+    """Whether a list replaces the list of lower layers rather than extending it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ class LayerConfig:
     """The settings of one layer, or of several merged."""
 
     settings: Mapping[str, Setting] = field(default_factory=dict)
-    """By dotted key: `kb.menu`, `kb.topic.project.learned`."""
+    """The settings by dotted key: `kb.menu`, `kb.topic.project.learned`."""
     topics: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     """The origins of each topic's tables, by topic id, in order."""
 
@@ -74,9 +73,9 @@ def parse_layer(
 ) -> LayerConfig:
     """Return the layer that a decoded TOML document makes.
 
-    `replaces` says whether its lists replace those of lower layers. Raises one
-    ConfigError with all problems of the document, and with those that `find_more` finds in
-    what could be read of it; of its topics it gets those without `subjects`.
+    `replaces` tells whether its lists replace those of lower layers. Raises one ConfigError
+    with all problems of the document, and those that `find_more` finds in its valid settings
+    and its topics without `subjects`.
     """
     document = Fields(table)
     reader = _LayerReader(source, replaces=replaces)
@@ -100,7 +99,7 @@ class _LayerReader:
         self.settings: dict[str, Setting] = {}
         self.topics: dict[str, tuple[Origin, ...]] = {}
         self.bare: dict[str, tuple[Origin, ...]] = {}
-        """Those of the topics that do not say where their subjects are."""
+        """The topics without `subjects`."""
         self._source = source
         self._replaces = replaces
 
@@ -164,7 +163,7 @@ def _read_references(kb: Fields) -> Fields:
 
 
 def merge(layers: Iterable[LayerConfig]) -> LayerConfig:
-    """Lay layers over one another, lowest first; associative."""
+    """Return one layer for several, lowest first; the operation is associative."""
     return reduce(_merge_two, layers, LayerConfig())
 
 
@@ -189,7 +188,7 @@ def _merge_settings(low: Setting, high: Setting) -> Setting:
 
 
 def iter_values(config: Config) -> Iterator[tuple[str, str, Any]]:
-    """Yield the table, the name and the value of every key, those of topics aside."""
+    """Yield the table, name and value of every key, except for those of topics."""
     records = {"kb": config, "kb.references": config.references, "kb.capture": config.capture}
     for table, record in records.items():
         yield from ((table, name, getattr(record, name)) for name in TABLES[table])
@@ -197,7 +196,7 @@ def iter_values(config: Config) -> Iterator[tuple[str, str, Any]]:
 
 
 def default_layer() -> LayerConfig:
-    """Return the lowest layer: every key of `[kb]` that has a default."""
+    """Return the lowest layer, with every key that has a default."""
     values: dict[str, Value] = {
         f"{table}.{name}": value
         for table, name, value in iter_values(Config())

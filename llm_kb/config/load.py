@@ -1,7 +1,4 @@
-"""Find the configuration files of a directory and load the layers they make.
-
-Which settings a layer may have is decided in `keys` and `layers`.
-"""
+"""Finds the configuration files of a directory and loads their layers."""
 
 from __future__ import annotations
 
@@ -35,10 +32,10 @@ from llm_kb.subjects.topics import Config, Layer, Origin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """What is configured before a command line adds to it."""
+    """The configured layers, without those of the command line."""
 
     below: LayerConfig
-    """Defaults and user layer, merged."""
+    """The defaults and the user layer, merged."""
     workspace: LayerConfig
     file: WorkspaceFile | None
 
@@ -51,11 +48,11 @@ class Layers:
 
     @property
     def digest(self) -> str:
-        """What trust in the workspace layer is bound to."""
+        """The digest of the settings that trust in the workspace covers."""
         return digest_workspace(self.workspace, self.below)
 
     def with_edited(self, layer: LayerConfig, source: LayerSource) -> Layers:
-        """Return these layers with the one of this source's file replaced."""
+        """Return these layers with that of a source replaced."""
         if source.origin.layer is Layer.USER:
             return replace(self, below=merge([default_layer(), layer]))
         return replace(self, workspace=layer)
@@ -82,7 +79,7 @@ def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str])
 def read_layer(path: Path, source: LayerSource, below: LayerConfig | None = None) -> LayerConfig:
     """Read a configuration file; a missing one has no settings. Raises ConfigError.
 
-    `below` are the layers under it. With them, an error names topics without `subjects`, too.
+    If the lower layers are given as `below`, an error also reports topics without `subjects`.
     """
     if not exists(path):
         return LayerConfig()
@@ -106,7 +103,7 @@ def workspace_source(file: WorkspaceFile) -> LayerSource:
 
 
 def find_home(environ: Mapping[str, str]) -> Path | None:
-    """Return the home directory; None where it is not known."""
+    """Return the home directory; None if unknown."""
     home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - it never raises
     return home if home.is_absolute() else None
 
@@ -121,8 +118,8 @@ def load_config(
 ) -> Config:
     """Load all layers and return the effective configuration.
 
-    `cwd` is None where the current directory is gone. `fragments` are the values
-    of `--kb-cfg`, `knowledge` those of `-k`, in order. Raises ConfigError,
+    `cwd` is None if the current directory was deleted. `fragments` are the values of
+    `--kb-cfg`, `knowledge` those of `-k`, in order. Raises ConfigError,
     UnknownFragmentError, UnknownTopicError, PatternError.
     """
     layers = read_layers(cwd, user_dir=user_dir, environ=environ)
@@ -157,7 +154,7 @@ def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> Lay
     """Merge a config fragment. Raises ConfigError for settings that only the user may make."""
     layer, is_workspace = read_fragment(text, places)
     if is_workspace:
-        # `auto` counts here: naming a fragment is asking for what it says.
+        # `auto` counts here: the user named the fragment.
         withheld = find_withheld(layer, merged, resolve_links(places.root))
         problems = [
             f"{key}: the topic is your own, outside the workspace, and not this file's to change; "

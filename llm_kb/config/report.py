@@ -1,4 +1,4 @@
-"""Show an effective configuration: each value with the layers that set it."""
+"""Shows the effective configuration, each value with the layers that set it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEXTS = frozenset({"title", "introduction", "description"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigValue:
-    """One effective value; for a list every origin added to it, else the last one won."""
+    """One effective value with its origins: all that extended a list, or the last one."""
 
     table: str
     name: str
@@ -38,7 +38,7 @@ class ConfigValue:
         return all(origin.layer is Layer.DEFAULT for origin in self.origins)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the record that `--json` prints."""
         last = self.origins[-1]
         return {
             "key": f"{self.table}.{self.name}",
@@ -68,7 +68,7 @@ def _list_topic(config: Config, topic: Topic, names: Iterable[str]) -> Iterator[
 
 
 def render_values(values: Sequence[ConfigValue], workspace: Path | None) -> str:
-    """Render values as TOML with comments, and below them where each layer was read.
+    """Render values as TOML with comments, followed by the file of each layer.
 
     Defaults are shown for `[kb]` alone, long texts are cut, and directories inside
     the workspace are shown relative to it.
@@ -136,7 +136,7 @@ def _shorten(value: Plain, workspace: Path) -> Plain:
 
 
 def render_plain(value: Plain) -> str:
-    """Render a value as TOML has it, on one line that a terminal can show."""
+    """Render a value as TOML on one line that is safe for a terminal."""
     shown = json.dumps(value, ensure_ascii=False)
-    # Characters that move a cursor or reorder a line are shown as their codes.
+    # Characters that move a cursor or reorder a line are escaped.
     return shown if shown.isprintable() else json.dumps(value)

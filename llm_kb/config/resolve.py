@@ -1,6 +1,6 @@
-"""The effective configuration of merged layers, and the settings that wait for trust.
+"""Resolves merged layers to the effective configuration, and finds settings that need trust.
 
-Pure: `load` finds and reads the files, `layers` reads their tables.
+Pure: `load` reads the files, and `layers` their tables.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from llm_kb.subjects.topics import (
 )
 
 _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
-"""Layers of one run, which rarely mean to define a topic."""
+"""The layers of one run, which rarely define a topic."""
 
 
 ACTING_KEYS = ("kb.auto", "kb.capture.offer")
-"""Keys by which a workspace acts on requests that do not ask for it."""
+"""Keys by which a workspace affects requests that do not ask for it."""
 
 
 def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[str, ...]:
     """Return the dotted keys of a workspace's layer that count only once it is trusted.
 
-    They are what acts unasked, such as `auto = true`, and, of a topic whose directory a
-    lower layer put outside the workspace, whatever could bring more of it before a model.
-    Turning such a topic off and disabling subjects of it needs no trust. `root` has its
+    These are settings that act unasked, such as `auto = true`, and those by which a model
+    could see more of a topic that a lower layer defined outside the workspace. Turning such
+    a topic off, or disabling subjects of it, needs no trust. `root` is the workspace with
     links resolved.
     """
     keys = [key for key in ACTING_KEYS if _is_true(layer, key)]
@@ -106,15 +106,15 @@ def resolve(
 
 
 def _given(settings: Mapping[str, Setting], table: str) -> dict[str, Any]:
-    """Return the settings of a table by their names, without empty texts."""
+    """Return the settings of a table by name, without empty texts."""
     found = {name: settings.get(f"{table}.{name}") for name in TABLES.get(table, TOPIC_KEYS)}
     return {name: each.value for name, each in found.items() if each and each.value != ""}
 
 
 def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
-    """Tell whether a topic's table changes one that has its subjects elsewhere.
+    """Tell whether a topic's table changes a topic that is not defined by configuration.
 
-    Those are the topics we bring, and to the user alone the references they fetched.
+    These are the built-in topics and, for the user's own layers, reference topics.
     """
     if topic_key(id_, "subjects") in merged.settings:
         return False
@@ -125,14 +125,14 @@ def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
 
 
 def _find_misplaced(merged: LayerConfig, id_: str) -> tuple[str, ...]:
-    """Return the keys set for a topic that only one with a directory of its own can have."""
+    """Return the keys set for a topic that only a topic with a directory can have."""
     keys = (topic_key(id_, name) for name in ("disabled", "ignore", "layout", "generated"))
-    # An empty list counts as unset: it is left when the last pattern is removed.
+    # An empty list counts as unset: it remains after the last pattern is removed.
     return tuple(key for key in keys if key in merged.settings and merged.settings[key].value)
 
 
 def find_missing(merged: LayerConfig) -> dict[str, list[str]]:
-    """Return the problems of topics without `subjects`, by the file that is to be changed."""
+    """Return the problems of topics without `subjects`, keyed by the file to change."""
     missing: dict[str, list[str]] = {}
     for id_, origins in merged.topics.items():
         if topic_key(id_, "subjects") not in merged.settings and not _is_adjustment(merged, id_):
@@ -142,7 +142,7 @@ def find_missing(merged: LayerConfig) -> dict[str, list[str]]:
 
 
 def _describe_missing(merged: LayerConfig, id_: str) -> str:
-    """Return the problem of a topic without `subjects`, and what was most likely meant."""
+    """Return the problem of a topic without `subjects`, with its most likely solution."""
     misplaced = _find_misplaced(merged, id_)
     if misplaced and (id_ in BUILT_IN_TOPICS or id_.startswith(REFERENCE_PREFIX)):
         return (

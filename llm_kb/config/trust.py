@@ -1,7 +1,6 @@
-"""Records of which workspace configurations the user trusts.
+"""Records the workspace configurations that the user trusts.
 
-Trust is bound to a digest of the resolved settings; when they change, it must be
-given again.
+Trust covers a digest of the resolved settings; if they change, it must be given again.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class TrustRecords:
 
     digests: Mapping[str, str] = field(default_factory=dict)
     is_corrupt: bool = False
-    """Whether the file is there but invalid; then nothing is trusted."""
+    """Whether the file is invalid, so that nothing is trusted."""
 
 
 def trust_path(user_dir: Path) -> Path:
-    """Return where trust is recorded."""
+    """Return the path of the records."""
     return user_dir / TRUST_FILE
 
 
@@ -44,8 +43,8 @@ def _lock_path(user_dir: Path) -> Path:
 def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
     """Return a digest of the settings of a workspace layer, links resolved.
 
-    The settings that lower layers have for the same topics are part of it; comments and
-    the order of keys are not.
+    The digest includes the settings of lower layers for the same topics, but not comments
+    and the order of keys.
     """
     borrowed = {
         key: setting.value
@@ -66,7 +65,7 @@ def read_trust(user_dir: Path) -> TrustRecords:
             return TrustRecords(digests=dict(trusted))
     except FileNotFoundError:
         return TrustRecords()
-    # Whatever is wrong with the file, it grants nothing; `trust` replaces it and says so.
+    # An invalid file grants nothing; `trust` replaces it and reports that.
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     return TrustRecords(is_corrupt=True)
@@ -78,14 +77,14 @@ def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
 
 
 def was_trusted(file: Path, user_dir: Path) -> bool:
-    """Tell whether a workspace file was ever trusted, with whatever settings."""
+    """Tell whether a workspace file was ever trusted, with any settings."""
     return str(file) in read_trust(user_dir).digests
 
 
 def find_untrusted_auto(
     cwd: Path | None, user_dir: Path, environ: Mapping[str, str]
 ) -> Path | None:
-    """Return the workspace's file if it sets `auto` and was never trusted; None if in doubt.
+    """Return the workspace's file if it clearly sets `auto` and was never trusted, else None.
 
     Nothing is parsed: a stranger's configuration may be large.
     """

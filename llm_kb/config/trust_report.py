@@ -1,4 +1,4 @@
-"""Say what trusting a workspace would allow, before it is asked and where it is not given."""
+"""Describes the settings of a workspace that need trust."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llm_kb.subjects.topics import Config, Layer
 def render_request(
     place: str, workspace: LayerConfig, below: LayerConfig, withheld: Sequence[str]
 ) -> str:
-    """Render what a workspace layer asks for and gets only once it is trusted."""
+    """Render the settings of a workspace layer that need trust, with their effects."""
     lines = [f"{show_place(place)} asks for:", ""]
     for key in withheld:
         lines.append(f"  {key} = {_show(workspace.settings[key].value)}")
@@ -27,14 +27,14 @@ def render_request(
 
 
 def render_withheld(config: Config) -> str:
-    """Return the line on the settings that an untrusted workspace does not get."""
+    """Return the line about the skipped settings of an untrusted workspace."""
     return render_skipped(
         config.workspace_file, config.withheld, has_lost_trust=config.has_lost_trust
     )
 
 
 def render_skipped(place: Path | None, keys: Sequence[str], *, has_lost_trust: bool = False) -> str:
-    """Return the line on settings that are skipped, and what to do."""
+    """Return the line about skipped settings, with the command that trusts them."""
     reason = "has changed since you trusted it" if has_lost_trust else "is not trusted"
     return (
         f"skipped from {show_place(place)}: {', '.join(keys)}. This"
@@ -43,7 +43,7 @@ def render_skipped(place: Path | None, keys: Sequence[str], *, has_lost_trust: b
 
 
 def render_replaced(config: Config) -> str | None:
-    """Return the line on the user's own topics whose directory the workspace replaces."""
+    """Return the line about the user's topics whose directory the workspace replaces."""
     replaced = [
         topic.id
         for topic in config.topics

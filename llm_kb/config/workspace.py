@@ -1,6 +1,6 @@
-"""Which configuration files there are for a directory, and whether they may matter at all.
+"""Finds and reads the configuration files of a directory.
 
-Every `llm prompt` asks this, so nothing here parses, and nothing heavy is imported.
+Every `llm prompt` imports this module, so it parses nothing and imports little.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ VARIABLE = "LLM_KB_CONFIG"
 
 
 class WorkspaceFile(NamedTuple):
-    """The workspace layer's file and the directory that owns it; both absolute."""
+    """The absolute paths of the workspace layer's file and of the directory that owns it."""
 
     path: Path
     root: Path
 
 
 def user_config_path(user_dir: Path) -> Path:
-    """Return where the user layer's file is, or would be."""
+    """Return the path of the user layer's file, which need not exist."""
     return user_dir / USER_FILE
 
 
 def find_cwd() -> Path | None:
-    """Return the current directory; None when it was deleted."""
+    """Return the current directory; None if it was deleted."""
     try:
         return Path.cwd()
     except OSError:
@@ -43,9 +43,9 @@ def find_cwd() -> Path | None:
 def find_workspace(
     cwd: Path | None, environ: Mapping[str, str], *, user_dir: Path | None = None
 ) -> WorkspaceFile | None:
-    """Return the workspace layer's file: what the environment names, else the nearest.
+    """Return the workspace layer's file: the one in the environment, else the nearest.
 
-    The user layer's own file is never a workspace's, wherever it is.
+    The user layer's own file is never a workspace's.
     """
     named = environ.get(VARIABLE)
     if named is not None:
@@ -76,11 +76,11 @@ def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
 
 
 def exists(path: Path) -> bool:
-    """Tell whether something is there, if only a dangling link; False where we may not look."""
+    """Tell whether a path exists, also as a dangling link; False without permission."""
     try:
         path.lstat()
     except (OSError, ValueError):
-        return False  # also where we may not look: another's directory says nothing to us
+        return False  # also without permission: another user's directory does not count
     return True
 
 
@@ -92,9 +92,9 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) -> bool:
-    """Tell cheaply whether `auto` may be set: without parsing, without raising.
+    """Tell whether `auto` may be set, without parsing and without raising errors.
 
-    A file that cannot be read, or is refused, mentions nothing.
+    A file that cannot be read, or is refused, does not count.
     """
     if may_set_auto(user_config_path(user_dir), None):
         return True
@@ -113,14 +113,14 @@ def may_set_auto(path: Path, owned_below: Path | None) -> bool:
         lines = read_bytes(path, owned_below=owned_below).splitlines()
         return any(b"auto" in line and not line.lstrip().startswith(b"#") for line in lines)
     except ConfigError:
-        return False  # a request that did not ask for knowledge runs without it
+        return False  # a request that did not ask for knowledge must not fail
 
 
 MAX_BYTES = 65_536
-"""The largest configuration that is read: decoding more would take noticeable time."""
+"""The most bytes of a configuration file, since decoding more would be slow."""
 
 _MAX_LINKS = 40
-"""Links followed on the way to a file, as many as Linux follows."""
+"""The most links followed on the way to a file, the same number as on Linux."""
 
 
 def read_toml(path: Path, *, owned_below: Path | None = None) -> dict[str, object]:
@@ -132,8 +132,8 @@ def read_bytes(path: Path, *, owned_below: Path | None = None) -> bytes:
     """Read a configuration file. Raises ConfigError.
 
     With `owned_below`, the workspace's root, the file, its directory and every link on
-    the way from the root must belong to the user or to root: what others write must not
-    reach a prompt.
+    the way from there must belong to the user or to root, so that text of other users does
+    not get into a prompt.
     """
     try:
         expected = None
@@ -156,13 +156,13 @@ def read_bytes(path: Path, *, owned_below: Path | None = None) -> bytes:
 
 def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
     """Decode a TOML document. Raises ConfigError."""
-    # Imported here: most requests only look whether a file mentions `auto`.
+    # Imported here: most requests only search a file for `auto`.
     from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
 
     if b"\0" in data:
         raise ConfigError(str(path), ["holds a NUL byte; it is not a TOML document"])
     try:
-        # TOML 1.1 lets a byte order mark pass, and editors on Windows write it.
+        # TOML 1.1 allows a byte order mark, and editors on Windows write it.
         return decode_toml(data.removeprefix(b"\xef\xbb\xbf").decode())
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -172,9 +172,9 @@ def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
 
 
 def _require_owned(path: Path, root: Path) -> tuple[Path, os.stat_result]:
-    """Return where a file is once links are followed, and its status.
+    """Return the path of a file with links resolved, and its status.
 
-    Raises ConfigError if anything on the way is foreign, OSError if there is no such file.
+    Raises ConfigError if another user owns a part of the path, OSError for a missing file.
     """
     place, status = root, root.lstat()
     for place, status in _follow(path, root):
@@ -184,13 +184,13 @@ def _require_owned(path: Path, root: Path) -> tuple[Path, os.stat_result]:
 
 
 def _follow(path: Path, root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield each component of a path below a root, and of the links it leads through."""
+    """Yield each component of a path below a root, and of the links on the way."""
     here = root if path.is_relative_to(root) else path.parent
     pending = list(reversed(path.relative_to(here).parts))
     links = 0
     while pending:
         name = pending.pop()
-        if name == "..":  # of a link that was found to be ours; above the root others may own
+        if name == "..":  # from a link of the user; directories above the root may belong to others
             here = here.parent
             continue
         place = here / name
@@ -209,16 +209,16 @@ def _follow(path: Path, root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def is_foreign(status: os.stat_result) -> bool:
-    """Tell whether something belongs to neither the user nor root."""
+    """Tell whether a file belongs to neither the user nor root."""
     return hasattr(os, "geteuid") and status.st_uid not in {0, os.geteuid()}
 
 
 def find_foreign_owner(path: Path) -> int | None:
-    """Return the user id of something that belongs to neither the user nor root."""
+    """Return the user id of a file's owner if that is neither the user nor root."""
     try:
         status = path.stat()
     except OSError:
-        return None  # what cannot be looked at cannot be read either
+        return None  # reading it will fail, too
     return status.st_uid if is_foreign(status) else None
 
 

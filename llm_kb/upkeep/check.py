@@ -1,4 +1,4 @@
-"""Check a knowledge base: read all of it, and find what is wrong or could be better."""
+"""Checks a knowledge base: reads all of it, and reports errors and possible improvements."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
 from llm_kb.upkeep.subject_list import find_disabled, find_problem, name_file, name_place
 
 PROSE = frozenset({"", "adoc", "markdown", "md", "mdx", "org", "rst", "text", "txt"})
-"""Extensions of files that are there to be read."""
+"""Extensions of files that are written for readers."""
 
 READ_BYTES = 8_000_000
-"""How much of a subject is read; a longer one is too long in any case."""
+"""The most bytes of a subject that are read; longer ones are too long in any case."""
 
 
 MOST_PATTERNS = 1_000
-"""References that are followed; each may cost a pass over a topic."""
+"""The most references that are followed: each may need a walk of a topic."""
 
 
 def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
@@ -52,12 +52,12 @@ Track: TypeAlias = Callable[[str, Sequence[Subject]], Iterable[Subject]]
 
 
 def iter_subjects(_topic: str, subjects: Sequence[Subject]) -> Iterable[Subject]:
-    """Return the subjects of a topic as they are, without showing progress."""
+    """Return the subjects of a topic without showing progress."""
     return subjects
 
 
 class Inspection:
-    """One check of a knowledge base; files are named relative to `cwd` if they are below it.
+    """One check of a knowledge base; files below `cwd` are named relative to it.
 
     `track` iterates over the subjects of a topic, and may show progress.
     """
@@ -107,7 +107,7 @@ class Inspection:
                 file = self._file(opened, skipped.path)
                 yield Finding(Rule.SKIPPED, file, skipped.reason)
         yield from self._inspect_patterns(opened)
-        # Fetched and captured subjects are not written here, so they cannot be fixed here.
+        # Fetched and captured subjects cannot be fixed here.
         if opened.topic.id in self._configured:
             yield from self._inspect_words(opened)
             yield from self._inspect_names(opened, listing)
@@ -118,7 +118,7 @@ class Inspection:
                 yield Finding(Rule.NOT_SEARCHED, file, left.reason)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
-        """Check the texts that the configuration has for a topic."""
+        """Check the texts of a topic in the configuration."""
         topic, file = opened.topic, self._config_file(opened)
         if not (topic.introduction or "").strip():
             yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
@@ -153,7 +153,7 @@ class Inspection:
     def _inspect_subjects(
         self, opened: OpenTopic, subjects: Sequence[Subject]
     ) -> Iterator[Finding]:
-        """Read every subject; then report binary files and hidden subjects without a mention."""
+        """Check every subject, then report binary files and hidden subjects without a mention."""
         preloaded = opened.preloaded
         hidden = {s.path for s in subjects if not is_listed(s) and s.identity not in preloaded}
         mentions = Mentions(s for s in subjects if s.path in hidden and _is_read(opened.topic, s))
@@ -168,7 +168,7 @@ class Inspection:
                 yield Finding(Rule.UNREADABLE, file, error.reason)
                 continue
             if presented.binary and subject.path in hidden:
-                mentions.ignore(subject)  # a picture or a font of a skill, for its scripts
+                mentions.ignore(subject)  # a picture or a font for the scripts of a skill
             elif presented.binary:
                 binary.append(file)
             else:
@@ -206,7 +206,7 @@ class Inspection:
                     yield Finding(Rule.DANGLING, file, problem, reference.line)
 
     def _resolve(self, opened: OpenTopic, pattern: str) -> str | None:
-        """Return why a pattern matches no subject; None if it matches one."""
+        """Return the reason why a pattern matches no subject; None if it matches one."""
         key = (opened.topic.id, pattern)
         if key not in self._resolved and len(self._resolved) < MOST_PATTERNS:
             self._resolved[key] = self._match(opened, pattern)
@@ -244,11 +244,11 @@ class Inspection:
                 yield Finding(Rule.UNMATCHED, self._place(key) or key, what)
 
     def _config_file(self, opened: OpenTopic) -> str:
-        """Return the file that configures a topic, or its id if there is none."""
+        """Return the file that configures a topic, or its id without one."""
         return self._place(topic_key(opened.topic.id, "subjects")) or opened.topic.id
 
     def _place(self, key: str) -> str | None:
-        """Return the file that sets a key; None if there is none."""
+        """Return the file that sets a key; None without one."""
         origins = self._kb.config.origins.get(key, ())
         places = [origin.place for origin in origins if origin.place]
         return name_place(places[-1], self._cwd) if places else None
@@ -258,7 +258,7 @@ class Inspection:
 
 
 def _is_read(topic: Topic, subject: Subject) -> bool:
-    """Tell whether a subject is meant to be read: the code of a skill is run instead."""
+    """Tell whether a subject is meant for readers; the code of a skill is meant to be run."""
     return topic.layout is not Layout.SKILLS or subject.extension in PROSE
 
 

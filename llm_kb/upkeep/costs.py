@@ -1,4 +1,4 @@
-"""Estimate the tokens of a section, topic by topic, and of sending everything instead."""
+"""Estimates the tokens of a section by topic, and of sending all subjects instead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TopicCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Estimated tokens: of the whole section, its menu, and its topics."""
+    """The estimated tokens of the whole section, its menu, and its topics."""
 
     section: int
     menu: int
@@ -39,7 +39,7 @@ class Costs:
 
     @property
     def inlined(self) -> int:
-        """What a section with every listed subject of every topic, and no menu, would cost."""
+        """The tokens of a section with every listed subject of every topic, and no menu."""
         texts = sum(topic.tokens for topic in self.topics)
         tags = self.section - self.menu - texts
         return tags + sum(topic.inlined for topic in self.topics)
@@ -63,7 +63,7 @@ class Costs:
 
 
 def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
-    """Estimate what a request carries; of subjects that are not sent only the start is read."""
+    """Return the estimated costs of a request; of subjects not sent only the start is read."""
     menu = kb.menu() if learn else FittedMenu(topics=())
     preloaded = kb.preloaded
     sent = {topic.topic.id: topic.subjects for topic in preloaded}
@@ -86,9 +86,9 @@ def _count_topic(opened: OpenTopic, sent: Sequence[Presented]) -> TopicCost:
 
 
 def _estimate_length(catalog: Catalog, subject: Subject) -> int:
-    """Return the characters that a subject would take; exact for one that is short.
+    """Return the estimated characters of a subject; exact for a short one.
 
-    A longer one is taken to be as its start is: as many bytes a character.
+    A longer one is assumed to have as many bytes per character as its start.
     """
     try:
         start = present(subject, catalog.read(subject, SNIFFED_BYTES))

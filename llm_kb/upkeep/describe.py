@@ -1,4 +1,4 @@
-"""Descriptions that a model can write: which are missing, what to ask, where the answer goes."""
+"""Finds missing descriptions, asks a model for them, and writes them into files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from llm_kb.subjects.topics import Subject
 LONGEST_INTRODUCTION = 200
 LONGEST_SUMMARY = 100
 MOST_SENT = 6_000
-"""Characters of a subject that the model is sent."""
+"""The most characters of a subject that the model is sent."""
 MOST_NAMED = 60
-"""Subjects that a question about a topic names."""
+"""The most subjects that a question about a topic names."""
 
 SYSTEM = (
     "You write one line for a table of contents, by which a reader decides what to open. Name "
@@ -36,7 +36,7 @@ _OPENING = re.compile(r"---[ \t]*(\r?\n)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What to ask about a topic, or about one of its subjects."""
+    """A question about a topic, or about one of its subjects."""
 
     topic: OpenTopic
     subject: Subject | None
@@ -49,13 +49,13 @@ class Question:
         return id_ if self.subject is None else f"{id_}/{self.subject.name}"
 
     def clean(self, answer: str) -> str:
-        """Return a model's answer as one line that is short enough."""
+        """Return a model's answer on one line, cut to its longest length."""
         longest = LONGEST_INTRODUCTION if self.subject is None else LONGEST_SUMMARY
         return shorten(one_line(answer).strip("\"'` "), longest)
 
 
 class ChangedFileError(KbError):
-    """A file that cannot get a summary, or has changed since it was read."""
+    """A file to which no summary can be added."""
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path = path
@@ -66,8 +66,8 @@ class ChangedFileError(KbError):
 def find_questions(opened: OpenTopic, *, introduction: bool) -> Iterator[Question]:
     """Yield a question for the introduction, and one for each subject without a summary.
 
-    Only Markdown subjects of a directory can be given one. A heading that repeats the
-    slug counts as none.
+    Only Markdown subjects of a directory can have a summary. A heading that repeats the
+    slug does not count as one.
     """
     if not isinstance(opened.catalog, DirectoryCatalog):
         return
@@ -100,8 +100,8 @@ def write_summary(opened: OpenTopic, subject: Subject, summary: str) -> None:
 
 
 def add_summary(text: str, summary: str) -> str:
-    """Return a Markdown text with a summary in its front matter, which is made if need be."""
-    # A JSON string is a YAML string.
+    """Return a Markdown text with a summary in its front matter, which is added if missing."""
+    # JSON strings are valid YAML.
     line = f"summary: {json.dumps(summary, ensure_ascii=False)}"
     opening = _OPENING.match(text)
     if opening and re.search(r"^(?:---|\.\.\.)[ \t]*$", text[opening.end() :], re.MULTILINE):
@@ -123,7 +123,7 @@ def _summarize(subject: Subject, text: str) -> str:
 
 
 def _echoes(summary: str, subject: Subject) -> bool:
-    """Tell whether a summary has no word that the slug does not have."""
+    """Tell whether every word of a summary is in the slug."""
     return set(_words(summary)) <= set(_words(subject.slug))
 
 

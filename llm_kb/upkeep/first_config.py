@@ -1,4 +1,4 @@
-"""Write a first configuration: the text of a workspace's file, or of the user's own."""
+"""Renders a first configuration for a workspace or for the user."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _WIDTH = 100
 
 
 def render_workspace(proposals: Sequence[Proposal]) -> str:
-    """Return a workspace's first configuration: valid, with comments on other settings."""
+    """Return a workspace's first configuration, with comments on other settings."""
     tables = "\n".join(map(_render_proposal, proposals))
     return _WORKSPACE_HEAD + (tables or _EXAMPLE)
 
 
 def render_user() -> str:
-    """Return the user's first configuration, in which everything is a comment."""
+    """Return the user's first configuration, which has only comments."""
     return _USER
 
 
@@ -40,7 +40,7 @@ def _render_proposal(proposal: Proposal) -> str:
 
 
 def _render_list(key: str, items: Sequence[str]) -> str:
-    """Return a list on one line, or on a line for each item if it would be long."""
+    """Return a list on one line, or a long list on one line for each item."""
     line = f"{key} = [{', '.join(map(_quote, items))}]"
     if len(line) <= _WIDTH:
         return line
@@ -48,7 +48,7 @@ def _render_list(key: str, items: Sequence[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a printable string as TOML has it, which is as JSON has it."""
+    """Return a printable string in TOML, which is the same as in JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 

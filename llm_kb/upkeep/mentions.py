@@ -1,4 +1,4 @@
-"""Find the subjects that texts name: hidden ones, and ones that a model is told to learn."""
+"""Finds hidden subjects that texts mention, and references to subjects to learn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTION = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A topic, and perhaps a pattern, that a text tells a model to learn."""
+    """A topic, and perhaps a pattern, that a text refers to, with its line."""
 
     line: int
     topic: str
@@ -34,9 +34,9 @@ class Reference:
 
 
 class Mentions:
-    """The hidden subjects of a topic, and which texts name them.
+    """The hidden subjects of a topic, and the texts that mention them.
 
-    A name counts in any case, as the slug, the path, or the end of the path.
+    A subject is mentioned by its slug, its path, or the end of its path, in any case.
     """
 
     def __init__(self, hidden: Iterable[Subject]) -> None:
@@ -44,20 +44,20 @@ class Mentions:
         self._named: dict[str, list[Subject]] = {}
         self._in_directory: dict[str, list[Subject]] = {}
         self._reached: set[str] = set()
-        """Paths that are named by texts which a model comes to."""
+        """The paths mentioned by listed subjects."""
         self._reached_from: dict[str, set[str]] = {}
-        """Paths that the text of a hidden subject names, by its own path."""
+        """The paths mentioned by hidden subjects, keyed by the path of the hidden subject."""
         for subject in hidden:
             self._hidden[subject.path] = subject
             for name in _names(subject):
                 self._named.setdefault(name.casefold(), []).append(subject)
             for directory in _directories(subject):
                 self._in_directory.setdefault(directory.casefold(), []).append(subject)
-        # A name that is not a single token is searched for in the text as it is.
+        # A name of several tokens is searched for in the whole text.
         self._odd = [name for name in self._named if not _TOKEN.fullmatch(name)]
 
     def look_at(self, text: str, by: Subject | None = None) -> None:
-        """Record the subjects that a text names; `by` is the hidden subject it belongs to."""
+        """Record the subjects that a text mentions; `by` is its subject if that is hidden."""
         if not self._hidden:
             return
         named = {subject.path for subject in self._find(text.casefold())}
@@ -67,11 +67,11 @@ class Mentions:
             self._reached_from[by.path] = named
 
     def ignore(self, subject: Subject) -> None:
-        """Treat a subject as named."""
+        """Count a subject as mentioned."""
         self._reached.add(subject.path)
 
     def unmentioned(self) -> list[Subject]:
-        """Return the subjects that no text names, starting from those a model comes to."""
+        """Return the subjects that a model cannot reach from listed subjects."""
         reached: set[str] = set()
         waiting = list(self._reached)
         while waiting:
@@ -90,7 +90,7 @@ class Mentions:
         for name in self._odd:
             if name in text:
                 yield from self._named[name]
-        # The bare name of a directory may be any word; with a slash it is a place.
+        # The name of a directory may be any word; only with a slash it is a mention.
         directories = {
             _UPWARDS.sub("", token, count=1).rstrip("/") for token in tokens if "/" in token
         }
@@ -99,17 +99,17 @@ class Mentions:
 
 
 def _names(subject: Subject) -> Iterator[str]:
-    """Yield the names of a subject in texts: its slug, its path, and the ends of its path."""
+    """Yield the possible mentions of a subject: its slug, its path, and the ends of its path."""
     yield subject.slug
     yield subject.name
     for end in _ends(subject.path):
-        # A single word without an extension may mean anything.
+        # A single word without an extension may be any word.
         if "/" in end or "." in end.lstrip("."):
             yield end
 
 
 def _directories(subject: Subject) -> Iterator[str]:
-    """Yield the names in texts of the directories that hold a subject."""
+    """Yield the possible mentions of the directories of a subject."""
     for path in dict.fromkeys((subject.path, subject.slug)):
         directory = path.rpartition("/")[0]
         while directory:
@@ -118,7 +118,7 @@ def _directories(subject: Subject) -> Iterator[str]:
 
 
 def _ends(path: str) -> Iterator[str]:
-    """Yield a path and its ends; long ends are left out, as nobody writes them."""
+    """Yield a path and its ends, except for long ones, which nobody writes."""
     parts = path.split("/")
     yield path
     for count in range(1, min(len(parts), _LONGEST_END)):
@@ -126,10 +126,10 @@ def _ends(path: str) -> Iterator[str]:
 
 
 def find_references(text: str, topics: Sequence[str]) -> Iterator[Reference]:
-    """Yield the references in a text that tells a model, or a person, what to learn.
+    """Yield the references to topics and subjects in a text.
 
     `learn("topic", "pattern")` counts with any topic; `-k topic/pattern`,
-    `kb:topic/pattern` and `llm kb show topic/pattern` only with one of `topics`, as
+    `kb:topic/pattern` and `llm kb show topic/pattern` only with one of `topics`, since
     others may belong to another project.
     """
     if "learn(" in text:
@@ -146,7 +146,7 @@ def find_references(text: str, topics: Sequence[str]) -> Iterator[Reference]:
 def _number_lines(
     text: str, matches: Iterable[re.Match[str]]
 ) -> Iterator[tuple[int, re.Match[str]]]:
-    """Pair each match with the number of its line, in one pass over the text."""
+    """Yield each match with the number of its line."""
     line, counted = 1, 0
     for match in matches:
         line += text.count("\n", counted, match.start())

@@ -1,4 +1,4 @@
-"""Create the file of a new subject, below the topic's directory."""
+"""Creates the file of a new subject in the directory of its topic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXTENSIONS = re.compile(
 
 
 class BadSlugError(KbError):
-    """A slug that no new subject can have."""
+    """A slug that a new subject cannot have."""
 
     def __init__(self, slug: str, reason: str) -> None:
         self.slug = slug
@@ -28,7 +28,7 @@ class BadSlugError(KbError):
 
 
 class SubjectExistsError(KbError):
-    """A subject that is to be made and is there already."""
+    """A new subject whose file exists already."""
 
     def __init__(self, topic: str, slug: str, path: Path) -> None:
         self.topic = topic
@@ -38,7 +38,7 @@ class SubjectExistsError(KbError):
 
 
 def create_subject(topic: Topic, slug: str) -> Path:
-    """Write a new subject with a heading to start from; return its file.
+    """Write a new subject with a heading, and return its file.
 
     The slug gets `.md` unless it ends in an extension. Raises BadSlugError,
     SubjectExistsError, WriteError.

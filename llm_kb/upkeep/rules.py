@@ -1,4 +1,4 @@
-"""The rules of `llm kb check`, the findings they give, and the report for people."""
+"""The rules of `llm kb check`, their findings, and the report for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from llm_kb.rendering.plain_text import count
 
 
 class Level(Enum):
-    """Whether something does not work as written, or works and could be better."""
+    """The level of a rule: an error does not work as written, a warning could be better."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -19,7 +19,7 @@ class Level(Enum):
 
 @unique
 class Rule(Enum):
-    """Everything that is checked, in the order of a report."""
+    """Every rule, in the order of a report."""
 
     CONFIGURATION = (
         Level.ERROR,
@@ -155,7 +155,7 @@ class Rule(Enum):
 
 
 MOST_SHOWN = 50
-"""Findings of one rule that a report names."""
+"""The most findings of one rule that a report lists."""
 
 RULE_IDS = tuple(rule.id for rule in Rule)
 
@@ -163,7 +163,7 @@ _ORDER = {rule: number for number, rule in enumerate(Rule)}
 
 
 class Finding(NamedTuple):
-    """Something found in a file; `line` counts from one, and is None for the whole file."""
+    """A finding in a file; `line` counts from one, and None is the whole file."""
 
     rule: Rule
     file: str
@@ -189,7 +189,7 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:
-    """Tell whether something does not work as written."""
+    """Tell whether a finding is an error."""
     return any(finding.rule.level is Level.ERROR for finding in findings)
 
 

@@ -1,4 +1,4 @@
-"""List the topics and subjects of a knowledge base, with the state and size of each."""
+"""Lists the topics and subjects of a knowledge base, with the state and size of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
 
 
 class State(Enum):
-    """How a request treats a subject."""
+    """The state of a subject in a request."""
 
     AVAILABLE = "available"
     PRELOADED = "pre-loaded"
@@ -31,9 +31,9 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSubject:
-    """A subject; `size` and `changed` are None when they cannot be read.
+    """A subject with its size and the time of its last change, in seconds since the epoch.
 
-    `changed` is the time of the last change in seconds since the epoch.
+    `size` and `changed` are None if they are unknown.
     """
 
     name: str
@@ -63,7 +63,7 @@ class ListedSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The visible subjects of a topic added up, and the time of the last change."""
+    """The sums over the visible subjects of a topic, and the time of the last change."""
 
     subjects: int
     size: int
@@ -87,7 +87,7 @@ class ListedTopic:
 
     @property
     def unsearched(self) -> tuple[LeftOut, ...]:
-        """What no search sees, of the subjects that are visible."""
+        """The visible subjects that no search finds."""
         return find_left_out(
             File(s.path, s.size, 0)
             for s in self.visible
@@ -96,15 +96,15 @@ class ListedTopic:
 
     @property
     def visible(self) -> tuple[ListedSubject, ...]:
-        """The subjects that a model is sent, or can find by itself."""
-        # Identity, as an enum's hash is computed in Python and there may be many.
+        """The subjects that are pre-loaded or listed."""
+        # `is` is faster than hashing an enum, and there may be many subjects.
         return tuple(
             s for s in self.subjects if s.state is State.AVAILABLE or s.state is State.PRELOADED
         )
 
     @property
     def totals(self) -> Totals:
-        """The visible subjects added up."""
+        """The sums over the visible subjects."""
         visible = self.visible
         return Totals(
             subjects=len(visible),
@@ -128,7 +128,7 @@ class ListedTopic:
         return replace(self, subjects=kept)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the record that `--json` prints, with its subjects counted."""
+        """Return the record that `--json` prints."""
         totals = self.totals
         hidden = {"hidden": self.count(State.HIDDEN), "disabled": self.count(State.DISABLED)}
         return {
@@ -205,7 +205,7 @@ def list_topic(opened: OpenTopic, *, everything: bool = False) -> ListedTopic:
 
 
 def find_disabled(topic: Topic, listing: Listing) -> list[Subject]:
-    """Return the subjects that `disabled` keeps out of the listing of a directory."""
+    """Return the subjects of a directory that `disabled` excludes."""
     kept = {subject.path for subject in listing.subjects}
     whole = DirectoryCatalog(replace(topic, disabled=())).list_subjects()
     return [subject for subject in whole.subjects if subject.path not in kept]
@@ -218,7 +218,7 @@ def find_problem(opened: OpenTopic, listing: Listing) -> str | None:
 
 
 def name_file(opened: OpenTopic, path: str, cwd: Path) -> str:
-    """Return the name of a subject's file; that of a captured one is its topic and path."""
+    """Return the name of a subject's file, or topic and path for a captured subject."""
     if not isinstance(opened.catalog, DirectoryCatalog):
         return f"{opened.topic.id}/{path}"
     return name_place(f"{opened.topic.root}/{path}", cwd)
@@ -238,7 +238,7 @@ def _state(subject: Subject, preloaded: frozenset[str]) -> State:
 def _list_subject(opened: OpenTopic, subject: Subject, state: State) -> ListedSubject:
     size: int | None = None
     changed: float | None = None
-    # What cannot be measured is gone since it was listed, or not ours to look at.
+    # The file may be deleted since it was listed, or not readable.
     with suppress(OSError, UnreadableError):
         if isinstance(opened.catalog, DirectoryCatalog):
             status = os.stat(f"{opened.topic.root}/{subject.path}")  # noqa: PTH116 - a `Path` for each is slow

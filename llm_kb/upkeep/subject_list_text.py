@@ -1,4 +1,4 @@
-"""Render listed topics and subjects for people, within 80 columns where slugs allow."""
+"""Renders listed topics and subjects for people, within 80 columns unless slugs are long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 80
 _SPECIAL = (State.PRELOADED, State.HIDDEN, State.DISABLED)
 
 _WIDEST_COLUMN = 100
-"""The column of slugs is as wide as the longest, up to this width."""
+"""The greatest width of the column of slugs."""
 
 
 def render_topic(listed: ListedTopic) -> Iterator[str]:
@@ -62,7 +62,7 @@ def render_tree(listed: ListedTopic) -> Iterator[str]:
 
 
 def _common(parents: Sequence[str], above: Sequence[str]) -> int:
-    """Count the directories that two subjects share."""
+    """Return the number of directories that two subjects share."""
     pairs = zip(parents, above, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -80,7 +80,7 @@ def _summary(listed: ListedTopic) -> str:
 
 
 def _special(listed: ListedTopic) -> str:
-    """Return the numbers of subjects that are special or not text, and of skipped files."""
+    """Return the numbers of special subjects, of files that are not text, and of skipped ones."""
     counts = [(listed.count(state), state.value) for state in _SPECIAL]
     counts.append((sum(not is_readable(s.path) for s in listed.subjects), "not text"))
     counts.append((len(listed.skipped), "skipped"))
@@ -109,5 +109,5 @@ def _format_day(seconds: float) -> str:
 
 @lru_cache
 def _name_day(days: int) -> str:
-    """Return the date so many days after the epoch; most files share a few."""
+    """Return the date of a day after the epoch, cached since files share few days."""
     return str(date(1970, 1, 1) + timedelta(days=days))

@@ -1,4 +1,4 @@
-"""Check the names and texts of subjects, and skills against the specification of Agent Skills."""
+"""Checks the names and texts of subjects, and skills by the specification of Agent Skills."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNSEEN = (
 )
 _MOST_POINTS = 5
 _MOST_OTHERS = 3
-"""Files named in one finding about files alike: there may be thousands of them."""
+"""The most other files that one finding names: there may be thousands."""
 _MOST_SINGLE = 3
 _MOST_KINDS = 6
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -48,7 +48,7 @@ _ODD_NAMES = {
 
 
 def check_name(file: str, path: str) -> Iterator[Finding]:
-    """Find what makes the path of a subject hard to type."""
+    """Find paths of subjects that are hard to type."""
     odd = [what for what, pattern in _ODD_NAMES.items() if pattern.search(path)]
     if odd:
         yield Finding(Rule.UNSAFE_NAME, file, f"its name {', '.join(odd)}")
@@ -67,7 +67,7 @@ def check_ambiguous(subjects: Iterable[tuple[str, Subject]]) -> Iterator[Finding
 
 
 def _find_sharing(files: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Yield key, file and the paths of the others, of (key, file, path) that share a key."""
+    """Yield the key, the file and the other paths for each (key, file, path) with a shared key."""
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for key, file, path in files:
         groups[key].append((file, path))
@@ -85,7 +85,7 @@ def _name_others(path: str, paths: Sequence[str]) -> str:
 
 
 def check_content(file: str, presented: Presented, path: str, max_chars: int) -> Iterator[Finding]:
-    """Find the parts of a text that a model would not get."""
+    """Find parts of a text that a model cannot load."""
     for notice in presented.notices:
         if NOT_UTF8 in notice:
             yield Finding(Rule.UNDECODABLE, file, notice)
@@ -110,13 +110,13 @@ def check_binary(directory: str, files: Sequence[str]) -> Iterator[Finding]:
 
 
 def _kind(file: str) -> str:
-    """Return the line of `ignore` that covers a file and its like."""
+    """Return the line of `ignore` that covers a kind of file."""
     path = PurePosixPath(file)
     return f"*{path.suffix}" if path.suffix else path.name
 
 
 def check_characters(file: str, text: str, where: str = "") -> Iterator[Finding]:
-    """Find characters that readers do not see, or that change the order of the text."""
+    """Find characters that are invisible or that change the order of the text."""
     if text.isascii():
         return
     for rule, (one, many), pattern in _UNSEEN:
@@ -129,7 +129,7 @@ def check_characters(file: str, text: str, where: str = "") -> Iterator[Finding]
 
 
 def check_skill(file: str, directory: str, text: str) -> Iterator[Finding]:
-    """Find where a SKILL.md in a directory of this name departs from the specification."""
+    """Find violations of the specification in the SKILL.md of a directory."""
     fields, _ = read_front_matter(text)
     if not fields:
         yield Finding(Rule.SKILL, file, "it has no front matter with a name and a description")

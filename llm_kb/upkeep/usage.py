@@ -1,4 +1,4 @@
-"""What models read of a knowledge base, and what they looked for in vain, by the log of `llm`."""
+"""Counts the subjects that models read, and their failed calls, by the log of `llm`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.subjects.selection import is_listed, select, select_each
 
 MOST_NEVER = 20
-"""How many of the subjects that no model has read are named for people."""
+"""The most unread subjects that are named for people."""
 
 _PASSAGE = re.compile(r'^<passage "([^/"]+)/([^"]*?) \(', re.MULTILINE)
 
@@ -39,9 +39,9 @@ class Turn(NamedTuple):
     when: str
     workspace: str
     sent: tuple[tuple[str, str, str], ...]
-    """Topic id, root of the topic and name of each subject that it had been given."""
+    """Topic id, root of the topic and name of each subject that it was given."""
     calls: tuple[Call, ...]
-    """The calls of the turn before, whose answers this one was sent."""
+    """The calls of the turn before, whose answers were sent with this one."""
     passages: tuple[str, ...] = ()
     """The texts of its `kb-search:` fragments."""
 
@@ -54,11 +54,11 @@ class TopicUse:
     listed: int = 0
     loaded: Counter[str] = field(default_factory=Counter)
     found: Counter[str] = field(default_factory=Counter)
-    """By `search_knowledge`."""
+    """How often subjects were found by `search_knowledge`."""
     given: Counter[str] = field(default_factory=Counter)
-    """In how many conversations they were pre-loaded, or sent as a fragment or in passages."""
+    """In how many conversations subjects were pre-loaded, or sent as fragments or passages."""
     never: list[str] = field(default_factory=list)
-    """The listed subjects of which none of this is true."""
+    """The listed subjects that were not used."""
 
     def names(self) -> list[str]:
         """Return the subjects that were used, the most loaded first."""
@@ -68,14 +68,14 @@ class TopicUse:
 
 @dataclass(slots=True, kw_only=True)
 class Usage:
-    """What the log tells of one workspace."""
+    """The use of one workspace according to the log."""
 
     conversations: int = 0
     topics: dict[str, TopicUse] = field(default_factory=dict)
     failed: Counter[str] = field(default_factory=Counter)
-    """What `learn` was asked for and did not have: a topic, or TOPIC/PATTERN."""
+    """The unknown topics and TOPIC/PATTERN in calls of `learn`."""
     empty: Counter[str] = field(default_factory=Counter)
-    """The questions to which no passage was found."""
+    """The questions without any passage."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the record that `--json` prints."""
@@ -106,7 +106,7 @@ class Usage:
 
 
 class Load(NamedTuple):
-    """A call of `learn`: the same call is resolved once, however often it was made."""
+    """A call of `learn`; equal calls are resolved once."""
 
     topic: str
     patterns: tuple[str, ...]
@@ -114,7 +114,7 @@ class Load(NamedTuple):
 
 
 def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
-    """Count what the turns of this workspace read.
+    """Return the use of this workspace in the given turns.
 
     Names are those of today: a subject that was renamed since is a name that fails.
     """
@@ -154,7 +154,7 @@ def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
 
 
 class _Tally:
-    """The counts of one knowledge base, while they are made."""
+    """Collects the counts of one knowledge base."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -163,21 +163,21 @@ class _Tally:
             if opened.topic.in_menu:
                 self.use(opened.topic.id)
         self.resolve = cache(self._resolve)
-        """The subjects of an address, if it is still there."""
+        """Returns the subjects of an address, if they still exist."""
 
     def use(self, topic: str) -> TopicUse:
         """Return the counts of a topic."""
         return self.usage.topics.setdefault(topic, TopicUse(id=topic))
 
     def add_load(self, load: Load, times: int) -> None:
-        """Count what a call of `learn` loaded, and what it asked for in vain."""
+        """Count the subjects that a call of `learn` loaded, and its failures."""
         failed = self.usage.failed
         try:
             groups = self.kb.group_patterns(load.topic, load.patterns)
         except UnknownTopicError:
             failed[load.topic] += times
             return
-        except KbError:  # a pattern that cannot be one
+        except KbError:  # an invalid pattern
             failed.update({f"{load.topic}/{pattern}": times for pattern in load.patterns})
             return
         for topic, patterns in groups.items():
@@ -198,7 +198,7 @@ class _Tally:
         return []
 
     def finish(self) -> Usage:
-        """Return the counts, with the subjects that were not read."""
+        """Return the counts, with the unused subjects."""
         for use in self.usage.topics.values():
             read = set(use.names())
             listed = self.kb.topics[use.id].catalog.list_subjects().subjects
@@ -207,7 +207,7 @@ class _Tally:
 
 
 def render_usage(usage: Usage) -> Iterator[str]:
-    """Yield what was counted as lines for people."""
+    """Yield the lines of the report for people."""
     for use in usage.topics.values():
         listings = f", listed {count(use.listed, 'time')}" if use.listed else ""
         yield f"{use.id}: {count(use.loaded.total(), 'load')}{listings}"
