@@ -43,6 +43,7 @@ GOOD: list[tuple[dict[str, Any], Source]] = [
         CrawlSource(url="https://e.org/", depth=3),
     ),
     ({"type": "local", "url": "/srv/docs"}, LocalSource(url="/srv/docs")),
+    ({"type": "git", "url": "pallets/flask"}, GitSource(url="https://github.com/pallets/flask")),
 ]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.references.ask import ask
-from llm_kb.references.errors import FetchError, ShareError, TopicExistsError
+from llm_kb.references.errors import FetchError, ShareError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.fetch.share import (
@@ -58,7 +58,7 @@ def test_a_topic_comes_back_as_it_was(library: Library, exported: Path, other: L
     assert other.read("topic-frob") == library.read("topic-frob")
     assert ask(other, "lifecycle hooks")["results"][0]["file"] == "docs/guide.md"
     assert refresh_topic(other, "topic-frob", never).changed is False
-    with pytest.raises(TopicExistsError):
+    with pytest.raises(ShareError, match="already; first: llm kb references delete topic-frob"):
         import_topic(other, exported)
 
 

@@ -17,7 +17,6 @@ from llm_kb.references.errors import (
     PlanChangedError,
     ShareError,
     TooLargeError,
-    TopicExistsError,
 )
 from llm_kb.references.fetch.outcomes import SILENT, Created, Progress
 from llm_kb.references.fetch.publish import index_topic, publish
@@ -93,7 +92,8 @@ def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> C
     library.store.require_free(topic_id)
     with library.store.lock(topic_id):
         if library.store.exists(topic_id):
-            raise TopicExistsError(topic_id, library.read(topic_id).title)
+            delete = f"llm kb references delete {topic_id}"
+            raise ShareError(path.name, f"there is a topic {topic_id!r} already; first: {delete}")
         topic = StoredTopic.parse(library.store.directory(topic_id), text)
         _refuse_local(topic, recorded, topic_id)
         with library.store.staging(topic_id) as directory:

@@ -179,6 +179,9 @@ _MODULE = re.compile(
 _HASH = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 
+_ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
+"""`owner/name`, as people and models write it."""
+
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 TreeSource = GitSource | LocalSource | ArchiveSource
@@ -235,7 +238,8 @@ def _read_url(fields: Fields, kind: str, protocols: Collection[str]) -> str:
     if not url:  # which is reported
         return url
     if kind == "git":
-        return check_git_url(url, "", protocols)
+        is_name = _ON_GITHUB.fullmatch(url)
+        return check_git_url(f"https://github.com/{url}" if is_name else url, "", protocols)
     if kind != "local":
         return check_web_url(url, "")
     if not _ABSOLUTE.match(url) or is_unsafe(url):
