@@ -16,7 +16,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
 from llm_kb.host.terminal import is_terminal
 from llm_kb.subjects.topics import Subject
-from llm_kb.upkeep.check import Inspection, inspect_config_error, iter_subjects
+from llm_kb.upkeep.check import Inspection, inspect_config_error
 from llm_kb.upkeep.rules import Finding, has_errors, render_findings, render_summary, sort_findings
 
 MANY = 500
@@ -60,13 +60,13 @@ def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int, tuple[str, ..
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
         return sort_findings(inspect_config_error(error, cwd)), 0, ()
-    inspection = Inspection(kb, cwd, _show_progress if is_terminal(sys.stderr) else iter_subjects)
+    inspection = Inspection(kb, cwd, _show_progress)
     return sort_findings(inspection.run()), inspection.subjects, kb.config.check_ignore
 
 
 def _show_progress(topic: str, subjects: Sequence[Subject]) -> Iterator[Subject]:
     """Yield the subjects of a topic, with a progress bar if there are many."""
-    if len(subjects) < MANY:
+    if len(subjects) < MANY or not is_terminal(sys.stderr):
         yield from subjects
         return
     with click.progressbar(subjects, label=f"checking {topic}", file=sys.stderr) as bar:

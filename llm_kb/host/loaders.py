@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import click
 import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.errors import UnknownTopicError
 from llm_kb.host.request import MEMORY, PREFIX, SEARCH, SECTION, Request, current_request
+from llm_kb.host.terminal import say
 from llm_kb.rendering.passages import render_passages
-from llm_kb.rendering.plain_text import visible_text
 from llm_kb.rendering.section import PreloadedTopic, describe_large
 from llm_kb.subjects.selection import Selection, join_selections, subtract
 
@@ -36,7 +35,7 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         found = subtract(found, before)
     subjects = kb.present(opened, found)
     if large := describe_large([PreloadedTopic(topic=opened.topic, subjects=subjects)]):
-        click.echo(f"llm-kb: {visible_text(large)}", err=True)
+        say(large)
     return [
         llm.Fragment(presented.text, f"{PREFIX}{topic}/{presented.name}") for presented in subjects
     ]

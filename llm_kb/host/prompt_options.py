@@ -28,6 +28,7 @@ from llm_kb.host.request import (
     running,
     tool_name,
 )
+from llm_kb.host.terminal import say
 
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase
@@ -126,7 +127,7 @@ def _open(
         kb = _discover(arguments, knowledge, kb_cfg, asked | restored)
         kept: AbstractSet[str] = asked | _keep_restored(arguments, kb, restored)
         if kb.elsewhere:
-            _say(
+            say(
                 f"not looked up here: {join_names(kb.elsewhere, 5)}; this conversation was given"
                 " that of another place"
             )
@@ -136,7 +137,7 @@ def _open(
     try:
         kb = _discover(arguments, (), (), restored)
     except KbError as error:
-        _say(f"{' and '.join(sorted(restored))} left out: {str(error).splitlines()[0]}")
+        say(f"{' and '.join(sorted(restored))} left out: {str(error).splitlines()[0]}")
         return None, set()
     kept = _keep_restored(arguments, kb, restored)
     return (kb, kept) if kept else (_discover_automatic(arguments), set())
@@ -150,7 +151,7 @@ def _keep_restored(
     if "learn" not in restored or memory is None or memory.workspace == _workspace(kb):
         return restored
     here = f"here is {_workspace(kb)}" if kb.config.workspace else "here is no workspace"
-    _say(
+    say(
         f"learn is left out: this conversation learned from {memory.workspace or 'no workspace'},"
         f" {here}; -T learn offers what is here"
     )
@@ -171,15 +172,15 @@ def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
     from llm_kb.config.trust_report import render_skipped, render_withheld
 
     if untrusted := find_untrusted_auto(*where):
-        _say(render_skipped(untrusted, ["kb.auto"]))
+        say(render_skipped(untrusted, ["kb.auto"]))
         return None
     try:
         kb = _discover(arguments, (), (), set())
     except KbError as error:
-        _say(f"auto is skipped: {str(error).splitlines()[0]}")
+        say(f"auto is skipped: {str(error).splitlines()[0]}")
         return None
     if "kb.auto" in kb.config.withheld:
-        _say(render_withheld(kb.config))
+        say(render_withheld(kb.config))
     return kb if kb.config.auto and arguments.supports_tools() else None
 
 
@@ -214,9 +215,9 @@ def _decide_tools(
     tools = set(asked)
     if set(kb.config.withheld) - {"kb.auto"}:
         # `auto` makes no difference to an explicit request.
-        _say(render_withheld(kb.config))
+        say(render_withheld(kb.config))
     if replaced := render_replaced(kb.config):
-        _say(replaced)
+        say(replaced)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
     if "learn" in tools:
@@ -243,7 +244,7 @@ def _leave_out(tool: str, reason: str, *, is_error: bool) -> None:
     """Report why a tool is left out. Raises ClickException if that is an error."""
     if is_error:
         raise click.ClickException(reason)
-    _say(f"{tool} is left out: {reason}")
+    say(f"{tool} is left out: {reason}")
 
 
 def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
@@ -275,7 +276,7 @@ def _say_lacking(config: Config) -> None:
     cwd = find_cwd()
     repository = find_repository(cwd, bare=False) if cwd else None
     if repository and (hint := take_hint(repository, is_shared=config.capture.shared)):
-        _say(hint)
+        say(hint)
 
 
 def _iter_texts(
@@ -292,7 +293,7 @@ def _iter_texts(
         section = kb.section(learn=learn, search="search_knowledge" in tools)
     if section:
         if large := describe_large(kb.preloaded):
-            _say(large)
+            say(large)
         yield section, SECTION
     if "References" in tools:
         from llm_kb.references.catalog import recent_references  # few requests ask for it
@@ -323,9 +324,7 @@ def _place(arguments: Arguments, request: Request) -> None:
         key = "system_fragments"
         if arguments.conversation is not None:
             # Models that read the whole history use the system text of the first turn.
-            _say(
-                "a continued conversation keeps its system prompt: knowledge goes into this prompt"
-            )
+            say("a continued conversation keeps its system prompt: knowledge goes into this prompt")
             key = "fragments"
         arguments.add_fragments(key, SECTION)
     arguments.add_fragments("system_fragments", MEMORY)
@@ -347,13 +346,7 @@ def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str])
     """Remove our tools and fragments from a request with `--no-kb`."""
     asked = [f"-k {value}" for value in knowledge] + [f"--kb-cfg {value}" for value in kb_cfg]
     if asked := [*asked, *arguments.iter_ours()]:
-        _say(f"--no-kb leaves out {', '.join(asked)}")
+        say(f"--no-kb leaves out {', '.join(asked)}")
     _set_tools(arguments, ())
     arguments.drop_fragments()
     return Request(is_muted=True)
-
-
-def _say(text: str) -> None:
-    from llm_kb.rendering.plain_text import visible_text  # most requests say nothing
-
-    click.echo(f"llm-kb: {visible_text(text)}", err=True)

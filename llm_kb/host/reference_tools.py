@@ -20,12 +20,12 @@ from llm_kb.host.reference_calls import (
     list_topics,
     search_topics,
 )
-from llm_kb.host.terminal import confirm, is_terminal
+from llm_kb.host.terminal import confirm, is_terminal, say
 from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, make_signature, read_filters
 from llm_kb.references.answers import topic_entry
 from llm_kb.references.ask import ask, find_topic
 from llm_kb.references.library import Library
-from llm_kb.rendering.plain_text import visible_line, visible_text
+from llm_kb.rendering.plain_text import visible_line
 
 if TYPE_CHECKING:
     from llm_kb.references.plan.plan import Plan
@@ -90,7 +90,7 @@ class References(llm.Toolbox):
             library, arguments, self._created_by, lambda plan: self._ask(library, plan)
         )
         for warning in created.warnings:
-            _say(warning)
+            say(warning)
         return created_answer(created)
 
     def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class References(llm.Toolbox):
         keys, body = parse_changes(changes)
         topic = library.update(find_topic(library, topic_id, obsolete=True).id, keys, body)
         changed = ", ".join([*keys, *(["body"] if body is not None else [])])
-        _say(f"the model changed {changed} of {topic.id}; see llm kb references show {topic.id}")
+        say(f"the model changed {changed} of {topic.id}; see llm kb references show {topic.id}")
         return topic_entry(topic, library.clock())
 
     def _search(self, question: str, topic: str | None = None, **given: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class References(llm.Toolbox):
         needed = open_pending(library).ask_later(plan)
         if self._pauses:
             raise llm.PauseChain(needed)
-        _say(str(needed))
+        say(str(needed))
         raise PlanWaitsError(needed)
 
 
@@ -167,7 +167,3 @@ def ask_on_terminal(plan: Plan) -> bool:
 
 def _call(tool: ToolText, implementation: Callable[..., Any], /, **arguments: Any) -> Any:
     return implementation(**check_arguments(tool, arguments))
-
-
-def _say(text: str) -> None:
-    click.echo(f"llm-kb: {visible_text(text)}", err=True)

@@ -50,6 +50,13 @@ def _drop_typed_ahead() -> None:
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
+def say(text: str) -> None:
+    """Print a message of this plugin on standard error."""
+    from llm_kb.rendering.plain_text import visible_text  # noqa: PLC0415 - most requests say nothing
+
+    click.echo(f"llm-kb: {visible_text(text)}", err=True)
+
+
 def read_input() -> str:
     """Return all of standard input. Raises ClickException if it is closed."""
     if sys.stdin is None or sys.stdin.closed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import cache
 from itertools import takewhile
 
 from llm_kb.subjects.glob_syntax import ANY, Char, Run
@@ -51,10 +52,22 @@ def _flatten(runs: Sequence[Run]) -> Iterator[Char | Star]:
 
 
 def _matches(steps: Sequence[Char | Star], slug: str) -> bool:
-    masks: dict[Char, int] = {}
-    positions = _PositionSets(slug)
-    inside = positions.of(ANY)
-    starts = positions.of("/") << 1 | 1
+    alphabet, backwards = set(slug), slug[::-1]
+
+    @cache
+    def find_members(members: frozenset[str]) -> int:
+        digits = {ord(char): "01"[char in members] for char in alphabet}
+        return int(backwards.translate(digits) or "0", 2)
+
+    @cache
+    def find_positions(char: Char) -> int:
+        """Return the positions of the characters that an element of a pattern matches."""
+        if isinstance(char, str):
+            return find_members(frozenset(alphabet & {char}))
+        return find_members(frozenset(other for other in alphabet if other in char))
+
+    inside = find_positions(ANY)
+    starts = find_positions("/") << 1 | 1
     here = 1
     for step in steps:
         if step is Star.WITHIN:
@@ -63,31 +76,8 @@ def _matches(steps: Sequence[Char | Star], slug: str) -> bool:
         elif step is Star.ACROSS:
             here |= starts & -(here & -here)
         else:
-            if step not in masks:
-                masks[step] = positions.of(step)
-            here = (here & masks[step]) << 1
+            here = (here & find_positions(step)) << 1
             if not here:
                 return False
     # A `**` at the end matches any rest; no slug ends in `/`.
     return bool((steps and steps[-1] is Star.ACROSS) or here >> len(slug))
-
-
-class _PositionSets:
-    """The bit sets of the positions at which a slug holds certain characters."""
-
-    def __init__(self, slug: str) -> None:
-        self._alphabet = set(slug)
-        self._backwards = slug[::-1]
-        self._known: dict[frozenset[str], int] = {}
-
-    def of(self, char: Char) -> int:
-        """Return the positions at which an element of a pattern matches."""
-        if isinstance(char, str):
-            members = self._alphabet & {char}
-        else:
-            members = {other for other in self._alphabet if other in char}
-        key = frozenset(members)
-        if key not in self._known:
-            digits = {ord(other): "01"[other in key] for other in self._alphabet}
-            self._known[key] = int(self._backwards.translate(digits) or "0", 2)
-        return self._known[key]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
 
 from llm_kb.capture.git.notes import KNOWLEDGE_REF
 from llm_kb.config.layers import topic_key
@@ -48,21 +47,18 @@ def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
         yield Finding(Rule.CONFIGURATION, file, problem)
 
 
-Track: TypeAlias = Callable[[str, Sequence[Subject]], Iterable[Subject]]
-
-
-def iter_subjects(_topic: str, subjects: Sequence[Subject]) -> Iterable[Subject]:
-    """Return the subjects of a topic without showing progress."""
-    return subjects
-
-
 class Inspection:
     """One check of a knowledge base; files below `cwd` are named relative to it.
 
     `track` iterates over the subjects of a topic, and may show progress.
     """
 
-    def __init__(self, kb: KnowledgeBase, cwd: Path, track: Track = iter_subjects) -> None:
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        cwd: Path,
+        track: Callable[[str, Sequence[Subject]], Iterable[Subject]] = lambda _, subjects: subjects,
+    ) -> None:
         self._kb = kb
         self._cwd = cwd
         self._track = track

@@ -17,128 +17,112 @@ class Level(Enum):
     WARNING = "warning"
 
 
+def _error(why: str, fix: str) -> tuple[Level, str, str]:
+    return Level.ERROR, why, fix
+
+
+def _warning(why: str, fix: str) -> tuple[Level, str, str]:
+    return Level.WARNING, why, fix
+
+
 @unique
 class Rule(Enum):
     """Every rule, in the order of a report."""
 
-    CONFIGURATION = (
-        Level.ERROR,
+    CONFIGURATION = _error(
         "A configuration with a mistake is not used at all.",
         "Correct the file at the key that is named.",
     )
-    NO_CONFIGURATION = (
-        Level.ERROR,
+    NO_CONFIGURATION = _error(
         "Without a configuration there is nothing to check, and models find nothing to learn.",
         "Change to the project's directory, or write a first configuration with `llm kb init`.",
     )
-    NO_DIRECTORY = (
-        Level.ERROR,
+    NO_DIRECTORY = _error(
         "The topic has no subjects, so no model ever sees it.",
         "Create the directory, correct `subjects`, or remove the topic.",
     )
-    UNMATCHED = (
-        Level.ERROR,
+    UNMATCHED = _error(
         "The configuration promises something that does not happen.",
         "Correct the pattern after `llm kb list TOPIC --all`, or remove it.",
     )
-    SKIPPED = (
-        Level.ERROR,
+    SKIPPED = _error(
         "It is in the topic's directory, but no model can learn it.",
         "Move or rename it, or add it to the topic's `ignore`.",
     )
-    DAMAGED_STORE = (
-        Level.ERROR,
+    DAMAGED_STORE = _error(
         "Models see none of the entries captured in this repository, and none can be added.",
         "Look at the note with the first command, and point its ref at a version that can be read.",
     )
-    UNREADABLE = (
-        Level.ERROR,
+    UNREADABLE = _error(
         "It is listed, but a model that loads it gets an error.",
         "Make the file readable for you, or add it to the topic's `ignore`.",
     )
-    INVISIBLE = (
-        Level.ERROR,
+    INVISIBLE = _error(
         "Models read these characters and reviewers do not see them: they can hide instructions.",
         "Remove them, and find out where they came from.",
     )
-    DANGLING = (
-        Level.ERROR,
+    DANGLING = _error(
         "A model that follows it gets an error instead of knowledge.",
         "Correct the slug, or write the subject.",
     )
-    NO_TOPICS = (
-        Level.WARNING,
+    NO_TOPICS = _warning(
         "A model has nothing to learn here.",
         "Add a topic with `llm kb add`.",
     )
-    UNKNOWN_TOPIC = (
-        Level.WARNING,
+    UNKNOWN_TOPIC = _warning(
         "A model that follows it gets an error instead of knowledge.",
         "Name a topic of this configuration.",
     )
-    UNCHECKED = (
-        Level.WARNING,
+    UNCHECKED = _warning(
         "A reference that was not followed may lead to nothing.",
         "Look at the subjects with the most references: nobody writes that many by hand.",
     )
-    SKILL = (
-        Level.WARNING,
+    SKILL = _warning(
         "Models choose a skill by its description; clients that follow the specification of "
         "Agent Skills leave out one that breaks its rules.",
         "Correct the SKILL.md or its front matter (https://agentskills.io/specification).",
     )
-    AMBIGUOUS = (
-        Level.WARNING,
+    AMBIGUOUS = _warning(
         "Their common slug loads all of them, and listings name them with their extensions.",
         "Rename one of them.",
     )
-    UNMENTIONED = (
-        Level.WARNING,
+    UNMENTIONED = _warning(
         "A model can load a hidden subject only after it has read the subject's name.",
         "Name it in a subject that is listed, or add it to the topic's `ignore`.",
     )
-    BINARY = (
-        Level.WARNING,
+    BINARY = _warning(
         "A model that loads it only learns that it was skipped.",
         "Add it to the topic's `ignore`, or save it as UTF-8 if it is text.",
     )
-    UNDECODABLE = (
-        Level.WARNING,
+    UNDECODABLE = _warning(
         "A model sees replacement characters in their place.",
         "Save the file as UTF-8.",
     )
-    ZERO_WIDTH = (
-        Level.WARNING,
+    ZERO_WIDTH = _warning(
         "They split words for a model, and a search for such a word finds nothing.",
         "Remove them.",
     )
-    OVERSIZE = (
-        Level.WARNING,
+    OVERSIZE = _warning(
         "A model loads such a subject by its parts, and here it can only name lines.",
         "Give it headings, split it, or raise `max_result_chars`.",
     )
-    NOT_SEARCHED = (
-        Level.WARNING,
+    NOT_SEARCHED = _warning(
         "No search finds anything in it.",
         "Split it into several subjects, or add it to the topic's `ignore`.",
     )
-    UNSAFE_NAME = (
-        Level.WARNING,
+    UNSAFE_NAME = _warning(
         "Some shells, file systems or models will get it wrong.",
         "Rename the file.",
     )
-    EMPTY_TOPIC = (
-        Level.WARNING,
+    EMPTY_TOPIC = _warning(
         "A topic without listed subjects is not in the menu.",
         "Write a subject with `llm kb new`, or remove the topic.",
     )
-    NO_INTRODUCTION = (
-        Level.WARNING,
+    NO_INTRODUCTION = _warning(
         "The introduction in the menu is all a model has to decide whether to look.",
         'Describe in one sentence what the topic holds: `introduction = "…"`.',
     )
-    OVER_BUDGET = (
-        Level.WARNING,
+    OVER_BUDGET = _warning(
         "A model has to ask for what was cut from the menu.",
         "Raise `menu_budget`, shorten introductions, or disable topics.",
     )
