@@ -44,7 +44,8 @@ sys.addaudithook(guard_home)
 _SLOW_MACHINE = hypothesis.settings(
     deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.register_profile("quick", _SLOW_MACHINE, max_examples=25)
+hypothesis.settings.register_profile("quick", _SLOW_MACHINE, max_examples=10)
+hypothesis.settings.register_profile("normal", _SLOW_MACHINE, max_examples=25)
 hypothesis.settings.register_profile("thorough", _SLOW_MACHINE, max_examples=200)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 

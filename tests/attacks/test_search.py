@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.api import KnowledgeBase
@@ -147,6 +147,5 @@ def test_an_index_that_lies_shows_nothing_that_is_hidden(workspace: Path, user_d
 
 
 @given(st.binary(max_size=2000))
-@settings(deadline=None)
 def test_any_bytes_are_cut_whole(data: bytes) -> None:
     fuzz(data)

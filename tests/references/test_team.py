@@ -65,6 +65,7 @@ def shared(tmp_path: Path, library: Library, site: Site) -> Remote:
     return shared
 
 
+@pytest.mark.slow
 def test_the_job_of_the_documentation_refreshes_and_pushes(
     tmp_path: Path, library: Library, site: Site, shared: Remote
 ) -> None:

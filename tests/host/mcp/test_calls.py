@@ -138,7 +138,7 @@ def test_instructions_are_those_of_the_moment_a_client_connects(tmp_path: Path) 
 
 
 def test_progress_of_an_index_is_reported(tmp_path: Path) -> None:
-    workspace = write_topic(tmp_path, {f"s{n}.md": f"# Part {n}\n\nneedle\n" for n in range(50)})
+    workspace = write_topic(tmp_path, {f"s{n}.md": f"# Part {n}\n\nneedle\n" for n in range(400)})
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def conversation(client: Client) -> None:
