@@ -39,6 +39,14 @@ def has_pages(directory: Path) -> bool:
     return any(Path(n).suffix[1:].lower() in _PAGES and is_text(n) for n in names)
 
 
+def count_pages(directory: Path) -> int:
+    """Return how many names of pages a directory holds, README aside; 0 if much else is there."""
+    names = [n for n in find_names(directory) if not n.startswith(".") and is_text(n)]
+    pages = [n for n in names if Path(n).suffix[1:].lower() in _PAGES]
+    titled = [n for n in pages if Path(n).stem.lower() != "readme"]
+    return len(titled) if len(names) - len(pages) <= len(titled) // 4 else 0
+
+
 def is_text(name: str) -> bool:
     """Tell whether a file of this name may be a text."""
     suffix = Path(name).suffix or name

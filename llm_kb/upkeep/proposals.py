@@ -21,6 +21,7 @@ from llm_kb.upkeep.places import (
     SITE_PARTS,
     SPHINX_PARTS,
     SPHINX_TOOLS,
+    count_pages,
     find_names,
     has_pages,
     has_text,
@@ -128,6 +129,7 @@ _NOT_PARTS = _BUILT | {
 """Directories whose own documentation is not about the project."""
 _MOST_READMES = 30
 _MOST_PAGES = 20
+_MOST_PAGE_TOPICS = 6
 _README_DEPTH = 3
 _MOST_SKIPPED = 20
 _MOST_PARTS = 200
@@ -148,6 +150,7 @@ def propose_topics(root: Path) -> list[Proposal]:
         *_propose_knowledge(root),
         *_propose_guides(root),
         *_propose_documents(root),
+        *_propose_pages(root),
         *_propose_skills(root),
         *_propose_tool_directories(root),
         *_propose_readmes(root),
@@ -261,10 +264,17 @@ def _propose_guides(root: Path) -> Iterator[Proposal]:
     first = {name.partition(".")[0].lower(): name for name in sorted(names, reverse=True)}
     ordered = [first[stem] for stem in _GUIDE_NAMES if stem in first]
     pages = [name for name in files if _PAGE.fullmatch(name) and name not in names]
-    ordered += [name for name in pages if not _FORMALITY.fullmatch(Path(name).stem)][:_MOST_PAGES]
+    formal = [name for name in pages if _FORMALITY.fullmatch(Path(name).stem)]
+    pages = [name for name in pages if name not in formal]
+    many = len(pages) > _MOST_PAGES  # as in a wiki
+    ordered += [] if many else pages
     guides = dict.fromkeys(g for g in (_resolve_guide(root, name) for name in ordered) if g)
     hidden = [name for name in _DOT_GUIDES if (root / name).is_file()]
-    if guides:
+    ignore = _keep_only([*guides, *map(PurePath, hidden)])
+    if many:
+        kinds = sorted({f"!/*{Path(name).suffix}" for name in pages})
+        ignore = (*ignore, *kinds, *(f"/{_escape(name)}" for name in formal))
+    if guides or many:
         yield Proposal(
             id="overview",
             title="Overview",
@@ -274,7 +284,7 @@ def _propose_guides(root: Path) -> Iterator[Proposal]:
                 f"The rules for {_DOT_GUIDES[name]} are in the subject `{name[1:]}`."
                 for name in hidden
             ),
-            ignore=_keep_only([*guides, *map(PurePath, hidden)]),
+            ignore=ignore,
         )
 
 
@@ -337,6 +347,41 @@ def _name_documentation(root: Path) -> dict[str, tuple[str, str, str]]:
                 if TOPIC_ID.fullmatch(name):
                     texts |= {f"{place}/{docs}": own for docs in (*_DOCUMENTATION, "src/docs")}
     return texts
+
+
+def _propose_pages(root: Path) -> Iterator[Proposal]:
+    """Propose other directories that hold little but pages; where there are many, as one topic."""
+    documented = {
+        place.partition("/")[0] for place in _name_documentation(root) if is_inside(root, place)
+    }
+    counts = {
+        path.name: count_pages(path)
+        for path in _list_parts(root)
+        if path.name not in {*documented, *_RECORDS} and not _FORMALITY.fullmatch(path.name)
+    }
+    names = [name for name in counts if counts[name] and _is_own(root, name)]
+    if len(names) > _MOST_PAGE_TOPICS:
+        yield Proposal(
+            id="pages",
+            title="Pages",
+            introduction=f"Pages about {', '.join(names[:_MOST_PAGE_TOPICS])} and more.",
+            subjects=".",
+            ignore=("/*", *(f"!/{_escape(name)}/" for name in names), *_find_ignored(root)),
+        )
+        return
+    for name in names:
+        yield Proposal(
+            id=name,
+            title=_title(name),
+            introduction=f"The pages in {name}.",
+            subjects=name,
+            ignore=tuple(_find_ignored(root / name)),
+            is_likely=counts[name] > 1,
+        )
+
+
+def _is_own(root: Path, name: str) -> bool:
+    return bool(TOPIC_ID.fullmatch(name)) and is_inside(root, name)
 
 
 def _list_parts(directory: Path) -> list[Path]:

@@ -205,6 +205,21 @@ def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: Ru
         ),
         pytest.param(["man/man1/x.1"], {"man": ["man1/x"]}, id="manual pages"),
         pytest.param(
+            ["specs/a.md", "specs/b.md", "src/x.py", "src/y.md", "tool/a.py", "tool/b.md"],
+            {"specs": ["a", "b"]},
+            id="directories of pages",
+        ),
+        pytest.param(
+            [*(f"{name}/{name}.md" for name in "abcdefg"), "src/x.py", "img/x.png"],
+            {"pages": [f"{name}/{name}" for name in "abcdefg"]},
+            id="many directories of pages",
+        ),
+        pytest.param(
+            [*(f"Page-{n}.md" for n in range(21)), "README.md", "SECURITY.md", "x.py"],
+            {"overview": [*sorted(f"Page-{n}" for n in range(21)), "README"]},
+            id="a wiki",
+        ),
+        pytest.param(
             ["README.markdown", "README-VIM.md", "README.zh-CN.md", ".github/Contributing.MD"],
             {"overview": ["README", "README-VIM"], "github": ["Contributing"]},
             id="other spellings",
@@ -382,7 +397,7 @@ def test_a_guide_that_is_a_link_is_listed_once_as_what_it_leads_to(
     make_files(tmp_path, *links.values(), "LICENSE", "dev/other.md", "dev/a/other.md")
     for link, target in links.items():
         (tmp_path / link).symlink_to(target)
-    assert [proposal.ignore for proposal in propose_topics(tmp_path)] == [ignore]
+    assert propose_topics(tmp_path)[0].ignore == ignore
     run_llm(["kb", "init"])
     assert list_slugs(run_llm, "overview") == listed
 
