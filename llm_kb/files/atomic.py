@@ -44,11 +44,8 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
     """
     target = Path(os.path.realpath(path))
     _make_directory(target.parent)
-    try:
-        with _sibling(target, data, new_mode) as written:
-            written.replace(target)
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
+    with _writing(path), _sibling(target, data, new_mode) as written:
+        written.replace(target)
 
 
 def create_file(path: Path, data: bytes) -> None:
@@ -58,13 +55,8 @@ def create_file(path: Path, data: bytes) -> None:
     Missing directories are made. Raises FileExistsError, WriteError.
     """
     _make_directory(path.parent)
-    try:
-        with _sibling(path, data, 0o666) as written:
-            _link(written, path)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
+    with _writing(path), _sibling(path, data, 0o666) as written:
+        _link(written, path)
 
 
 def create_below(root: Path, path: str, data: bytes) -> None:
@@ -80,25 +72,32 @@ def create_below(root: Path, path: str, data: bytes) -> None:
     _make_directory(root)
     *parents, name = path.split("/")
     containment = Containment(root)
-    place = root
-    try:
+    with _writing(root):
         directory, _ = containment.open_directory("")
-        try:
-            for number, parent in enumerate(parents, start=1):
+    try:
+        for number, parent in enumerate(parents, start=1):
+            place = "/".join(parents[:number])
+            with _writing(root / place):
                 with suppress(FileExistsError):
                     os.mkdir(parent, dir_fd=directory)
-                place /= parent
-                below, _ = containment.open_directory("/".join(parents[:number]))
-                os.close(directory)
-                directory = below
-            place /= name
-            _write_new(name, data, directory)
-        finally:
+                below, _ = containment.open_directory(place)
             os.close(directory)
+            directory = below
+        with _writing(root / path):
+            _write_new(name, data, directory)
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise WriteError for errors of the system, but for a file that exists or lies outside."""
+    try:
+        yield
     except (FileExistsError, OutsideError):
         raise
     except OSError as error:
-        raise WriteError(place, error.strerror or str(error)) from error
+        raise WriteError(path, error.strerror or str(error)) from error
 
 
 def _write_new(name: str, data: bytes, directory: int) -> None:

@@ -28,6 +28,7 @@ _TYPES = frozenset({"definitions", "$defs", "properties"})
 
 # A string that does not end goes on to the end of the text: each character is looked at once.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],:]', re.DOTALL)
+_VALUE = re.compile(r'[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))', re.DOTALL)
 _KEY = re.compile(
     r"^([ ]*)(?!- |-$|#)(\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|[^\s\"'#:][^:\n]{0,200}|/[^\s]{0,200}):"
     r"(?=\s|$)[ ]*(.*)$",
@@ -97,8 +98,8 @@ def _scan_json(text: str) -> Iterator[_Key]:
             del in_list[-1:], path[max(depth, 0) :]
         elif sign == ":" and last and 0 < depth <= DEEPEST and not any(in_list):
             path[depth - 1 :] = [last[0][1:-1]]
-            value = _TOKEN.match(text, _skip_space(text, token.end()))
-            said = value[0][1:-1] if value and value[0][0] == '"' else ""
+            value = _VALUE.match(text, token.end())
+            said = value[1][1:-1] if value else ""
             yield _Key(_start_of_line(text, last.start()), tuple(path), said)
             is_value = True
         elif sign == ",":
@@ -110,12 +111,6 @@ def _start_of_line(text: str, at: int) -> int:
     """Return where the line of a key begins, if it begins with the key; else where that stands."""
     start = text.rfind("\n", max(0, at - MAX_INDENT), at) + 1
     return start if start and not text[start:at].strip() else at
-
-
-def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
 
 
 def _scan_yaml(text: str) -> Iterator[_Key]:
