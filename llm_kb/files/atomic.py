@@ -1,4 +1,4 @@
-"""Replace a file whole or not at all, one process at a time."""
+"""Atomic writes of files, and the lock that lets one process write at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSU
 
 
 class WriteError(KbError):
-    """A file that could not be written; what was there before is still there."""
+    """A file that could not be written; its old content is still there."""
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path = path
@@ -51,8 +51,8 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
 def create_file(path: Path, data: bytes) -> None:
     """Write a file that must not exist yet, whole or not at all.
 
-    Where links cannot be made it is there empty for a moment, never in part.
-    Missing directories are made. Raises FileExistsError, WriteError.
+    On a file system without hard links the file is empty for a moment, but never partial.
+    Missing directories are made. Raises FileExistsError or WriteError.
     """
     _make_directory(path.parent)
     with _writing(path), _sibling(path, data, 0o666) as written:
@@ -62,9 +62,9 @@ def create_file(path: Path, data: bytes) -> None:
 def create_below(root: Path, path: str, data: bytes) -> None:
     """Write a file that must not exist yet below a directory, and never outside of it.
 
-    Every directory on the way is opened and found to be inside before anything is made in
-    it, so that a link swapped in meanwhile changes nothing. `root` has its links resolved;
-    missing directories are made. Raises FileExistsError, OutsideError, WriteError.
+    Every directory on the way is opened and checked to be inside before anything is made in
+    it, so that a link swapped in meanwhile changes nothing. `root` must have its links resolved;
+    missing directories are made. Raises FileExistsError, OutsideError or WriteError.
     """
     if not CAN_OPEN_BELOW:
         create_file(root / path, data)
@@ -91,7 +91,7 @@ def create_below(root: Path, path: str, data: bytes) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raise WriteError for errors of the system, but for a file that exists or lies outside."""
+    """Turn system errors into WriteError; FileExistsError and OutsideError pass unchanged."""
     try:
         yield
     except (FileExistsError, OutsideError):
@@ -101,7 +101,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _write_new(name: str, data: bytes, directory: int) -> None:
-    """Write a file that must not exist yet in an open directory; none is left if that fails."""
+    """Write a new file in an open directory; remove it if writing fails."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # the last follows no link
     descriptor = os.open(name, flags, 0o666, dir_fd=directory)
     try:
@@ -116,7 +116,7 @@ def _write_new(name: str, data: bytes, directory: int) -> None:
 
 @contextmanager
 def _sibling(target: Path, data: bytes, new_mode: int) -> Iterator[Path]:
-    """Write a temporary file beside the target; what is left of it goes at the end."""
+    """Write a temporary file beside the target; remove what is left of it after the block."""
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix="~")
     written = Path(name)
     try:
@@ -153,14 +153,13 @@ def _link(written: Path, path: Path) -> None:
 
 @contextmanager
 def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Hold a lock file, so that one process at a time does what it guards.
+    """Hold a lock file during the block, so that one process at a time runs it.
 
-    Waits for its turn, at most `seconds`, for ever if they are negative. The lock ends
-    with the process; the file is removed with the lock. Goes on without a lock on a
-    file system that has none. Raises WriteError, of which BusyError if another holds it
-    for too long.
+    Waits at most `seconds` for the lock; without limit if they are negative. The lock ends
+    with the process, and its file is removed. On a file system without locks the block runs
+    unlocked. Raises WriteError; BusyError if another process holds the lock for too long.
     """
-    # Imported here: only what writes pays for it.
+    # Imported here, since only commands that write need it.
     from filelock import FileLock, Timeout  # noqa: PLC0415
 
     _make_directory(path.parent)
@@ -176,8 +175,8 @@ def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         yield
     finally:
         if lock.is_locked:
-            # While it is still held: a waiting process sees that its file is gone, and makes a new
-            # one. Windows refuses to remove an open file; it then stays, which does no harm.
+            # Removed while the lock is held: a waiting process sees that its file is gone, and
+            # makes a new one. Windows refuses to remove an open file; that it stays does no harm.
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             lock.release()

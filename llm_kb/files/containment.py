@@ -1,8 +1,8 @@
 """Opening files and directories of a topic without leaving it.
 
-A topic's root is resolved once, by the configuration. What was opened below it is asked
-where it lies, after it was opened: a link swapped in between a look and the opening, at
-the root or below, changes nothing, as nothing is read before.
+The configuration resolves a topic's root once. After a file or directory below it is opened,
+and before anything is read, the system is asked where the open descriptor lies. So a link
+that is swapped in between the check and the opening changes nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from llm_kb.files.opener import NO_LINKS, OPEN, open_regular, read_open
 
 DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd
-"""Whether the system opens what lies in an open directory, and never through a link."""
+"""Whether the system can open a name in an open directory without following links."""
 
 _read_descriptor = os.readlink
 
 
 class OutsideError(OSError):
-    """Something that was opened lies outside the topic; nothing was read of it."""
+    """A file or directory that lies outside the topic; nothing was read from it."""
 
     def __init__(self, path: str) -> None:
         super().__init__(errno.EPERM, "it leads outside the topic", path)
@@ -42,28 +42,28 @@ class Entries(NamedTuple):
 
 
 class Containment:
-    """A topic's directory and the others its links may lead to, all without links."""
+    """The directories of a topic: its root, and those that its links may lead to."""
 
     def __init__(self, root: Path, allowed: Iterable[Path] = ()) -> None:
-        # Not resolved here: what the configuration checked is the boundary, and a link put in
-        # its place since then leads outside.
+        # Not resolved again: the path that the configuration checked is the boundary, and a link
+        # put in its place since then leads outside.
         self.root = os.fspath(root)
         self.prefix = _as_prefix(self.root)
         self._allowed = (self.prefix, *(_as_prefix(os.fspath(path)) for path in allowed))
 
     def holds(self, real: str) -> bool:
-        """Tell whether a path without links is inside the topic or where links may lead."""
+        """Tell whether a path without links is inside the topic or another allowed directory."""
         return real.startswith(self._allowed) or _as_prefix(real).startswith(self._allowed)
 
     def relative(self, real: str) -> str | None:
-        """Return a path without links relative to the topic; None outside of it."""
+        """Return a path without links relative to the topic; None if it is outside."""
         if not _as_prefix(real).startswith(self.prefix):
             return None
         return real[len(self.prefix) :].replace(os.sep, "/")
 
     @cached_property
     def ignores_case(self) -> bool:
-        """Whether the disk finds a name under another case too."""
+        """Whether the disk ignores the case of names."""
         try:
             with os.scandir(self.root) as entries:
                 entry = next((each for each in entries if each.name.swapcase() != each.name), None)
@@ -75,7 +75,7 @@ class Containment:
             return False
 
     def find_hard_link(self, path: str) -> tuple[int, int] | None:
-        """Return device and inode of a file that has another name; None of any other."""
+        """Return device and inode of a file with several hard links; None for any other file."""
         try:
             status = os.stat(self.prefix + path)
         except OSError:
@@ -85,7 +85,7 @@ class Containment:
     def list_directory(self, path: str) -> Entries:
         """List a directory below the topic, `path` being relative, `""` the root.
 
-        Raises OSError; OutsideError when it lies elsewhere.
+        Raises OSError; OutsideError if it lies outside.
         """
         if os.scandir not in os.supports_fd:
             full = self.prefix + path
@@ -97,7 +97,7 @@ class Containment:
             os.close(descriptor)
 
     def open_directory(self, path: str) -> tuple[int, str]:
-        """Open a directory as `list_directory` does; return it, and its path without links."""
+        """Return the descriptor of a directory below the topic, and its path without links."""
         full = self.prefix + path
         fd = os.open(full, OPEN | DIRECTORY)
         try:
@@ -112,10 +112,10 @@ class Containment:
         return real
 
     def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
-        """Return a file's first `limit` bytes, its size, and its path once links are resolved.
+        """Return a file's first `limit` bytes, its size, and its path with links resolved.
 
-        The last is relative where it lies in the topic. Raises OSError when it cannot
-        be opened, is not a regular file, or lies outside.
+        The path is relative if the file lies in the topic. Raises OSError if it cannot be
+        opened, is not a regular file, or lies outside.
         """
         full = self.prefix + path
         fd, status = open_regular(full, follow_link=True)
@@ -128,14 +128,14 @@ class Containment:
             else:
                 raise OutsideError(full)
             data = read_open(fd, status.st_size, limit)
-            # A file that grew while it was read has at least what was read of it.
+            # A file that grew while it was read has at least as many bytes as were read.
             return data, max(status.st_size, len(data)), real
         finally:
             os.close(fd)
 
 
 def _list(directory: int | str, real: str) -> Entries:
-    """Return the entries of a directory that is inside; `real` is its path without links."""
+    """Return the entries of a directory; `real` is its path without links."""
     entries = Entries(real, [], [], [], [])
     with os.scandir(directory) as scan:
         for entry in scan:
@@ -151,11 +151,11 @@ def _list(directory: int | str, real: str) -> Entries:
 
 
 def real_path(fd: int, path: str) -> str:
-    """Return the path of an open file, links resolved; `path` is what it was opened by."""
+    """Return the path of an open file with links resolved; it was opened as `path`."""
     try:
         return _read_descriptor(f"/proc/self/fd/{fd}")
     except OSError:
-        # Without /proc, as on macOS: resolve the path, and see that it is still the same file.
+        # Without /proc, as on macOS: resolve the path, and check that it is still the same file.
         real = os.path.realpath(path)
         if not os.path.samestat(os.fstat(fd), _stat_without_links(real)):
             raise OutsideError(path) from None
@@ -163,7 +163,7 @@ def real_path(fd: int, path: str) -> str:
 
 
 def _stat_without_links(path: str) -> os.stat_result:
-    """Return the status of a file that no link leads to; raise OSError if one does by now."""
+    """Return the status of a file; raise OSError if a component of its path is a link."""
     if not CAN_OPEN_BELOW:
         return os.lstat(path)
     directory = os.open(os.sep, OPEN | DIRECTORY)
@@ -183,7 +183,7 @@ def _as_prefix(path: str) -> str:
 
 
 def resolve_links(path: Path) -> Path:
-    """Return a path with its links resolved; of a loop, as much as can be.
+    """Return a path with its links resolved, as far as possible in a loop of links.
 
     Raises UnresolvableError.
     """

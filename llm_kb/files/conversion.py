@@ -1,4 +1,4 @@
-"""Documents that are no text (PDF, DOCX, PPTX, EPUB) as Markdown: converted once, and kept."""
+"""PDF, DOCX, PPTX and EPUB documents as Markdown, converted once and cached on disk."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 
 VERSION = 1
-"""Of what conversions give: those of another are not used."""
+"""Version of the converted text; texts of other versions are not used."""
 
 SECONDS = 60
-"""How long the conversion of one document may take."""
+"""Time limit for the conversion of one document."""
 
 MOST_SECONDS = 60
-"""After how long in all no other conversion begins: a topic may hold thousands of documents, and
-a model that asks waits."""
+"""Time after which no further conversion begins: a topic may hold thousands of documents, and
+a model waits for the answer."""
 
 MAX_BYTES = 20_000_000
-"""Of a document, and of the text it becomes."""
+"""Size limit for a document, and for its text."""
 
 KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
-"""How long a conversion is kept unused, and after how long one that failed is tried again."""
+"""How long an unused text is kept, and after how long a failed conversion is tried again."""
 
 _TEXT, _PROBLEM = ".md", ".problem"
 
 
 class ConversionError(KbError):
-    """A document that cannot be had as text."""
+    """A document that cannot be converted."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -40,9 +40,9 @@ class ConversionError(KbError):
 
 
 class Conversions:
-    """The texts of documents, kept in a directory by the hash of what they were made of.
+    """The texts of documents, cached in a directory by the hash of each document.
 
-    Without a directory nothing is kept.
+    Without a directory nothing is cached.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -50,7 +50,7 @@ class Conversions:
         self._spent = 0.0
 
     def find(self, kind: str, data: bytes) -> bytes | None:
-        """Return a text that is kept; raise ConversionError where one failed lately."""
+        """Return a document's cached text, if any; raise ConversionError after a recent failure."""
         path = self._path(kind, data)
         try:
             text = path.with_suffix(_TEXT).read_bytes()
@@ -62,7 +62,7 @@ class Conversions:
         return text
 
     def convert(self, kind: str, data: bytes) -> bytes:
-        """Return the text of a document, converted unless it is kept. Raises ConversionError."""
+        """Return the text of a document, converting it if needed. Raises ConversionError."""
         kept = self.find(kind, data)
         if kept is not None:
             return kept
@@ -92,7 +92,7 @@ class Conversions:
                 raise ConversionError(path.read_text(encoding="utf-8", errors="replace"))
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """Write one file, and delete those no read has asked for in a long time."""
+        """Write a file to the cache, and delete files that were not used for `KEPT_SECONDS`."""
         if self._directory is None:
             return
         with suppress(OSError, KbError):  # then it is converted again next time
@@ -105,10 +105,10 @@ class Conversions:
 
 
 def _run(kind: str, data: bytes) -> bytes:
-    """Convert a document in a process of its own."""
+    """Return the text of a document, converted in a separate process."""
     import subprocess  # noqa: PLC0415 - it takes longer to import than most requests need
 
-    # From where the package lies: what is in the current directory must not be imported.
+    # Run in the package's directory, so that nothing in the current one is imported.
     package = Path(__file__).parents[2]
     try:
         done = subprocess.run(  # noqa: S603 - our own program, no shell

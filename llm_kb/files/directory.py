@@ -1,4 +1,4 @@
-"""The catalog of a directory: which of its files are subjects, and what they hold."""
+"""The catalog of a directory: which of its files are subjects, and their content."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FileId: TypeAlias = "tuple[int, int]"
 
 
 START_BYTES = 4096
-"""Of a document that was not converted yet, no more than this is not worth it."""
+"""A read of at most so many bytes does not start the conversion of a document."""
 
 MOST_LOOKED_INTO = 1_000
-"""Directories that are looked into for hidden subjects."""
+"""Directories that are searched for hidden subjects."""
 
 
 class DirectoryCatalog:
@@ -63,7 +63,7 @@ class DirectoryCatalog:
             yield from self._drop_disabled_links(name_subjects(subjects))
 
     def has_hidden(self) -> bool:
-        """Tell whether there are hidden subjects; also true where that takes long to know."""
+        """Tell whether there are hidden subjects; True as well if `MOST_LOOKED_INTO` show none."""
         for number, subjects in enumerate(self._scan().find_each()):
             is_found = any(subject.visibility is Visibility.HIDDEN for subject in subjects)
             if is_found or number >= MOST_LOOKED_INTO:
@@ -79,7 +79,7 @@ class DirectoryCatalog:
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
         """Return what `match` returns for each pattern, in one walk if the topic has no links.
 
-        What a file is called that links lead to depends on the directories that are entered.
+        Where links lead to directories, names depend on the directories that are entered.
         """
         scan = self._scan()
         subjects = scan.find_all(hidden=False) if len(patterns) > 1 else []
@@ -91,7 +91,7 @@ class DirectoryCatalog:
     def find(self, reference: str) -> Sequence[Subject]:
         """Return the subjects that a slug names, with or without extension and dots.
 
-        Only the directories it may lie in are looked into.
+        Only the directories on the way to it are read.
         """
         reference = compose(reference)
         components = strip_dots(reference).split("/")
@@ -101,7 +101,7 @@ class DirectoryCatalog:
         stem = components[-1].partition(".")[0]
 
         def leads_there(name: str) -> bool:
-            # What a file is called may depend on all whose names start alike, so they are kept.
+            # A file's name may depend on others with the same stem, so these are kept too.
             is_on_the_way = name == SKILL_FILE or slugify_component(name) in components
             return stem in name or is_on_the_way or not name.isascii()
 
@@ -126,9 +126,10 @@ class DirectoryCatalog:
         return Content(data, size)
 
     def _convert(self, path: str, limit: int | None) -> Content:
-        """Return the start of a document as Markdown; nothing if little is asked of an unread one.
+        """Return the start of a document as Markdown.
 
-        So a menu, which looks at the beginning of every subject, starts no conversion.
+        A read of up to `START_BYTES` returns nothing unless the document is converted already,
+        so that a menu, which reads the start of every subject, starts no conversion.
         """
         data, size, _ = self._containment.read_file(path, MAX_BYTES)
         if not can_convert():
@@ -158,20 +159,23 @@ class DirectoryCatalog:
     def _drop_disabled_links(
         self, subjects: Sequence[Subject], scan: SubjectScan | None = None
     ) -> Sequence[Subject]:
-        """Return the subjects without hard links to disabled files; `scan` is one of all files."""
+        """Return the subjects that are not hard links to disabled files.
+
+        `scan` is a finished scan of the whole topic, if there is one.
+        """
         if self._disabled is None or (scan and not scan.disabled_links):
             return subjects
         links = {s: self._containment.find_hard_link(s.path) for s in subjects}
         if not any(links.values()):
             return subjects
         if scan is None:
-            # Only a look at the whole topic finds the other names of a file.
+            # Only a scan of the whole topic finds the other names of a file.
             scan = self._scan()
             scan.find_all()
         return [s for s in subjects if links[s] is None or links[s] not in scan.disabled_links]
 
     def _excludes(self, path: str) -> bool:
-        """Tell whether a file may not be read under another name either."""
+        """Tell whether a path is disabled or ignored, so that no link may lead to it."""
         if Path(path).is_absolute():
             return False  # outside, where links are allowed to lead
         is_disabled = self._disabled is not None and self._disabled.covers(slugify(path), [path])
@@ -185,7 +189,7 @@ NO_SKILL = f"it lies in no directory with a {SKILL_FILE}"
 
 
 class SubjectScan:
-    """One scan of a topic: finds its subjects, and notes what was skipped and why."""
+    """One scan of a topic: finds its subjects, and records skipped files with the reason."""
 
     def __init__(self, topic: Topic, containment: Containment, disabled: Disabled | None) -> None:
         self.skipped: list[Skipped] = []
@@ -193,7 +197,7 @@ class SubjectScan:
         is_skills = topic.layout is Layout.SKILLS
         self.layout = SkillsLayout(topic.root) if is_skills else FilesLayout()
         self.disabled_links: set[FileId] = set()
-        """The disabled files that have other names, by device and inode."""
+        """Device and inode of disabled files with several hard links."""
         self._containment = containment
         self._disabled = disabled
 
@@ -232,7 +236,7 @@ class SubjectScan:
                     yield Subject(Slug(slug), slug, path, visibility, real)
 
     def _is_disabled(self, slug: str, paths: Iterable[str | None], owner: str | None) -> bool:
-        """Tell whether a subject is disabled by any path that leads to it, or with its owner."""
+        """Tell whether a subject is disabled: by its slug, one of its paths, or its owner."""
         return self._disabled is not None and (
             self._disabled.covers(slug, filter(None, paths))
             or (owner is not None and self._disabled.covers(owner, ()))
@@ -240,7 +244,7 @@ class SubjectScan:
 
 
 def _read_ignore(topic: Topic, containment: Containment, skipped: list[Skipped]) -> IgnoreRules:
-    # Later rules win: what the configuration ignores, no file in the topic brings back.
+    # Later rules win, so a `.kbignore` cannot bring back what the configuration ignores.
     groups = ((RULES_FILE, _read_rules(containment, skipped)), ("ignore", topic.ignore))
     rules = IgnoreRules(groups)
     skipped += rules.problems

@@ -19,10 +19,10 @@ from llm_kb.subjects.topics import Catalog, Subject
 
 
 class TopicDocuments:
-    """The subjects of a topic's directory; hidden ones only where they are asked for.
+    """The subjects of a topic that is a directory; hidden ones only with `hidden`.
 
-    `role_of` returns the role that the owner of a file gave it, if any. With `generated`, files
-    that machines made are indexed as well.
+    `role_of` returns the role that a file's owner gave it; empty if there is none. With
+    `generated`, files that machines made are indexed as well.
 
     Implements `Documents` of the search.
     """
@@ -52,7 +52,7 @@ class TopicDocuments:
         self._subjects: dict[str, Subject] = {}
 
     def list(self) -> Iterator[File]:
-        """Yield the subjects with size and time. Raises OSError where there is no directory."""
+        """Yield the subjects with size and time. Raises OSError if the directory is missing."""
         next(self._root.iterdir(), None)
         catalog = self._catalog
         found = catalog.list_subjects().subjects if self._hidden else catalog.iter_listed()
@@ -60,7 +60,7 @@ class TopicDocuments:
         for subject in filter(_is_listed, found):
             self._subjects[subject.path] = subject
             try:
-                # Not of a Path: making one takes longer than the question.
+                # Not `Path.stat`: making a Path takes longer than the call.
                 status = os.stat(prefix + subject.path)  # noqa: PTH116
             except OSError:
                 continue  # gone since it was listed
@@ -68,9 +68,9 @@ class TopicDocuments:
             yield File(subject.path, status.st_size, status.st_mtime_ns, role, self._generated)
 
     def find_subject(self, path: str) -> Subject | None:
-        """Return the subject of a path; None where it is gone or disabled."""
+        """Return the subject at a path; None if it is gone or disabled."""
         known = self._subjects.get(path)
-        # Where the list is not of this search, the one subject is looked for.
+        # If nothing was listed in this search, look for the one subject.
         return known or next((s for s in self._catalog.find(path) if s.path == path), None)
 
     def read(self, path: str) -> bytes:
@@ -79,7 +79,7 @@ class TopicDocuments:
 
 
 class MemoryDocuments:
-    """The subjects of a topic that is not a directory: few, and indexed for every search.
+    """The few subjects of a topic that is not a directory, indexed for every search.
 
     Implements `Documents` of the search.
     """
@@ -104,7 +104,7 @@ class MemoryDocuments:
             yield File(subject.path, len(data), 0)
 
     def find_subject(self, path: str) -> Subject | None:
-        """Return the subject of a path; None where there is none."""
+        """Return the subject at a path; None if there is none."""
         return next((s for s in self._catalog.iter_listed() if s.path == path), None)
 
     def read(self, path: str) -> bytes:
@@ -113,12 +113,12 @@ class MemoryDocuments:
 
 
 def _is_listed(subject: Subject) -> bool:
-    """Tell whether a search sees a subject, or says what would make it."""
+    """Tell whether a search reads a subject, or reports how it could be read."""
     return is_readable(subject.path) or is_unread_document(subject.path)
 
 
 def find_unsearched(root: Path, subjects: Iterable[Subject]) -> tuple[LeftOut, ...]:
-    """Return what no search of these subjects of a directory sees, by their paths."""
+    """Return the subjects of a directory that no search reads, with the reasons."""
     return find_left_out(
         File(subject.path, find_size(root / subject.path), 0)
         for subject in subjects
@@ -127,7 +127,7 @@ def find_unsearched(root: Path, subjects: Iterable[Subject]) -> tuple[LeftOut, .
 
 
 def find_size(file: Path) -> int:
-    """Return the bytes of a file; 0 where that cannot be told."""
+    """Return the size of a file; 0 if it cannot be read."""
     try:
         return file.stat().st_size
     except OSError:

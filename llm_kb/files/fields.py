@@ -1,4 +1,4 @@
-"""Typed getters over a table that somebody else wrote: TOML, JSON, a tool's arguments.
+"""Typed getters for tables from outside: TOML, JSON, a tool's arguments.
 
 A getter returns the value of a key. If the value is wrong or missing, the getter
 records a problem and returns the default, so that one pass reports all problems of a
@@ -10,7 +10,7 @@ document; `raise_problems` then raises them together:
     fields.reject_unknown()
     fields.raise_problems(lambda problems: TopicFileError(where, problems))
 
-`values` has the readers of single values. Pure.
+The readers of single values are in `values`. Pure.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Fields:
         allowed = sorted({*self._known, *known})
         for key in self.table:
             if key not in self._known and key not in known:
-                # The search for a near match is the expensive part: not for what nobody reads.
+                # Finding a near match is slow, so not for problems that are not shown.
                 near = suggest(key, allowed) if len(self.problems) < MAX_PROBLEMS else ""
                 self.report(key, f"unknown key; allowed: {', '.join(allowed)}{near}")
 

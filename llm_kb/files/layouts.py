@@ -11,18 +11,18 @@ from llm_kb.subjects.spelling import strip_extension
 from llm_kb.subjects.topics import Subject, slugify
 
 SKILL_FILE = "SKILL.md"
-"""What makes a directory a skill."""
+"""The file that makes a directory a skill."""
 
 
 class FilesLayout:
     """Every file is a subject."""
 
     def find_owner(self, place: Place) -> str | None:
-        """Return the slug of the subject that a directory's files are parts of, if any."""
+        """Return the slug of the skill that a directory's files belong to; None without one."""
         return None
 
     def slug(self, place: Place, name: str, owner: str | None) -> str:
-        """Return the slug of a file in a directory of this owner; empty if it is not a subject."""
+        """Return the slug of a file; empty if the file is not a subject."""
         return place.slug + slugify(name)
 
     def is_hidden(self, path: str) -> bool:
@@ -30,7 +30,7 @@ class FilesLayout:
         return path.startswith(".") or "/." in path
 
     def enters(self, pattern: Pattern) -> Callable[[str], bool]:
-        """Return a test, by its slug, of whether a directory can hold a match."""
+        """Return a function that tells, by its slug, whether a directory can hold a match."""
         return pattern.may_match_below
 
 
@@ -41,7 +41,7 @@ class SkillsLayout(FilesLayout):
         self._root = root
 
     def find_owner(self, place: Place) -> str | None:
-        """Return the slug of the innermost skill the directory is or lies in."""
+        """Return the slug of the innermost skill that holds a directory; None without one."""
         path, slug = place.path, place.slug
         while not (self._root / path / SKILL_FILE).is_file():
             if not path:
@@ -50,22 +50,22 @@ class SkillsLayout(FilesLayout):
         return slug[:-1] or slugify(SKILL_FILE)
 
     def slug(self, place: Place, name: str, owner: str | None) -> str:
-        """Return the directory's slug for a SKILL.md, and none outside of all skills."""
+        """Return the directory's slug for a SKILL.md; empty for a file outside of all skills."""
         if owner is None:
             return ""
         return (place.slug[:-1] if name == SKILL_FILE else "") or super().slug(place, name, owner)
 
     def is_hidden(self, path: str) -> bool:
-        """Tell whether it is a part of a skill, or any component starts with a dot."""
+        """Tell whether a file is not a SKILL.md, or any component starts with a dot."""
         return path.rpartition("/")[2] != SKILL_FILE or super().is_hidden(path)
 
     def enters(self, pattern: Pattern) -> Callable[[str], bool]:
-        """Return a test of whether a directory can be a match itself, or hold one."""
+        """Return a function that tells whether a directory can be a match, or hold one."""
         return lambda slug: bool(pattern.matches(slug)) or pattern.may_match_below(slug)
 
 
 def _parent(directory: str) -> str:
-    """Return the directory a directory lies in; both end in `/`, and the root is empty."""
+    """Return the parent of a directory; paths end in `/`, and the root is empty."""
     return directory[: directory.rfind("/", 0, -1) + 1]
 
 
@@ -90,7 +90,7 @@ def list_bundled(subjects: Iterable[Subject], skill: Subject) -> list[Subject]:
 def find_bundled(
     subjects: Iterable[Subject], reference: str, skills: Iterable[Subject]
 ) -> Subject | None:
-    """Return the file of a skill that a name in a SKILL.md file stands for.
+    """Return the file of a skill that a name in a SKILL.md refers to; None if it is not clear.
 
     Case does not matter, and the skill's directory may be left out where one file alone has
     this name, or one alone in these `skills`. A directory stands for the page that is its index.

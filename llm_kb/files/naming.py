@@ -1,4 +1,4 @@
-"""What the subjects of a topic are called: their slugs, or more where files share one. Pure."""
+"""The names of subjects: their slugs, or more of the path where files share a slug. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from llm_kb.subjects.topics import Subject, Visibility
 
 
 def name_subjects(subjects: Sequence[Subject]) -> list[Subject]:
-    """Return subjects sorted by slug, those that share one renamed so that each name is unique."""
+    """Return subjects sorted by slug, each with a unique name."""
     if len({subject.slug for subject in subjects}) < len(subjects):
         names = _choose_names(subjects)
         subjects = [subject._replace(name=names[subject.path]) for subject in subjects]
@@ -18,7 +18,7 @@ def name_subjects(subjects: Sequence[Subject]) -> list[Subject]:
 
 
 def _choose_names(subjects: Sequence[Subject]) -> dict[str, str]:
-    """Return a name of its own for each file, keyed by path."""
+    """Return a unique name for each subject, keyed by path."""
     by_slug: dict[str, list[Subject]] = {}
     for subject in subjects:
         by_slug.setdefault(subject.slug, []).append(subject)
@@ -35,13 +35,13 @@ def _choose_names(subjects: Sequence[Subject]) -> dict[str, str]:
 
 
 def _find_clashes(names: dict[str, str]) -> list[str]:
-    """Return the files whose name another one has, and that can take a fuller one."""
+    """Return the paths whose name is not unique and can be made longer."""
     times = Counter(names.values())
     return [path for path, name in names.items() if times[name] > 1 and name != path]
 
 
 def _propose_names(slug: str, sharing: Sequence[Subject]) -> Iterator[tuple[str, str]]:
-    """Yield path and name of files that share a slug: one visible file keeps it."""
+    """Yield path and name of files that share a slug; a single visible file keeps it."""
     visible = [s.path for s in sharing if s.visibility is Visibility.LISTED]
     for path in visible:
         yield path, slug if len(visible) == 1 else compose(path)

@@ -1,6 +1,6 @@
-"""Open a regular file, and only that: no FIFO is waited for, no terminal becomes ours.
+"""Opening regular files, and nothing else: a FIFO is never waited for.
 
-Every file whose path somebody else could have chosen is opened here.
+Every file whose path could come from a stranger is opened here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OPEN = os.O_RDONLY | sum(
 """Flags for reading; Windows has only O_BINARY of these."""
 
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-"""The flag that refuses a link as the last component."""
+"""Flag that refuses a link as the last component."""
 
 _LARGEST_READ = 1 << 26
 
@@ -45,15 +45,15 @@ def read_regular(
 
 
 def read_open(descriptor: int, size: int, most: int | None = None) -> bytes:
-    """Return what an open file holds from its position on, at most `most` bytes.
+    """Return the content of an open file from its position on, at most `most` bytes.
 
-    `size` is its size when it was opened; of a file that has grown since, one byte more is
+    `size` is its size when it was opened. If the file has grown since, one byte more is
     returned, so that the caller can tell.
     """
     left = size + 1 if most is None else most
     chunks: list[bytes] = []
     while left > 0:
-        # One byte more than the size shows the end, and a high limit reserves no memory.
+        # Asking for one byte more than the size shows the end without reserving memory.
         chunk = os.read(descriptor, min(left, size + 1, _LARGEST_READ))
         if not chunk:
             break

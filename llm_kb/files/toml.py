@@ -1,4 +1,4 @@
-"""Decode TOML from anybody, within a time that grows with its length."""
+"""Decoding TOML from strangers, in time that is linear in its length."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ else:
     import tomli as tomllib
 
 MOST_DOTS = 100
-"""Dots on one line, strings aside. The reader's time grows with their square."""
+"""Dots on one line outside of strings. `tomllib` takes time that is quadratic in them."""
 
-# Every alternative also matches when it is left open, so that the scan stays linear.
+# Every alternative also matches without its end, so that the scan stays linear.
 _NO_KEY = re.compile(
     r"""
     \"\"\" (?: \\. | [^\\] )*? (?: \"\"\" | \Z )
@@ -27,7 +27,7 @@ _NO_KEY = re.compile(
 
 
 class TomlError(ValueError):
-    """A text that is not a TOML document; the message says why and on which line."""
+    """A text that is not valid TOML; the message names the reason and the line."""
 
 
 def decode_toml(text: str) -> dict[str, object]:

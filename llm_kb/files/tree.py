@@ -1,7 +1,7 @@
-"""Every file below a directory, as the disk has it: nothing is ignored, no link is followed.
+"""Every file below a directory; nothing is ignored, and no link is followed.
 
-For directories that are not a topic, or whose files are compared with a record of them;
-the subjects of a topic are found by `walk`.
+For directories that are not a topic, or whose files are compared with a record.
+The subjects of a topic are found by `walk`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 def iter_files(
     root: Path, enters: Callable[[str], bool] = lambda _: True
 ) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
-    """Yield path and entry of all that is not a directory, in no order.
+    """Yield path and entry of everything that is not a directory, in no order.
 
-    Paths are relative and `/`-separated; that of a directory ends in `/`. Only directories
-    that `enters` accepts are entered. One that cannot be read has its error in place of an
-    entry; the topmost is then `./`.
+    Paths are relative and `/`-separated; `enters` is given those of directories, which end in
+    `/`, and tells whether to enter them. For a directory that cannot be read, the error stands
+    in place of the entry; the path of the root is then `./`.
     """
     pending = [""]
     while pending:

@@ -1,4 +1,4 @@
-"""Readers of single values that somebody else wrote, and how an error shows such a value.
+"""Readers of single values from outside, and how errors show such values.
 
 Each reader returns the value in its proper type or raises BadValueError. Pure.
 """
@@ -13,12 +13,12 @@ from llm_kb.errors import MAX_SHOWN, cut, quote
 MAX_COUNT = 2**63 - 1
 """The largest number that TOML promises to hold; a larger one may not even be printable."""
 
-# Lone surrogates stand for bytes of a command line that are not text.
+# Lone surrogates stand for undecodable bytes of a command line.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class BadValueError(ValueError):
-    """A value that its key cannot take: what was found, and what is allowed."""
+    """A value that is not allowed for its key; names both the value and what is allowed."""
 
     def __init__(self, found: str, allowed: str) -> None:
         self.found = found
@@ -83,10 +83,10 @@ def describe(value: object) -> str:
 
 
 def suggest(found: object, choices: Collection[str]) -> str:
-    """Return `; did you mean …?` with the nearest choice, or nothing; of a mapping its value."""
+    """Return `; did you mean …?` with the nearest choice (of a mapping, its value), or nothing."""
     if not isinstance(found, str) or len(found) > MAX_SHOWN:
         return ""
-    # Imported here: only a mistake pays for it.
+    # Imported here, since only errors need it.
     from difflib import get_close_matches  # noqa: PLC0415
 
     near = get_close_matches(found, sorted(choices), n=1)

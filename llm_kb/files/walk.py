@@ -20,10 +20,10 @@ from llm_kb.subjects.names import find_flaw, printable
 from llm_kb.subjects.topics import Skipped
 
 Enters: TypeAlias = Callable[[str], bool]
-"""Tells, by its slug, whether a directory is entered."""
+"""Tells whether to enter the directory with this slug."""
 
 MAX_LEVELS = 100
-"""Directories below one another that are entered: hostile trees are thousands deep."""
+"""Deepest nesting that is entered; hostile trees are thousands of directories deep."""
 
 _OUTSIDE = "the link leads outside the topic"
 _NEITHER = "it is neither a file nor a directory"
@@ -51,23 +51,22 @@ class FoundFiles(NamedTuple):
     place: Place
     names: Sequence[str]
     real: str | None
-    """The directory's path in the topic without links, if it was reached through one."""
+    """The directory's path in the topic with links resolved, if it was reached through one."""
     targets: dict[str, str]
-    """The paths in the topic that the links among the files lead to."""
+    """For each link among the files, the path in the topic that it leads to."""
 
 
 class Walk:
-    """A walk of a topic, or single steps of one; `skipped` collects what is left out, and why."""
+    """A walk of a topic; `skipped` collects the entries that are left out, with the reasons."""
 
     def __init__(
         self, containment: Containment, ignore: IgnoreRules, skipped: list[Skipped]
     ) -> None:
         self._containment = containment
         self._ignore = ignore
-        self._has_rules = bool(ignore)
         self._skipped = skipped
         self.has_linked_directories = False
-        """Whether a link to a directory was met so far."""
+        """Whether the walk has found a link to a directory."""
 
     def find_files(
         self,
@@ -104,13 +103,13 @@ class Walk:
                     heappush(pending, child)
 
     def list_place(self, place: Place) -> Entries | None:
-        """Return the entries of a directory; None, the reason noted, if it cannot be read."""
+        """Return the entries of a directory; None if it cannot be read, which is recorded."""
         try:
             return self._containment.list_directory(place.path)
         except OutsideError:
             self._skip(place.path, _OUTSIDE)
         except FileNotFoundError:
-            # Below the root it has gone since its parent was listed, which is as good as never.
+            # A directory that has gone since its parent was listed is not worth a report.
             if not place.path:
                 self._skip(place.path, "no such directory")
         except OSError as error:
@@ -150,14 +149,10 @@ class Walk:
         """Tell whether an entry may be in the topic; `suffix` is `/` for a directory."""
         if (name[0] == "." and not hidden) or is_always_ignored(name):
             return False
-        # Nearly all names are plain, and this check is fast.
-        is_plain = name[0] != "." and name.isascii() and name.isprintable() and "\\" not in name
-        if is_plain and not self._has_rules:
-            return True
         path = place.path + name
-        if path == RULES_FILE or (self._has_rules and self._ignore.ignores(path + suffix)):
+        if path == RULES_FILE or self._ignore.ignores(path + suffix):
             return False
-        flaw = None if is_plain else find_flaw(name)
+        flaw = find_flaw(name)
         if flaw:
             self._skip(path, flaw)
         return not flaw
@@ -173,10 +168,10 @@ class Walk:
         return Place(hidden, linked or place.is_linked, path, slug)
 
     def resolve_link(self, place: Place, name: str, *, hidden: bool = True) -> str | None:
-        """Return the real path a link leads to; None where it may not lead there.
+        """Return the real path that a link leads to; None if the link is not allowed.
 
-        The target is checked like anything else in the topic, so that no link makes
-        a subject of an ignored file.
+        The target is checked like every entry of the topic, so that no link makes an
+        ignored file a subject.
         """
         if not self.admits(place, name, hidden=hidden):
             return None
@@ -199,11 +194,11 @@ class Walk:
         return None
 
     def ignores_any(self, path: str) -> bool:
-        """Tell whether a path in the topic or a directory it lies in is ignored."""
+        """Tell whether a path in the topic, or a directory above it, is ignored."""
         names = path.split("/")
         return any(map(is_always_ignored, names)) or any(
             self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])
-            for count in range(len(names) if self._has_rules else 0)
+            for count in range(len(names))
         )
 
     def _skip(self, path: str, reason: str) -> None:
