@@ -20,17 +20,16 @@ from tests.console import PROJECT
 def run_steps(clone: Path, tmp_path: Path) -> list[tuple[int, str]]:
     """Run the steps after the installation; return their exit codes and what they print."""
     steps = yaml.safe_load((PROJECT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
-    script = tmp_path / "bin" / "llm-kb"
-    script.parent.mkdir(exist_ok=True)
+    script = tmp_path / "llm-kb" / "bin" / "llm-kb"
+    script.parent.mkdir(parents=True, exist_ok=True)
     call = "from llm_kb.plugin import main; main()"
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{call}" "$@"\n')
     script.chmod(0o755)
-    path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
     results = []
     for step in steps[1:]:
         done = subprocess.run(
             ["bash", "-e", "-c", step["run"]],
-            cwd=clone, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+            cwd=clone, env={**os.environ, "RUNNER_TEMP": str(tmp_path)}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
         )  # fmt: skip
         results.append((done.returncode, done.stdout))
