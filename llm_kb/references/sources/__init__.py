@@ -1,1 +1,1 @@
-"""What can be fetched: git, web pages and local files, and the rules they must keep."""
+"""The sources of reference topics (git, web pages, local files) and the rules for them."""

@@ -1,7 +1,7 @@
-"""Which addresses may be connected to: the guard against being led into a private network.
+"""The guard against requests into private networks.
 
-A host is resolved here, once; what was checked is what is connected to, so that a
-second answer of the name server (DNS rebinding) changes nothing.
+A host is resolved here, once, and connections go to the addresses that were checked, so
+that a second answer of the name server (DNS rebinding) changes nothing.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _REFUSED = tuple(
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Ask the system for a host's addresses, in its order of preference."""
+    """Return a host's addresses, in the system's order of preference."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(item[4][0]) for item in found))
 
 
 def is_public(text: str) -> bool:
-    """Tell whether an address is anybody's to connect to.
+    """Tell whether an address is public.
 
     An IPv4 address inside an IPv6 one (mapped, translated, NAT64, 6to4) is judged itself.
     """
@@ -69,8 +69,8 @@ def resolve_host(
 ) -> Sequence[str]:
     """Return the addresses of a host, all of them checked.
 
-    One private address among them is enough to refuse: which one a connection
-    takes is not ours to know. `allow_hosts` names hosts that may be anywhere.
+    One private address among them is enough to refuse the host, since a connection may go to
+    any of them. Hosts in `allow_hosts` may have any address.
     """
     try:
         addresses = resolver(host, port)

@@ -1,6 +1,6 @@
-"""List and read the files of an archive: `.zip`, `.whl`, `.tar` and its compressed forms.
+"""Listing and reading the files of archives: `.zip`, `.whl`, `.tar` and compressed `.tar`.
 
-Nothing is extracted to disk here. A directory that holds everything, as in source
+Nothing is extracted to disk. A directory that holds all files, as in source
 distributions, is left out of the paths.
 """
 
@@ -27,13 +27,13 @@ _T = TypeVar("_T")
 
 MAX_MEMBERS = 200_000
 MAX_UNPACKED = 2_000_000_000
-"""Bytes that an archive may unpack to; what is not wanted of it counts, too."""
+"""Bytes that an archive may unpack to, unwanted files included."""
 
 MAX_READS = 15 * MAX_MEMBERS
-"""Reads from a tar archive: one may lead back to its own beginning for ever."""
+"""Reads from a tar archive, since its headers can lead back to its beginning for ever."""
 
 PIECE = 1_000_000
-"""Bytes that are read at once; the name of a tar archive's entry must fit in as many."""
+"""Bytes that are read at once, and the longest name of an entry in a tar archive."""
 
 ZIPS = (".zip", ".whl")
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")
@@ -42,7 +42,7 @@ _BROKEN = (
     EOFError, lzma.LZMAError, NotImplementedError, OSError, RuntimeError, struct.error,
     tarfile.TarError, zipfile.BadZipFile, zlib.error, *HOSTILE,
 )  # fmt: skip
-"""What reading a damaged, encrypted or unusual archive raises."""
+"""The errors raised for damaged, encrypted or unusual archives."""
 
 
 class _Member(NamedTuple):
@@ -55,7 +55,7 @@ class _Member(NamedTuple):
 
 
 def is_archive(path: Path) -> bool:
-    """Tell whether the name of a file is that of an archive."""
+    """Tell whether a file is an archive, by its name."""
     return path.name.lower().endswith((*ZIPS, *TARS))
 
 
@@ -90,7 +90,7 @@ def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
                 if info.is_dir():
                     continue
                 if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-                    # Of others Python unpacks all it has read at once, however much that is.
+                    # For other methods Python unpacks without a bound.
                     raise ValueError(f"{info.filename} is not compressed by deflate")
                 kind = "120000" if stat.S_ISLNK(info.external_attr >> 16) else "100644"
                 if info.filename in read and kind == "100644":
@@ -112,7 +112,7 @@ def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
 
 
 def _open_tar(path: Path) -> IO[bytes]:
-    """Return what a tar archive unpacks to, by the first bytes of its file."""
+    """Open a tar archive and its compression, which the first bytes of the file tell."""
     with path.open("rb") as file:
         start = file.read(6)
     for magic, module in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
@@ -123,7 +123,7 @@ def _open_tar(path: Path) -> IO[bytes]:
 
 
 class _Bounded(io.BufferedIOBase):
-    """A tar archive as `tarfile` reads it, which believes whatever sizes are in it."""
+    """A tar archive with bounds for `tarfile`, which trusts the sizes in an archive."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -155,7 +155,7 @@ def _bounded(members: Iterable[_T]) -> Iterator[_T]:
 
 
 def _find_prefix(names: Collection[str]) -> str:
-    """Return the directory that holds all files, with its `/`; empty without one."""
+    """Return the directory that holds all files, with its `/`; empty if there is none."""
     tops = {name.partition("/")[0] for name in names}
     is_one = len(tops) == 1 and all("/" in name for name in names)
     return f"{tops.pop()}/" if is_one else ""

@@ -1,9 +1,9 @@
-"""A program of its own: reads a document on standard input, writes it as Markdown.
+"""A program that reads a document on standard input and writes it as Markdown.
 
     python -m llm_kb.references.sources.convert pdf < guide.pdf
 
-Documents are anybody's, and their libraries are not made for hostile ones. So each is converted
-in a process that `files.conversion` ends, and that may use only so much memory and time.
+Documents come from strangers, and their libraries are not made for hostile ones. So each is
+converted in a separate process with limits on memory and time, started by `files.conversion`.
 Needs the extra `documents` for PDF and DOCX.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MEMORY_BYTES = 2_000_000_000
 PROCESSOR_SECONDS = 60
 MOST_UNPACKED = 200_000_000
-"""Bytes that the parts of a packed document may have together."""
+"""Bytes that a packed document may unpack to."""
 
 MOST_PARTS = 20_000
 
@@ -40,7 +40,7 @@ class BadDocumentError(KbError):
 
 
 def main() -> None:
-    """Convert standard input, of the kind that the first argument names; say why not."""
+    """Convert standard input; the first argument names its kind. Errors go to standard error."""
     _limit()
     kind, data = sys.argv[1], sys.stdin.buffer.read()
     try:
@@ -67,7 +67,7 @@ def _limit() -> None:
 
 
 def convert_pdf(data: bytes) -> str:
-    """Return the pages of a PDF, with the headings of its bookmarks, else one for each page."""
+    """Return the pages of a PDF; the headings are its bookmarks, else one for each page."""
     import pypdf  # noqa: PLC0415 - an extra
 
     reader = pypdf.PdfReader(io.BytesIO(data))
@@ -93,7 +93,7 @@ def convert_pdf(data: bytes) -> str:
 
 def _read_page(page: Any) -> str:
     text = str(page.extract_text()).strip()
-    # A word that is divided at the end of a line, and what Markdown would take for a heading.
+    # Join words divided at line ends, and escape lines that would become headings.
     text = re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", text)
     return re.sub(r"^(?=#{1,6} )", r"\\", text, flags=re.MULTILINE)
 
@@ -112,7 +112,7 @@ def _iter_bookmarks(
 
 
 def _set_headings(text: str, bookmarks: Sequence[tuple[int, str]]) -> str:
-    """Return a page with each bookmark as a heading: in place of its line, else above the page."""
+    """Return a page with a heading for each bookmark: in place of its line, or above the page."""
     lines = text.split("\n")
     above = []
     start = 0
@@ -221,9 +221,9 @@ def convert_epub(data: bytes) -> str:
 
 
 def _open_packed(data: bytes) -> zipfile.ZipFile:
-    """Open a packed document; refuse one that would unpack to too much.
+    """Open a packed document; raise BadDocumentError if it would unpack to too much.
 
-    What a member says that it has is also the most that is read of it.
+    No more is read from a member than its stated size.
     """
     try:
         parts = zipfile.ZipFile(io.BytesIO(data))
@@ -243,7 +243,7 @@ def _parse(parts: zipfile.ZipFile, path: str) -> ET.Element:
 
 
 def _read_relations(parts: zipfile.ZipFile, path: str) -> dict[str, str]:
-    """Return the paths that a part refers to, by the names it gives them."""
+    """Return the paths that a part refers to, keyed by its names for them."""
     folder, name = posixpath.split(path)
     try:
         root = _parse(parts, f"{folder}/_rels/{name}.rels")

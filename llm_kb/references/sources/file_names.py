@@ -1,4 +1,4 @@
-"""The names of fetched files: those that are safe to write, and those of pages. Pure."""
+"""The names of fetched files: which are safe to write, and how pages are named. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MAX_PATH = 1000
 def is_safe_path(path: str) -> bool:
     """Tell whether a `/`-separated path may be written below a topic, on any system.
 
-    No way out of the directory, nothing that git, a terminal or Windows would
-    misread, names that a topic can hold, and of bounded length.
+    Such a path cannot lead out of the directory, is not misread by git, a terminal or Windows,
+    has names that a topic can hold, and is of bounded length.
     """
     return len(path) <= MAX_PATH and all(
         is_portable(name) and name.lower() != ".git" for name in path.split("/")
@@ -25,7 +25,7 @@ def is_safe_path(path: str) -> bool:
 
 
 def page_key(url: str) -> str:
-    """Return an address without what makes no other page of it: `/index.html` is `/`."""
+    """Return an address in the form by which pages are compared: `/index.html` becomes `/`."""
     return re.sub(r"/index\.html?$", "/", url.partition("#")[0])
 
 
@@ -51,7 +51,7 @@ def page_path(url: str) -> str:
 
 
 def slug_text(text: str, whole: str) -> str:
-    """Return lower-case letters, digits and dashes; shortened, or empty, it gets a digest."""
+    """Return a text as lower-case letters, digits and dashes; a long or empty one gets a digest."""
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if slug and len(slug) <= MAX_NAME:
         return slug
@@ -60,7 +60,7 @@ def slug_text(text: str, whole: str) -> str:
 
 
 def unused_name(name: str, taken: Collection[str]) -> str:
-    """Return a name, numbered before its extension when it is taken (case ignored)."""
+    """Return a name, with a number before its extension if it is taken (ignoring case)."""
     folded = {other.casefold() for other in taken}
     stem, dot, extension = name.rpartition(".")
     if not dot or "/" in extension:

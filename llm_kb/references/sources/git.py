@@ -1,8 +1,8 @@
-"""Read the files of a repository at one commit, without ever checking it out.
+"""Reading the files of a repository at one commit, without a checkout.
 
-Trees come first, then exactly the wanted blobs, into a bare repository that is
-thrown away. Since there is no work tree, no hook, filter, submodule, link or
-line-ending rule of the repository has anything to act on.
+Trees are fetched first, then exactly the wanted blobs, into a temporary bare repository.
+Since there is no work tree, the repository's hooks, filters, submodules, links and
+line-ending rules have no effect.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing itself from Python 3.11 on
 
 ENTRY_BYTES = 400
-"""Bytes that the name of a file, its mode and its id take in git's list: 110 on the average."""
+"""Bytes allowed for a file in git's list (mode, id and path); 110 on average."""
 
 BATCH_BYTES = 16_000_000
-"""How much is read from git at once."""
+"""Bytes of content read from git at once."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LIKE_COMMIT = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
 def find_commit(source: GitSource, policy: GitPolicy) -> str:
-    """Return the commit a source's revision is now; one request, none for a commit id."""
+    """Return the current commit of a source's revision; one request, none for a commit id."""
     wanted = source.ref or "HEAD"
     if _COMMIT.fullmatch(wanted):
         return wanted
@@ -57,9 +57,9 @@ def find_commit(source: GitSource, policy: GitPolicy) -> str:
 
 
 class Repositories:
-    """The repositories open during one run: what a plan fetched is not fetched again.
+    """The repositories open during one run, so that none is fetched twice.
 
-    Each is in a directory that `make_directory` gives.
+    Each is in a directory made by `make_directory`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Repositories:
         self._stack.close()
 
     def make_directory(self) -> Path:
-        """Return an empty directory that lasts for this run."""
+        """Return an empty directory that is deleted after this run."""
         return self._stack.enter_context(self._make_directory())
 
     def open(self, source: GitSource, config: Sequence[tuple[str, str]] = ()) -> Repository:
@@ -103,7 +103,7 @@ class Repository:
         self.commit = ""
 
     def fetch_trees(self) -> None:
-        """Fetch the commit and its trees, no blob: enough to know the names."""
+        """Fetch the commit and its trees, which hold the names of all files, but no blobs."""
         wanted = self._source.commit or self._source.ref or "HEAD"
         kind = "sha256" if len(self._source.commit or "") == 64 else "sha1"
         self._run(["init", "--quiet", "--bare", "--template=", f"--object-format={kind}"])
@@ -114,7 +114,7 @@ class Repository:
         """Return the files that a source's `paths` cover, without their sizes.
 
         A few kilobytes can unfold to any number of files, so git is stopped when its list is
-        far longer than that of `max_files` files. Raises TooLargeError.
+        far longer than `max_files` files need. Raises TooLargeError.
         """
         most = self._policy.max_files
         command = ("ls-tree", "-r", "-z", "--", self.commit, *source.paths)
@@ -132,7 +132,7 @@ class Repository:
         return select_files(source, entries)
 
     def fetch_blobs(self, files: Sequence[GitFile]) -> tuple[GitFile, ...]:
-        """Fetch the blobs of these files in one request, and return them with their sizes."""
+        """Fetch the blobs of files in one request; return the files with their sizes."""
         blobs = sorted({file.blob for file in files})
         if not blobs:
             return ()
@@ -177,7 +177,7 @@ def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitFile:
-    """A regular file; of a commit it has a `blob`, and no size until that was fetched."""
+    """A regular file; in a commit it has a `blob`, and no size until the blob is fetched."""
 
     path: str
     blob: str = ""
@@ -186,7 +186,7 @@ class GitFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """The files that a source wants, and what was left out of them.
+    """The wanted files of a source, and notes on those left out.
 
     `root` is the directory, with its `/`, of a topic that a repository keeps, and `own` the two
     files of that topic itself, which are not fetched.
@@ -199,10 +199,10 @@ class Tree:
 
 
 def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, GitFile]]) -> Tree:
-    """Keep the regular files that a source's `paths` cover, by the modes of tree entries.
+    """Return the regular files that a source's `paths` cover, given the modes of tree entries.
 
-    Links are not kept, submodules neither, nor what git has no mode for (`special`), nor
-    names that are not safe to write.
+    Links, submodules, special files (which git has no mode for) and files with unsafe names
+    are left out.
     """
     wanted = [(mode, file) for mode, file in entries if covers(source.paths, file.path)]
     regular = [file for mode, file in wanted if mode.startswith("100")]
@@ -242,7 +242,7 @@ def _find_others(source: GitSource | LocalSource, files: Sequence[GitFile]) -> M
 
 
 def _find_kept(source: GitSource | LocalSource, files: Sequence[GitFile]) -> str | None:
-    """Return the directory of a topic that a repository keeps; None where it keeps none."""
+    """Return the directory of a topic that is kept in the repository; None without one."""
     if not isinstance(source, GitSource) or len(source.paths) > 1:
         return None
     root = f"{source.paths[0].rstrip('/')}/" if source.paths else ""
@@ -250,5 +250,5 @@ def _find_kept(source: GitSource | LocalSource, files: Sequence[GitFile]) -> str
 
 
 def _own_paths(root: str) -> set[str]:
-    # As `topic_directory.RESERVED` has them, which this room does not know.
+    # The names in `topic_directory.RESERVED`, which may not be imported here.
     return {f"{root}topic.md", f"{root}.provenance.json"}

@@ -1,4 +1,4 @@
-"""git for repositories of strangers: what it may run, whom it may ask, how much it may take."""
+"""Running git for repositories of strangers, with limits on protocols, hosts and size."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS, USUAL_PORTS
 
 SLACK_BYTES = 16_000_000
-"""How much a transfer may take on disk besides twice `max_bytes`."""
+"""Bytes that a transfer may take on disk in addition to twice `max_bytes`."""
 
 TRANSFER_PATIENCE = 30
-"""How many times the timeout of a request a whole transfer may take."""
+"""Time limit for a whole transfer, as a multiple of the timeout of a request."""
 
 MAX_SHOWN = 1000
 """Characters of git's messages in an error."""
@@ -32,7 +32,7 @@ _SAFE = {
     "credential.interactive": "false",
     "fetch.recurseSubmodules": "false",
     "gc.auto": "0",
-    # A redirect would lead to a host nobody checked or approved.
+    # A redirect would lead to a host that was not checked or approved.
     "http.followRedirects": "false",
     "init.templateDir": "",
     "maintenance.auto": "false",
@@ -43,7 +43,7 @@ _SAFE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitPolicy:
-    """What git may do: the user's settings, and the seam for tests of DNS."""
+    """The user's settings for git; `resolver` is replaced in tests."""
 
     allow_hosts: tuple[str, ...] = ()
     allow_protocols: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class GitPolicy:
     max_files: int = 50_000
     resolver: Resolver = field(default=system_resolver)
     config: tuple[tuple[str, str], ...] = ()
-    """More settings for git, such as gh as its credential helper."""
+    """Further git settings, such as gh as the credential helper."""
 
 
 def ask_server(
@@ -63,10 +63,10 @@ def ask_server(
     cwd: Path | None = None,
     stdin: bytes = b"",
 ) -> bytes:
-    """Run a git command that talks to the source's server, and return what it prints.
+    """Return the output of a git command that talks to the source's server.
 
-    With a `cwd` it may be a whole transfer, which has more time; what is in the directory
-    is held to `max_bytes`. Raises FetchError, BlockedAddressError and TooLargeError among them.
+    With a `cwd` it may be a whole transfer, which has more time; the size of the directory is
+    limited. Raises FetchError, and its kinds BlockedAddressError and TooLargeError.
     """
     most = 2 * policy.max_bytes + SLACK_BYTES
 
@@ -76,7 +76,7 @@ def ask_server(
         if cwd and _size(cwd) > most:
             raise TooLargeError(source.url, too_large)
 
-    # A transfer that goes on may take long; one that stands still is ended.
+    # A slow transfer may take long; a stalled one is ended.
     stalled = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": f"{policy.timeout:.0f}"}
     pinned, ssh_options = _pin(source, policy)
     try:
@@ -107,9 +107,9 @@ def run_offline(  # noqa: PLR0913 - what a process takes
     stdin: bytes = b"",
     max_output: int = MAX_OUTPUT,
 ) -> bytes:
-    """Run git inside a fetched repository, where nothing may be fetched behind our back.
+    """Return the output of a git command inside a fetched repository, without network.
 
-    Returns what it prints; raises FetchError, of which TooLargeError over `max_output` bytes.
+    Raises FetchError; TooLargeError for more than `max_output` bytes.
     """
     try:
         return run_remote(
@@ -128,7 +128,7 @@ def run_offline(  # noqa: PLR0913 - what a process takes
 
 
 def _server_environment(policy: GitPolicy, ssh_options: str) -> dict[str, str]:
-    """Return what git's environment needs before it may talk to a server."""
+    """Return the environment for a git command that talks to a server."""
     protocols = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(policy.allow_protocols))
     environment = {
         "GIT_ALLOW_PROTOCOL": ":".join(sorted(protocols)),
@@ -141,13 +141,13 @@ def _server_environment(policy: GitPolicy, ssh_options: str) -> dict[str, str]:
 
 
 def _message(error: GitError) -> str:
-    """Return git's own message in one line; a server may have written most of it."""
+    """Return git's message in one line, shortened, since a server may have written it."""
     message = " ".join(error.stderr.split()) or f"exit code {error.code}"
     return message if len(message) <= MAX_SHOWN else f"…{message[-MAX_SHOWN:]}"
 
 
 def _died_of_size(error: GitError) -> bool:
-    """Tell whether a process was ended since a file it wrote reached its limit."""
+    """Tell whether a process was ended because a file reached the size limit."""
     number = getattr(signal, "SIGXFSZ", 0)
     return error.code == -number or f"died of signal {number:d}" in error.stderr
 
@@ -165,9 +165,9 @@ def _explain(error: GitError, policy: GitPolicy) -> str:
 
 
 def _pin(source: GitSource, policy: GitPolicy) -> tuple[dict[str, str], str]:
-    """Check the server's addresses; return settings for git and options for ssh to keep to them.
+    """Return git settings and ssh options that bind git to the checked addresses of the server.
 
-    Without them a second answer of the name server could lead it elsewhere (DNS rebinding).
+    Without them a second answer of the name server could lead git elsewhere (DNS rebinding).
     """
     split = urlsplit(source.url)
     if split.scheme == "file" or not split.hostname:
@@ -178,10 +178,10 @@ def _pin(source: GitSource, policy: GitPolicy) -> tuple[dict[str, str], str]:
     )
     listed = [f"[{address}]" if ":" in address else address for address in addresses]
     if split.scheme == "ssh":
-        # The server's key is still looked for under the server's name.
+        # The server's key is still looked up under the server's name.
         return {}, f" -oHostName={addresses[0]} -oHostKeyAlias={host} -oCheckHostIP=no"
     if split.scheme == "git":
-        # git:// connects by itself, so it is given the address in the place of the name.
+        # For git:// the URL is rewritten to the address, since there is no setting for it.
         return {f"url.git://{listed[0]}:{port}/.insteadOf": f"git://{split.netloc}/"}, ""
     # git 2.37 or later
     return {"http.curloptResolve": f"{host}:{port}:{','.join(listed)}"}, ""

@@ -1,7 +1,7 @@
-"""What GitHub says of a repository through its own gh: the commit, and the files with sizes.
+"""Commits and files of repositories on GitHub, through its command-line tool gh.
 
-gh knows the user's login, so private repositories work; where it is missing or
-logged out, plain git is asked instead.
+gh knows the user's login, so private repositories work. If gh is missing or logged out,
+plain git is used instead.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import GitSource
 
 CREDENTIALS = (("credential.https://github.com.helper", "!gh auth git-credential"),)
-"""Lets git log in as gh does. git runs the value itself; nothing of it is from outside."""
+"""Lets git log in as gh does. git runs the value as a command; it is constant."""
 
 _REPOSITORY = re.compile(r"/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9_.][A-Za-z0-9_.-]*?)(?:\.git)?/?")
 _NOT_USABLE = frozenset({4, 127})
-"""Exit codes of a gh that is logged out, and of one that is not there."""
+"""Exit codes of a gh that is logged out, and of a missing gh."""
 
 
 def has_gh() -> bool:
@@ -30,7 +30,7 @@ def has_gh() -> bool:
 
 
 def repository_name(source: GitSource) -> str | None:
-    """Return `owner/name` of a repository on GitHub; None for any other place."""
+    """Return `owner/name` of a repository on GitHub; None for other hosts."""
     split = urlsplit(source.url)
     if split.hostname not in {"github.com", "www.github.com"} or split.scheme != "https":
         return None
@@ -39,7 +39,7 @@ def repository_name(source: GitSource) -> str | None:
 
 
 def find_commit(source: GitSource, timeout: float) -> str | None:
-    """Return the commit a source's revision is now; None where gh cannot be used."""
+    """Return the current commit of a source's revision; None if gh cannot be used."""
     ref = quote(source.ref or "HEAD", safe="")
     answer = _api(source, f"repos/{repository_name(source)}/commits/{ref}", timeout)
     return None if answer is None else str(answer["sha"])
@@ -48,8 +48,8 @@ def find_commit(source: GitSource, timeout: float) -> str | None:
 def list_files(source: GitSource, timeout: float) -> Tree | None:
     """Return the wanted files of a source's commit with their sizes.
 
-    None where gh cannot be used, or the repository has more files than GitHub
-    lists at once.
+    None if gh cannot be used, or if the repository has more files than GitHub lists
+    at once.
     """
     name = repository_name(source)
     answer = _api(source, f"repos/{name}/git/trees/{source.commit}?recursive=1", timeout)

@@ -1,7 +1,7 @@
-"""Read one document over HTTP, from a checked address and within limits.
+"""Requests over HTTP to checked addresses, within limits.
 
-The standard library's client is enough and lets us choose the address a
-connection goes to. No cookies, no credentials, no proxies.
+The standard library's client lets us choose the address a connection goes to.
+No cookies, no credentials, no proxies.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ from llm_kb.references.sources.rules import (
 )
 
 PRODUCT = "llm-kb"
-"""What `robots.txt` calls us."""
+"""Our product token in `robots.txt`."""
 
 USER_AGENT = f"{PRODUCT} (+https://pypi.org/project/llm-kb/)"
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 10_000_000
-"""No page is larger, whatever the plan says."""
+"""Size limit for a page, whatever was planned."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpPolicy:
-    """How far a request may go: the user's settings, and the seam for tests of DNS."""
+    """The user's settings for requests; `resolver` is replaced in tests."""
 
     allow_hosts: tuple[str, ...] = ()
     timeout: float = 60
-    """Seconds a request may take in all, redirects and slow answers included."""
+    """Seconds for a whole request, including redirects."""
     max_bytes: int = MAX_PAGE_BYTES
     until: float = math.inf
-    """The moment, of the monotonic clock, at which all requests of a plan must have ended."""
+    """Deadline for all requests of a plan, on the monotonic clock."""
     resolver: Resolver = field(default=system_resolver)
     hosts: frozenset[str] | None = None
-    """Those that may be asked at all, as `host_and_port` names them; None for any public one."""
+    """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An answer: where it came from in the end, its headers, its body."""
+    """An answer; `url` is the address after redirects."""
 
     url: str
     status: int
@@ -84,9 +84,9 @@ def request(
     headers: Mapping[str, str] | None = None,
     hosts: Collection[str] | None = None,
 ) -> Response:
-    """Ask for a document and follow its redirects, each hop checked like the first.
+    """Return the answer to a GET request, following redirects; each hop is checked like the first.
 
-    `hosts` are those a redirect may lead to, as `host_and_port` names them; None allows any
+    `hosts` are those that a redirect may lead to, as `host_and_port` writes them; None allows any
     public one. Raises FetchError; a status of 400 and above is returned like any other.
     """
     deadline = min(time.monotonic() + policy.timeout, policy.until)
@@ -104,7 +104,7 @@ def request(
 
 
 def check_redirect(url: str, target: str, hosts: Collection[str] | None) -> None:
-    """Raise FetchError where a redirect may not be followed, as where it leads to other `hosts`."""
+    """Raise FetchError if a redirect may not be followed, as to a host that is not in `hosts`."""
     if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
         raise FetchError(url, f"it redirects from https to http ({target})")
     host = host_and_port(target)
@@ -113,7 +113,7 @@ def check_redirect(url: str, target: str, hosts: Collection[str] | None) -> None
 
 
 def _find_target(url: str, location: str) -> str:
-    """Return where a redirect leads; raise FetchError unless that is a web page."""
+    """Return the target of a redirect; raise FetchError if it is not a web address."""
     target = join_url(url, _quote(location))
     if target is None:
         raise FetchError(url, f"it redirects to an invalid address: {location[:200]!r}")
@@ -126,7 +126,7 @@ def _find_target(url: str, location: str) -> str:
 
 
 class _PinnedConnection(http.client.HTTPConnection):
-    """A connection to addresses that were checked, under a deadline it cannot outlive."""
+    """A connection to checked addresses, with a deadline."""
 
     def __init__(self, url: str, policy: HttpPolicy, deadline: float) -> None:
         split = urlsplit(url)
@@ -141,7 +141,7 @@ class _PinnedConnection(http.client.HTTPConnection):
         self._raw: socket.socket | None = None
 
     def connect(self) -> None:
-        """Connect to the first address that answers, and speak TLS where it is due."""
+        """Connect to the first address that answers; start TLS for https."""
         addresses = resolve_host(
             self._url,
             self.host,
@@ -161,7 +161,7 @@ class _PinnedConnection(http.client.HTTPConnection):
             raise problem or OSError("no address")
         if self._secure:
             context = ssl.create_default_context()
-            # The handshake waits until `abort` knows the socket that took the raw one's place.
+            # The handshake comes after the assignment, so that `abort` knows the new socket.
             self._raw = secure = context.wrap_socket(
                 self._raw, server_hostname=self.host, do_handshake_on_connect=False
             )
@@ -169,13 +169,13 @@ class _PinnedConnection(http.client.HTTPConnection):
         self.sock = self._raw
 
     def close(self) -> None:
-        """Close the connection, also one that failed before it was established."""
+        """Close the connection, even if it was not fully established."""
         super().close()
         if self._raw is not None:
             self._raw.close()
 
     def abort(self) -> None:
-        """Break the connection from another thread: pending reads end at once."""
+        """Break the connection from another thread, so that pending reads end at once."""
         if self._raw is not None:
             with suppress(OSError):  # it may be gone already
                 socket.socket.shutdown(self._raw, socket.SHUT_RDWR)
@@ -184,7 +184,7 @@ class _PinnedConnection(http.client.HTTPConnection):
 def _exchange(
     url: str, policy: HttpPolicy, headers: Mapping[str, str], deadline: float
 ) -> Response:
-    """Do one request without following where it leads."""
+    """Return the answer to one request, without following redirects."""
     try:
         split = urlsplit(url)
         target = urlunsplit(("", "", _quote(split.path or "/"), _quote(split.query), ""))
@@ -206,7 +206,7 @@ def _exchange(
 def _watchdog(
     connection: _PinnedConnection, url: str, deadline: float, timeout: float
 ) -> Iterator[None]:
-    """Break the connection at the deadline: a socket's own timeout starts anew with each byte."""
+    """Break the connection at the deadline; a socket's own timeout restarts with each byte."""
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), connection.abort)
     timer.daemon = True
     timer.start()
@@ -242,12 +242,12 @@ def _read_body(answer: http.client.HTTPResponse, url: str, most: int) -> bytes:
 
 
 def _quote(text: str) -> str:
-    """Escape what may not stand in a request line; what is escaped already stays."""
+    """Return a text with characters escaped that a request line may not have."""
     return quote(text, safe="/:?#[]@!$&'()*+,;=%~-._")
 
 
 def join_url(base: str, link: str) -> str | None:
-    """Return the absolute address of a link, its host in ASCII; None where it is not an address."""
+    """Return the absolute address of a link, with its host in ASCII; None if it is invalid."""
     try:
         return ascii_url(urljoin(base, link))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The packages that a workspace has installed or locked: their versions and repositories."""
+"""Versions and repositories of the packages that a workspace has installed or locked."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from llm_kb.files.opener import read_regular
 from llm_kb.references.sources.rules import ascii_url
 
 MAX_FILE = 20_000_000
-"""Bytes read of a lock file or of metadata."""
+"""Most bytes read from a lock file or metadata."""
 
 MAX_URL = 2000
-"""Characters of a repository's address."""
+"""Longest address of a repository, in characters."""
 
 _FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"})
 _LOCKED = re.compile(r'(?m)^\[\[package\]\]\r?\nname = "([^"\n]*)"\r?\nversion = "([^"\n]*)"')
 # Within a line: what goes on over lines would be looked for from each of them.
 _PINNED = re.compile(r"(?m)^([\w.-]+)(?:\[[^\]\n]*\])?[ \t]*==[ \t]*([\w.!+-]+)")
 _LABELS = ("source", "source code", "repository", "code", "github", "homepage", "home")
-"""Names of the project's URLs that may be its repository, the likeliest first."""
+"""Labels of project URLs that may be the repository, the likeliest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,9 @@ class Package:
     version: str
     repository: str | None = None
     ref: str | None = None
-    """The revision of this version in the repository, where that is known."""
+    """The revision of this version in the repository, if known."""
     archive: tuple[str, str] | None = None
-    """The address of its source distribution, and the hash of that."""
+    """Address and hash of its source distribution."""
     module: str | None = None
     """The Go module that stands for it by `replace`."""
 
@@ -51,7 +51,7 @@ def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package
 
 
 def _find_python(name: str, workspace: Path) -> Package | None:
-    # Imported where a package is looked for: every command imports this module.
+    # Imported here, since every command imports this module.
     from email.parser import HeaderParser  # noqa: PLC0415
 
     wanted = _normalize(name)
@@ -110,13 +110,13 @@ def _find_module(name: str, workspace: Path) -> Package | None:
 
 
 def module_repository(name: str) -> str | None:
-    """Return the repository of a Go module whose path begins with one."""
+    """Return the repository that a Go module's path begins with; None for an unknown forge."""
     forge, *parts = name.split("/")
     return f"https://{forge}/{'/'.join(parts[:2])}" if forge in _FORGES and len(parts) > 1 else None
 
 
 def _site_packages(workspace: Path) -> Iterator[Path]:
-    """Yield the directories of installed packages: of the active environment, then the own."""
+    """Yield the directories of installed packages, those of the active environment first."""
     active = os.environ.get("VIRTUAL_ENV")
     own = [workspace / ".venv", workspace / "venv"]
     for environment in [Path(active), *own] if active else own:
@@ -142,7 +142,7 @@ def node_repository(table: Mapping[str, Any]) -> str | None:
 
 
 def as_git_url(text: str) -> str | None:
-    """Return the URL to fetch a repository from, of one that metadata names; None for others."""
+    """Return the fetchable URL of a repository that metadata names; None if it is not one."""
     text = text.strip().removeprefix("git+")
     if len(text) > MAX_URL:
         return None
@@ -172,7 +172,7 @@ def _normalize(name: str) -> str:
 def _locked_packages(path: Path) -> list[tuple[str, str]]:
     """Return name and version of the packages in a lock file, as tools write it.
 
-    Not decoded: a file of a stranger could make that take minutes.
+    Not decoded as TOML, since a stranger's file could make that take minutes.
     """
     return _LOCKED.findall(read_text(path))
 
@@ -186,13 +186,13 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def get_table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a table of a table; an empty one where there is none."""
+    """Return a table inside a table; an empty one if there is none."""
     value = table.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; empty where there is none."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         return read_regular(path, follow_link=True, most=MAX_FILE).decode("utf-8", "replace")
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""List and read what a user chose on this machine: a directory, a file or an archive."""
+"""Listing and reading local sources: a directory, a file or an archive."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from llm_kb.rendering.plain_text import count, format_size
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 
 MOST_NAMED = 10
-"""Names of directories and files that a note lists."""
+"""Most directories and files that a note names."""
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 _MAX_IGNORED = 10_000_000
-"""Bytes read of git's list of what it ignores."""
+"""Most bytes read of git's list of ignored files."""
 
 
 def list_local(source: LocalSource, most_bytes: int) -> Tree:
-    """Return the files a local source wants, with their sizes; links are not followed.
+    """Return the wanted files of a local source, with their sizes; links are not followed.
 
-    What git ignores, what is hidden, and what is never a subject stays out of a directory,
-    unless `paths` names it; so does a file larger than `most_bytes`. Raises FetchError for
-    a directory that cannot be read: what is in it is not gone.
+    Hidden files, files that git ignores and files that are never subjects are left out unless
+    `paths` names them; files larger than `most_bytes` are left out too. Raises FetchError for a
+    directory that cannot be read, since its files are not gone.
     """
     root = Path(source.url)
     try:
@@ -72,7 +72,7 @@ def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[st
 
 
 def stat_tag(source: LocalSource, path: str) -> str | None:
-    """Return what changes with a file's content: its time and size, of an archive those of all."""
+    """Return a tag that changes with a file: time and size of the file, or of its archive."""
     root = Path(source.url)
     try:
         status = (root / path if root.is_dir() else root).stat()
@@ -82,10 +82,10 @@ def stat_tag(source: LocalSource, path: str) -> str | None:
 
 
 def has_changed(source: LocalSource, tags: Mapping[str, str | None], since: float) -> bool:
-    """Tell whether files differ from their `tags`, or others have come since a moment.
+    """Tell whether files differ from their `tags`, or files were added since a moment.
 
     `tags` are keyed by path, with or without the folder that the source has in its topic.
-    Contents are not read, and directories only where one of them has changed.
+    Contents are not read, and directories are listed only if one of them has changed.
     """
     root = Path(source.url)
     if not root.is_dir():
@@ -104,7 +104,7 @@ def has_changed(source: LocalSource, tags: Mapping[str, str | None], since: floa
 
 @dataclass(slots=True)
 class _Walk:
-    """One walk of a directory, and what it leaves out."""
+    """One walk of a directory, with records of what it leaves out."""
 
     source: LocalSource
     left_out: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class _Walk:
 
     @property
     def notes(self) -> list[str]:
-        """What the operator should know about the walk."""
+        """The notes on the walk for the operator."""
         notes = [f"git's ignore rules cannot be read: {problem}" for problem in self.problems]
         if self.left_out:
             names = sorted(self.left_out)
@@ -123,7 +123,7 @@ class _Walk:
         return notes
 
     def iter_files(self) -> Iterator[tuple[str, GitFile]]:
-        """Yield mode and path of all that is not a directory, and of links to directories."""
+        """Yield mode and path of everything that is not a real directory."""
         root = Path(self.source.url)
         rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
 
@@ -149,7 +149,7 @@ class _Walk:
                 yield _mode(status.st_mode), GitFile(path=path, size=status.st_size)
 
     def _ask_git(self, directory: Path, below: str, *, is_repository: bool) -> None:
-        """Note what git ignores in a directory, of the repository it is in or is."""
+        """Record the files in a directory that git ignores."""
         try:
             data, _ = read_git(
                 *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"),
@@ -183,7 +183,7 @@ class _Walk:
         return False
 
     def _leads_to_wanted(self, directory: str) -> bool:
-        """Tell whether a directory holds something of `paths`; others need not be readable."""
+        """Tell whether a directory can hold files that `paths` covers."""
         return covers(self.source.paths, directory) or any(
             wanted.startswith(f"{directory}/") for wanted in self.source.paths
         )
@@ -221,7 +221,7 @@ def _fail(source: LocalSource, error: OSError) -> NoReturn:
 
 
 def _mode(mode: int) -> str:
-    """Return what git would call the kind of a file; it knows no FIFOs nor devices."""
+    """Return git's mode of a file; `special` for FIFOs and devices, which git does not know."""
     if stat.S_ISLNK(mode):
         return "120000"
     return "100644" if stat.S_ISREG(mode) else "special"

@@ -1,4 +1,4 @@
-"""What an index of packages says: versions, and the repository of a package."""
+"""Versions and repositories of packages, from package indexes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
 
 
 def find_package(source: PackageSource, workspace: Path | None, policy: HttpPolicy) -> Package:
-    """Return the package at the version asked for, installed, or newest, in this order.
+    """Return the package at the version asked for, else installed, else newest.
 
-    What is installed in the workspace says itself where its repository is; of others the
-    index of the user's own configuration is asked. Raises FetchError.
+    The metadata of an installed package names its repository; for others, the index in the
+    user's configuration is asked. Raises FetchError.
     """
     installed = find_installed(source.ecosystem, source.name, workspace)
     version = source.version or (installed.version if installed else None)
@@ -52,7 +52,7 @@ def find_package(source: PackageSource, workspace: Path | None, policy: HttpPoli
 
 
 def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) -> Package:
-    """Return what an index says of a package; raise FetchError."""
+    """Return a package as its index describes it; raise FetchError."""
     name = quote(source.name, safe="@")
     if source.ecosystem == "go":
         return _ask_proxy(source.name, version, policy)
@@ -99,7 +99,7 @@ def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) ->
 
 
 def _ask_proxy(module: str, version: str | None, policy: HttpPolicy) -> Package:
-    """Return what the user's proxy of Go modules says of one."""
+    """Return a Go module as the user's proxy describes it."""
     escaped = re.sub(r"[A-Z]", lambda found: f"!{found[0].lower()}", module)
     what = f"@v/{quote(version)}.info" if version else "@latest"
     table = _get_json(f"{_goproxy()}/{escaped}/{what}", policy)

@@ -1,7 +1,7 @@
-"""Where reference topics are fetched from: records, and the tables they are read from.
+"""The sources of reference topics: their records, and how these are read from tables.
 
-Sources come from models, from `topic.md` and from the command line. They are read here,
-once, before anything is run or connected to. Nothing here does I/O.
+Sources come from models, from `topic.md` and from the command line. They are validated here,
+once, before anything is run or connected to. Pure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_CRAWL_PAGES = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSource:
-    """A repository, or the files of it that `paths` names (`docs/`, `README.md`)."""
+    """A repository, or the files in it that `paths` names (`docs/`, `README.md`)."""
 
     type: ClassVar[str] = "git"
     url: str
@@ -66,7 +66,7 @@ class WebSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlSource:
-    """The pages of one host that a page leads to and that lie below its directory.
+    """The pages that a page links to, directly or not, within its own directory on its host.
 
     `include` and `exclude` are patterns over paths below that directory: `guide/**`.
     """
@@ -80,7 +80,7 @@ class CrawlSource:
     role: Role | None = None
 
     def wants(self, path: str) -> bool:
-        """Tell whether the patterns cover a page, with or without the `/` at its end."""
+        """Tell whether the patterns cover a page, with or without its final `/`."""
         paths = {path, path.rstrip("/")}
         included = not self.include or any(map(_matcher(self.include), paths))
         return included and not any(map(_matcher(self.exclude), paths))
@@ -93,7 +93,7 @@ def _matcher(patterns: tuple[str, ...]) -> Matcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSource:
-    """A directory of this machine: an operator's choice, never a model's."""
+    """A directory of this machine; only an operator may name one, never a model."""
 
     type: ClassVar[str] = "local"
     url: str
@@ -108,12 +108,12 @@ class LocalSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSource:
-    """An archive on the web, of which the hash is known: the source distribution of a package."""
+    """An archive on the web with a known hash, such as the source distribution of a package."""
 
     type: ClassVar[str] = "archive"
     url: str
     hash: str
-    """Of its bytes, as `sha256:…` or `sha512:…`."""
+    """The hash of its bytes, as `sha256:…` or `sha512:…`."""
     paths: tuple[str, ...] = ()
     package: str | None = None
     """The package and version it is of: `pypi flask 3.0.1`."""
@@ -121,7 +121,7 @@ class ArchiveSource:
 
     @property
     def name(self) -> str:
-        """The name of the package, else that of the file."""
+        """The name of the package, else of the file."""
         if self.package:
             return parse_package(self.package).name.rpartition("/")[2]
         return PurePosixPath(urlsplit(self.url).path).name.partition(".")[0] or "archive"
@@ -129,10 +129,10 @@ class ArchiveSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSource:
-    """The documentation of a package: a plan finds its repository, and its version's tag.
+    """The documentation of a package; a plan finds its repository and the tag of its version.
 
-    Without `version` it is that of the workspace, else the newest. Raises SourceError for
-    what cannot be a package.
+    Without `version` it is the workspace's version, else the newest. Raises SourceError for an
+    invalid name or version.
     """
 
     type: ClassVar[str] = "package"
@@ -150,7 +150,7 @@ class PackageSource:
 
     @property
     def url(self) -> str:
-        """Where people look at the package."""
+        """The address of the package's page for people."""
         return PACKAGE_PAGES[self.ecosystem] + self.name
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class PackageSource:
 
 
 def parse_package(text: str) -> PackageSource:
-    """Return the package and version that `pypi flask 3.0.1` names; raise SourceError."""
+    """Return the package named by a text such as `pypi flask 3.0.1`; raise SourceError."""
     words = text.split(" ")
     if len(words) != 3 or words[0] not in PACKAGE_PAGES:
         raise SourceError("", f"{text!r} is not a package such as 'pypi flask 3.0.1'")
@@ -185,7 +185,7 @@ _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 TreeSource = GitSource | LocalSource | ArchiveSource
-"""Those that hold files with paths."""
+"""Sources that hold files with paths."""
 
 Source = TreeSource | WebSource | CrawlSource | PackageSource
 
@@ -194,7 +194,7 @@ _TYPES: dict[str, type[Source]] = {
     for each in (GitSource, WebSource, CrawlSource, PackageSource, LocalSource, ArchiveSource)
 }
 _OPERATORS = frozenset({"local", "archive"})
-"""Types that models may not name."""
+"""Types of sources that models may not name."""
 
 
 def read_source(
@@ -204,10 +204,10 @@ def read_source(
     protocols: Collection[str] = (),
     lenient: bool = False,
 ) -> Source | None:
-    """Return the source of a table; None if it is invalid, with its problems recorded.
+    """Return the source that a table describes; None, with problems recorded, if it is invalid.
 
-    `protocols` are the user layer's additions for git. `lenient` passes over unknown
-    keys, as `topic.md` may have some of its owner's.
+    `protocols` are the user layer's additions for git. `lenient` ignores unknown keys, as the
+    owner of a `topic.md` may add some.
     """
     known = len(fields.problems)
     kind = fields.choice("type", [name for name in _TYPES if allow_local or name not in _OPERATORS])
@@ -248,7 +248,7 @@ def _read_url(fields: Fields, kind: str, protocols: Collection[str]) -> str:
 
 
 def read_string(value: object) -> str:
-    """Read a string, whatever is in it: its own rules say more than that it has control codes."""
+    """Read a string with any characters; the field's own rules check them with better messages."""
     if not isinstance(value, str):
         raise BadValueError(describe(value), "a string")
     return value
@@ -277,7 +277,7 @@ def _read_hash(fields: Fields) -> str:
 
 
 def _read_depth(fields: Fields) -> int:
-    # Models know the first of these from other tools.
+    # Models know `max_depth` from other tools.
     depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
     return fields.count("depth", depth, most=MAX_CRAWL_DEPTH)
 
@@ -297,11 +297,11 @@ _READERS: dict[str, Callable[[Fields], object]] = {
     "name": lambda fields: fields.text("name", read=read_string),
     "version": lambda fields: fields.get("version", read_string) or None,
 }
-"""How each field is read, but for `url`."""
+"""The reader of each field except `url`."""
 
 
 def source_table(source: Source) -> dict[str, Any]:
-    """Return the table that `read_source` reads back; what a source has not is left out."""
+    """Return the table that `read_source` reads back, without empty values."""
     table: dict[str, Any] = {"type": source.type}
     for key in (each.name for each in fields_of(source)):
         value = getattr(source, key)
@@ -315,14 +315,14 @@ def source_table(source: Source) -> dict[str, Any]:
 
 
 def covers(paths: Sequence[str], path: str) -> bool:
-    """Tell whether the `paths` of a source cover a file or directory; all without any."""
+    """Tell whether the `paths` of a source cover a file or directory; empty `paths` cover all."""
     return not paths or any(
         path == wanted.rstrip("/") or path.startswith(wanted.rstrip("/") + "/") for wanted in paths
     )
 
 
 def describe_source(source: Source) -> str:
-    """Name a source for people: `owner/name` on a known forge, else its address."""
+    """Return the name of a source for people: `owner/name` on GitHub, else its address."""
     if isinstance(source, LocalSource):
         return source.url
     split = urlsplit(source.url)
@@ -334,16 +334,16 @@ def describe_source(source: Source) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPage:
-    """One page of a plan; `size` is None where the server does not say."""
+    """One page of a plan; `size` is None if the server does not state it."""
 
     url: str
     size: int | None = None
 
     @property
     def most(self) -> int | None:
-        """How many bytes may be fetched under this plan; None when only the limits say."""
+        """Most bytes that may be fetched under this plan; None if only the limits apply."""
         return None if self.size is None else self.size + self.size // 4 + SLACK_BYTES
 
 
 SLACK_BYTES = 65_536
-"""By how much, besides a quarter, a page may outgrow its plan: pages are alive."""
+"""Bytes by which a page may outgrow its plan, in addition to a quarter of its size."""

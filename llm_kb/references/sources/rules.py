@@ -1,7 +1,7 @@
-"""The rules that addresses, refs and paths of sources must keep before anything is asked of them.
+"""The rules for addresses, refs and paths of sources, checked before any request. Pure.
 
-They may be a model's or a stranger's: none shall be an option or a helper to git, lead
-outside, hide from the operator who approves it, or hold a secret. Pure.
+These values may come from a model or a stranger. None may act as an option or a helper of git,
+lead outside, hide from the operator who approves it, or hold a secret.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.subjects.names import UNUSABLE
 
 GIT_PROTOCOLS = frozenset({"https", "http"})
-"""What git may speak unless the user layer's `allow_protocols` adds to it."""
+"""Protocols that git may use by default."""
 
 OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
-"""What `allow_protocols` may add; remote helpers such as `ext::` never run."""
+"""Protocols that `allow_protocols` may add; remote helpers such as `ext::` never run."""
 
 USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 _HOST = re.compile(r"(?:[a-z0-9_][a-z0-9_-]*\.)*[a-z0-9_][a-z0-9_-]*\.?")
 _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\.?")
-# A subset of git's own rule (git-check-ref-format), and no first character that makes
-# an option, a refspec or a revision expression of it.
+# A subset of git's own rule (git-check-ref-format). The first character cannot begin an
+# option, a refspec or a revision expression.
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
 
 
 def check_git_url(url: str, where: str, protocols: Collection[str] = ()) -> str:
-    """Return a URL git may be given; raise SourceError for any other."""
+    """Return the URL of a repository, checked; raise SourceError if git may not use it."""
     allowed = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(protocols))
     if "::" in url.partition("//")[0]:
         raise SourceError(where, f"url {url!r}: git remote helpers are never run")
@@ -56,7 +56,7 @@ def check_git_url(url: str, where: str, protocols: Collection[str] = ()) -> str:
 
 
 def check_web_url(url: str, where: str) -> str:
-    """Return the URL of a page; raise SourceError unless it is http or https."""
+    """Return the URL of a page, checked; raise SourceError unless it is http or https."""
     split = _split(url, where)
     if split.scheme not in {"http", "https"}:
         raise SourceError(where, f"url {url!r} must be http or https")
@@ -64,10 +64,10 @@ def check_web_url(url: str, where: str) -> str:
 
 
 def ascii_url(url: str) -> str:
-    """Return a URL with its host in the one form in which it is checked, shown and connected to.
+    """Return a URL with its host in ASCII, the form that is checked, shown and connected to.
 
-    That is its ASCII form by UTS 46, as browsers convert it: programs differ in how they do
-    that, so one could check another host than the next connects to. Raises ValueError.
+    It is converted by UTS 46, as browsers do. Programs convert differently, so without one form
+    another host could be checked than is connected to. Raises ValueError.
     """
     split = urlsplit(url)
     host, port = split.hostname, split.port  # which raises for one that is not a number
@@ -88,7 +88,7 @@ def ascii_url(url: str) -> str:
 
 
 def host_and_port(url: str) -> str:
-    """Return the host of a URL, with its port unless that is usual; empty without a host."""
+    """Return the host of a URL, with its port unless it is the usual one; empty without a host."""
     split = urlsplit(url)
     host = split.hostname or ""
     if not split.port or split.port == USUAL_PORTS.get(split.scheme):
@@ -103,7 +103,7 @@ def require_approved(url: str, hosts: Collection[str] | None) -> None:
 
 
 def show_host(place: str) -> str:
-    """Return a host, with its port if it has one; beside it the spelling in other letters."""
+    """Return a host and port for people, with the spelling in other scripts added."""
     host, colon, port = place.partition(":")
     try:
         plain = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
@@ -114,7 +114,7 @@ def show_host(place: str) -> str:
 
 
 def check_ref(ref: str | None, where: str) -> str | None:
-    """Return a branch, tag or commit id that git cannot take for anything else."""
+    """Return a branch, tag or commit id, checked; raise SourceError for anything else."""
     if ref is None:
         return None
     bad = not _REF.fullmatch(ref) or ".." in ref or "//" in ref or "@{" in ref
@@ -138,12 +138,12 @@ def check_paths(paths: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def is_unsafe(path: str) -> bool:
-    """Tell whether a path has what could deceive, or what is a separator elsewhere."""
+    """Tell whether a path has deceptive characters, or a backslash."""
     return "\\" in path or UNUSABLE.search(path) is not None
 
 
 def _split(url: str, where: str) -> SplitResult:
-    # Characters that are not printable hide, or are blanks; a URL has a code for either.
+    # Unprintable characters and blanks could deceive; in a URL they must be escaped.
     if not url.isprintable() or " " in url or url.startswith("-"):
         raise SourceError(where, f"url {url!r} has blanks or control characters, or a leading '-'")
     try:
@@ -155,7 +155,7 @@ def _split(url: str, where: str) -> SplitResult:
 
 
 def _check_host(split: SplitResult, url: str, where: str) -> str:
-    """Return the URL with its host in ASCII; raise SourceError for one that may not be asked."""
+    """Return the URL with its host in ASCII; raise SourceError for a bad host or a password."""
     if not split.hostname or split.hostname.startswith("-"):
         raise SourceError(where, f"url {url!r} names no host")
     # `ssh://git@host` names a login, which is not a secret.

@@ -1,4 +1,4 @@
-"""Read pages: what they weigh, what is new of them, and their text as Markdown."""
+"""Fetching web pages: their size, their validators, and their text as Markdown."""
 
 from __future__ import annotations
 
@@ -52,36 +52,36 @@ _META_CHARSET = re.compile(
 
 
 Conditions = Mapping[str, str | None]
-"""Where a page was fetched from, and its validators: with them it is not sent again unchanged."""
+"""The address and validators of a fetched page, for a conditional request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as it is kept: its text, and what tells later whether it has changed."""
+    """A page as it is kept: its text, and its validators for a later refresh."""
 
     url: str
     text: str
     size: int
-    """The bytes that were fetched for it."""
+    """The number of bytes fetched."""
     etag: str | None = None
     last_modified: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPage:
-    """A page on the way of a crawl: where it leads, and what tells whether it is another's copy."""
+    """A page found in a crawl: its links, and the data that show whether it is a copy."""
 
     page: PlannedPage
     digest: str = ""
-    """The hash of its bytes; empty where it has not changed."""
+    """The hash of its bytes; empty if it is unchanged."""
     links: tuple[str, ...] = ()
     canonical: str | None = None
-    """The address that the page says is its own."""
+    """The canonical address that the page states."""
     content: Page | None = None
-    """The page as it would be kept; None where there is no text in it."""
+    """The page as it would be kept; None if it has no text."""
     is_unchanged: bool = False
     is_aside: bool = False
-    """Whether a wiki made it for itself: it is not kept, nor followed."""
+    """Whether it is a page of a wiki that is not content; it is neither kept nor followed."""
 
 
 def find_page(
@@ -91,10 +91,9 @@ def find_page(
     hosts: Collection[str] | None = None,
     known: Conditions | None = None,
 ) -> FoundPage:
-    """Fetch a page for its size and the addresses it leads to.
+    """Return a page with its size and links; one that is unchanged since `known` has no links.
 
-    One that is as `known` says leads nowhere. Raises PlanChangedError when it leads to a host
-    not among `hosts`.
+    Raises PlanChangedError if it redirects to a host that is not in `hosts`.
     """
     answer = _get(url, policy, known, hosts)
     if answer.status == 304 and known:
@@ -135,11 +134,11 @@ def fetch_page(
     hosts: Collection[str] | None = None,
     known: Conditions | None = None,
 ) -> Page | None:
-    """Fetch a page as Markdown; None when it is as `known` (its url, etag, last_modified) says.
+    """Return a page as Markdown; None if it is unchanged since `known` (url, etag, last_modified).
 
-    `known` is of the page where redirects end: another one is fetched whatever its tags are.
-    Raises PlanChangedError when it leads to a host not among `hosts`, or weighs
-    more than was planned.
+    `known` describes the page after redirects; if these lead elsewhere now, the page is fetched.
+    Raises PlanChangedError if it redirects to a host that is not in `hosts`, or is larger than
+    planned.
     """
     most = min(policy.max_bytes, page.most or policy.max_bytes)
     try:
@@ -155,7 +154,7 @@ def fetch_page(
 
 
 def no_text(url: str) -> FetchError:
-    """Return the error of a page without text."""
+    """Return the error for a page without text."""
     return FetchError(url, "there is no text in it (is it drawn by a script?)")
 
 
@@ -168,7 +167,7 @@ def _make_headers(known: Conditions | None) -> dict[str, str]:
 
 
 def fetch_text(url: str, policy: HttpPolicy) -> str | None:
-    """Return a small text file of a site, such as robots.txt; None when there is none."""
+    """Return a small text file of a site, such as robots.txt; None if there is none."""
     answer = request(url, replace(policy, max_bytes=min(policy.max_bytes, 500_000)))
     if answer.status >= 500 or answer.status == TOO_MANY_REQUESTS:
         raise FetchError(url, f"the server answered {answer.status}")
@@ -178,7 +177,7 @@ def fetch_text(url: str, policy: HttpPolicy) -> str | None:
 def _get(
     url: str, policy: HttpPolicy, known: Conditions | None, hosts: Collection[str] | None
 ) -> Response:
-    """Ask for a page; one that only says where it has moved is a redirect."""
+    """Return the answer for a page, following redirects by `<meta>` as well."""
     for _ in range(MAX_REDIRECTS):
         answer = request(url, policy, headers=_make_headers(known), hosts=hosts)
         if answer.content_type not in HTML_TYPES or not _REFRESH.search(answer.body[:4096]):
@@ -192,14 +191,14 @@ def _get(
 
 
 def _document_kind(answer: Response) -> str | None:
-    """Return what kind of document an answer is (`pdf`), by its type or its name; None for none."""
+    """Return the kind of document (`pdf`) in an answer; None if it is not a document."""
     extension = find_extension(urlsplit(answer.url).path)
     is_named = extension in DOCUMENTS and not answer.content_type.startswith("text/")
     return _DOCUMENT_TYPES.get(answer.content_type) or (extension if is_named else None)
 
 
 def _convert(answer: Response) -> str | None:
-    """Return the text of a document; None where an answer is none."""
+    """Return the text of a document; None if the answer is not a document."""
     kind = _document_kind(answer)
     try:
         text = Conversions(None).convert(kind, answer.body) if kind else b""
@@ -209,7 +208,7 @@ def _convert(answer: Response) -> str | None:
 
 
 def _require_text(answer: Response) -> None:
-    """Raise FetchError for a failure, NoPageError where there is no page or it is not text."""
+    """Raise FetchError for a failure, NoPageError if there is no page or it is not text."""
     if answer.status >= 400:
         kind = NoPageError if answer.status in {404, 410} else FetchError
         raise kind(answer.url, f"the server answered {answer.status}")
@@ -224,10 +223,10 @@ def _require_text(answer: Response) -> None:
 
 
 def _decode(answer: Response) -> str:
-    """Decode a body by its byte order mark, its header, its `<meta>`, else as UTF-8.
+    """Return the text of a body, decoded by its byte order mark, header or `<meta>`, else as UTF-8.
 
-    Names of character sets are those that browsers know (WHATWG). Python knows more, some of
-    which take quadratic time or are not character sets at all.
+    Character sets are those that browsers know (WHATWG). Python knows more, but some of its
+    codecs take quadratic time or are not character sets.
     """
     declared = answer.charset
     if not declared and (found := _META_CHARSET.search(answer.body[:4096])):
@@ -237,7 +236,7 @@ def _decode(answer: Response) -> str:
 
 
 def _find_encoding(name: str) -> webencodings.Encoding:
-    """Return the encoding of a declared name; UTF-8 for one that browsers do not decode."""
+    """Return the encoding of a declared name; UTF-8 if browsers do not know it."""
     # Servers write `latin-1` as Python does; browsers know `latin1`.
     names = (name, name.replace("-", "")) if name.isascii() else ()
     found = next(filter(None, map(webencodings.lookup, names)), webencodings.UTF8)

@@ -1,1 +1,1 @@
-"""HTML pages: their tree, what they say of themselves, and their Markdown."""
+"""HTML pages: their tree, their properties and their Markdown."""

@@ -1,4 +1,4 @@
-"""A page's title, main part, own address, links, and labels of tabs. Pure."""
+"""A page's title, main part, canonical address, links and tab labels. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llm_kb.references.sources.html.tree import Element
 from llm_kb.references.sources.http import join_url
 
 MAX_LINK = 2_000
-"""Characters of a link; longer ones, and longer `<base>`, are passed over."""
+"""Longest link, in characters; longer links and `<base>` addresses are ignored."""
 
 
 _NAMESPACE = re.compile(r"ns-(-?\d{1,5})")
@@ -22,15 +22,15 @@ def page_title(root: Element) -> str:
 
 
 def page_base(root: Element, url: str) -> str:
-    """Return what relative links of a page start from: its `<base>`, else its own `url`."""
+    """Return the base of a page's relative links: its `<base>`, else its `url`."""
     found = next((e.attributes["href"] for e in root.find("base") if "href" in e.attributes), "")
     return absolute_link(url, found) or url
 
 
 def page_links(root: Element, url: str) -> list[str]:
-    """Return where a page's links lead, absolute, without #fragments, each once."""
+    """Return the absolute targets of a page's links, without #fragments, each once."""
     base = page_base(root, url)
-    # mdBook has its contents in a frame, for readers without scripts.
+    # mdBook has its table of contents in a frame, for readers without scripts.
     names = {"a": "href", "iframe": "src"}
     links = (
         absolute_link(base, e.attributes.get(names[e.tag], ""))
@@ -41,7 +41,7 @@ def page_links(root: Element, url: str) -> list[str]:
 
 
 def canonical_link(root: Element, url: str) -> str | None:
-    """Return the address that a page gives as its own."""
+    """Return the canonical address that a page states; None without one."""
     for element in root.find("link"):
         if "canonical" in element.attributes.get("rel", "").lower().split():
             link = element.attributes.get("href", "")
@@ -50,16 +50,16 @@ def canonical_link(root: Element, url: str) -> str | None:
 
 
 def is_wiki_aside(root: Element) -> bool:
-    """Tell whether MediaWiki made a page for itself: a list, a discussion, a user, a file."""
+    """Tell whether a page of MediaWiki is not content: a list, discussion, user or file."""
     body = next(iter(root.find("body")), root)
     numbers = (_NAMESPACE.fullmatch(name) for name in body.classes())
     number = next((int(found[1]) for found in numbers if found), 0)
-    # Pages, those on the project, help and categories; from 100 on, those of the wiki's own.
+    # Content, project, help and categories; the wiki's own namespaces start at 100.
     return number not in {0, 4, 12, 14} and (number < 100 or number % 2 == 1)
 
 
 def refresh_target(root: Element, url: str) -> str | None:
-    """Return the page that one sends its readers on to at once; the part after `#` is left out."""
+    """Return the address that a page redirects to by `<meta>`, without its fragment."""
     for element in root.find("meta"):
         attributes = element.attributes
         if attributes.get("http-equiv", "").lower() == "refresh":
@@ -78,10 +78,10 @@ def absolute_link(base: str, href: str) -> str:
 
 
 def find_main(root: Element) -> Element:
-    """Return the element that holds the content: `main`, the `article`s, else the page."""
+    """Return the element that holds the content: `main`, else all `article`s, else the page."""
     mains = [e for e in root.walk() if e.tag == "main" or e.attributes.get("role") == "main"]
     main = max(mains, key=lambda element: len(element.text()), default=None)
-    # An empty shell that a script would fill is not a main part.
+    # A main part without text is a shell that a script fills.
     if main and main.text().strip():
         return main
     articles = {id(e) for e in root.find("article") if e.text().strip()}
@@ -92,7 +92,7 @@ def find_main(root: Element) -> Element:
 
 
 def _child_with(element: Element, wanted: set[int]) -> Element | None:
-    """Return the child that is or holds all the elements of these ids."""
+    """Return the child that is or contains all elements of these ids."""
     return next((c for c in element.elements() if wanted <= {id(e) for e in c.walk()}), None)
 
 
@@ -101,19 +101,19 @@ _PANELS = frozenset({"tabbed-block", "sd-tab-content"})
 
 
 class TabLabels:
-    """Gives each panel its label: the one it names, else the next of the bar before it.
+    """The labels of tab panels: the one a panel names, else the next of the bar before it.
 
-    Elements are shown in the order of the page; tabs may be within tabs.
+    Its methods must be called in the order of the page; tabs may be nested.
     """
 
     def __init__(self, root: Element) -> None:
         named = (e for e in root.walk() if e.attributes.get("role") == "tab")
         self._by_id = {e.attributes["id"]: e for e in named if "id" in e.attributes}
         self._bars: list[tuple[bool, list[str]]] = []
-        """Labels that wait for their panels, and whether these are blocks of code."""
+        """For each open bar: whether its panels are code blocks, and the labels left for them."""
 
     def take(self, element: Element) -> bool:
-        """Tell whether an element is a bar of labels, and keep those for the panels that follow."""
+        """Tell whether an element is a bar of labels, and store them for the panels that follow."""
         classes = element.classes()
         is_for_code = "tabs" in classes and element.holds({"label"})
         if element.tag == "label" and "sd-tab-label" in classes:

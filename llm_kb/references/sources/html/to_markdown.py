@@ -1,7 +1,7 @@
-"""A web page as Markdown: its main part, with headings, code, lists and tables kept.
+"""Converting the main part of a web page to Markdown. Pure.
 
-Pure. What is invisible or only for moving about (navigation, forms, scripts) is
-left out; the words, the code to the byte, and where links lead are not.
+Words, headings, lists, tables, links, and code to the byte are kept. Invisible elements,
+navigation, forms and scripts are left out.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ _SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "di
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
-# What documentation tools put beside a heading to link to it, and beside a name to its source.
+# Classes of links that documentation tools add to headings, and to source code.
 _PERMALINKS = frozenset(
     {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
 )
-# What MediaWiki and DokuWiki put on a page to edit it, to find a way in it and to cite it.
+# Classes and ids that MediaWiki and DokuWiki use for editing, navigation and citation.
 _WIKI = frozenset(
     {"mw-editsection", "editsection", "mw-jump-link", "printfooter", "pageId", "docInfo"}
 )
 _WIKI_IDS = frozenset({"siteSub", "contentSub", "dw__toc"})
 _PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
-# The frames of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
+# Classes of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
 _ADMONITIONS = frozenset({"admonition", "theme-admonition", "markdown-alert", "custom-block"})
 _ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]+)")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
 _BREAK = "\x00"
-"""Stands for a forced line break while blanks are collapsed."""
+"""Placeholder for a line break while blanks are collapsed."""
 
 MAX_COLUMNS = 100
-"""Columns to which the short rows of a table are filled up."""
+"""Most columns to which short rows of a table are filled up."""
 
 
 def html_to_markdown(html: str, url: str) -> str:
-    """Return the main part of a page as Markdown; links become absolute by `url`.
+    """Return the main part of a page as Markdown, with links made absolute by `url`.
 
     Raises PageTooComplexError.
     """
@@ -72,7 +72,7 @@ def _is_skipped(element: Element) -> bool:
     role = attributes.get("role")
     style = attributes.get("style", "").replace(" ", "").lower()
     is_hidden = "hidden" in attributes or "display:none" in style
-    # Of the panels of tabs and accordions one at most is shown.
+    # Panels of tabs and accordions count as visible, though most are hidden at first.
     is_panel = role == "tabpanel" or attributes.get("hidden") == "until-found"
     return (
         element.tag in _SKIPPED
@@ -80,9 +80,9 @@ def _is_skipped(element: Element) -> bool:
         or attributes.get("aria-hidden") == "true"
         or role in _SKIPPED_ROLES
         or (element.tag == "td" and "linenos" in element.classes())
-        # VitePress names the language of a block of code above it.
+        # VitePress's name of the language above a code block.
         or (element.tag == "span" and element.classes() == ["lang"])
-        # rustdoc's words for what hides nothing here: "Expand description".
+        # rustdoc's "Expand description".
         or (element.tag == "summary" and "hideme" in element.classes())
         or not _WIKI.isdisjoint(element.classes())
         or attributes.get("id") in _WIKI_IDS
@@ -96,7 +96,7 @@ def _is_permalink(element: Element) -> bool:
 
 
 class _Writer:
-    """Turns elements into blocks of Markdown; knows what is around them."""
+    """Turns elements into blocks of Markdown; holds the state around the current element."""
 
     def __init__(self, base: str, budget: Budget, labels: TabLabels) -> None:
         self._base = base
@@ -106,10 +106,10 @@ class _Writer:
         """The level of the last heading."""
         self._keeps_links = True
         self._language = ""
-        """What a highlighter says of the code around here."""
+        """The language that a highlighter states for the code in this element."""
 
     def blocks(self, children: Sequence[Element | str]) -> Iterator[str]:
-        """Yield the blocks of some children; neighbouring inline ones make a paragraph."""
+        """Yield the blocks of children; adjacent inline ones form a paragraph."""
         inline: list[Element | str] = []
         for child in children:
             self._budget.step()
@@ -124,7 +124,7 @@ class _Writer:
 
     def _paragraph(self, children: Sequence[Element | str]) -> Iterator[str]:
         if text := self._text(children):
-            # Escaped where a line of text would begin a heading, a list or a fence.
+            # Escape lines that would begin a heading, a list or a fence.
             yield re.sub(r"(?m)^(#{1,6} |>|[-+] |```|~~~)", r"\\\1", text)
 
     def _block(self, element: Element) -> Iterator[str]:  # noqa: C901 - one branch for each kind
@@ -157,9 +157,9 @@ class _Writer:
             self._language = outer
 
     def _heading(self, element: Element, level: int) -> Iterator[str]:
-        """Yield a heading; links in it are plain text unless it is one to another page.
+        """Yield a heading; links in it become text unless the whole is a link to another page.
 
-        A signature is full of links to its types, and many headings lead to themselves.
+        Signatures are full of links to types, and many headings link to themselves.
         """
         if "sig" in element.classes():  # its parts are not emphasised
             text = "".join(
@@ -195,10 +195,10 @@ class _Writer:
         yield from self._quote([*title, *self.blocks(children)])
 
     def _definitions(self, element: Element) -> Iterator[str]:
-        """Yield a list of terms with what is said of each below it.
+        """Yield a list of definitions.
 
-        A term with an id documents a name: it is a heading, and what is defined below it one
-        level deeper, as a method is below its class.
+        A term with an id documents a name: it becomes a heading, and definitions inside it are
+        one level deeper, as a method is below its class.
         """
         outer = self._level
         below = min(outer + 1, 6)
@@ -224,7 +224,7 @@ class _Writer:
 
     def _list(self, element: Element) -> Iterator[str]:
         if element.holds(_HEADINGS):
-            # Sections of a page, as javadoc has them: a heading in an item begins no section.
+            # Javadoc marks up sections as list items; a heading inside an item would be lost.
             for child in element.children:
                 yield from self.blocks([child] if isinstance(child, str) else child.children)
             return
@@ -243,7 +243,7 @@ class _Writer:
         """Yield an item of a list, unless it is empty."""
         if blocks:
             is_simple = all("\n\n" not in block for block in blocks)
-            # A list right below one paragraph belongs to it.
+            # A list after a single paragraph follows it without a blank line.
             is_tight = is_simple and len(blocks) == 2 and blocks[1].startswith(("- ", "1. "))
             text = ("\n" if is_tight else "\n\n").join(blocks)
             self._budget.add((1 + text.count("\n")) * len(marker))
@@ -253,7 +253,7 @@ class _Writer:
     def _table(self, element: Element) -> Iterator[str]:
         rows = [cells for row in _rows(element) if (cells := _cells(row))]
         if element.holds({"pre", "table"}) or max(map(len, rows), default=0) < 2:
-            # A table for looks, such as code beside its line numbers.
+            # A table used for layout, such as code beside line numbers.
             for row in rows:
                 for cell in row:
                     yield from self.blocks(cell.children)
@@ -303,13 +303,13 @@ class _Writer:
 
 
 def _tex(math: Element) -> str:
-    """Return the TeX that a formula in MathML carries beside itself."""
+    """Return the TeX annotation of a MathML formula; empty without one."""
     found = math.find("annotation")
     return next((e.line() for e in found if "tex" in e.attributes.get("encoding", "")), "")
 
 
 def _members(definitions: Element) -> Iterator[Element | str]:
-    """Yield the terms of a list and what is said of them, also those that a `div` groups."""
+    """Yield the terms and definitions of a list, including those grouped in a `div`."""
     for child in definitions.children:
         if isinstance(child, Element) and child.tag == "div" and not _is_skipped(child):
             yield from _members(child)
@@ -318,7 +318,7 @@ def _members(definitions: Element) -> Iterator[Element | str]:
 
 
 def _rows(table: Element) -> Iterator[Element]:
-    """Yield the rows of a table itself, not those of tables in its cells."""
+    """Yield the rows of a table, without those of nested tables."""
     for child in table.elements():
         if child.tag == "tr":
             yield child
@@ -331,7 +331,7 @@ def _cells(row: Element) -> list[Element]:
 
 
 def _tidy(text: str) -> str:
-    """Collapse blanks, then put forced breaks where their marks are."""
+    """Return a text with blanks collapsed and line breaks in place of their placeholders."""
     lines = [_BLANK.sub(" ", line).strip() for line in text.split(_BREAK)]
     return "\n".join(line for line in lines if line)
 
@@ -351,7 +351,7 @@ def _code_span(text: str) -> str:
 
 
 def _fence(element: Element, around: str) -> Iterator[str]:
-    """Yield preformatted text, fenced by more backticks than it holds."""
+    """Yield preformatted text as a fence of more backticks than the text has in a row."""
     text = "".join(_verbatim(element)).strip("\n")
     if text.strip():
         fence = "`" * max(3, _longest_run(text) + 1)

@@ -1,4 +1,4 @@
-"""HTML as a tree, in linear time whatever the page: a page is hostile input.
+"""Parsing HTML into a tree, in linear time for any page.
 
 The standard library's parser takes quadratic time on some malformed pages in
 the Pythons we support. Here an element that is never closed ends with the page, as
@@ -17,13 +17,13 @@ MAX_DEPTH = 120
 """Deepest nesting parsed; deeper elements become text of their parent."""
 
 MAX_ELEMENTS = 200_000
-"""Elements parsed; the text of later ones is that of their parent."""
+"""Most elements parsed; the text of later ones becomes text of their parent."""
 
 PAGE_SECONDS = 20.0
 """Processor time that one page may take; the largest pages allowed take about five."""
 
 ADDED_PER_CHARACTER = 5
-"""Characters of markup (links, quotes, indents) that Markdown may have for each of the page."""
+"""Characters of markup that Markdown may add for each character of the page."""
 
 VOID = frozenset(
     """
@@ -113,7 +113,7 @@ class Element:
         return (element for element in self.walk() if element.tag in tags)
 
     def holds(self, tags: Collection[str]) -> bool:
-        """Tell whether an element of one of these tags is somewhere below."""
+        """Tell whether an element with one of these tags is below this one."""
         return any(element.tag in tags for element in self.walk() if element is not self)
 
     def text(self) -> str:
@@ -138,7 +138,7 @@ class Element:
 
 
 def parse_html(text: str, budget: Budget | None = None) -> Element:
-    """Return the root of a page's tree; anything is a page. Raises PageTooComplexError."""
+    """Return the root of a page's tree. Raises PageTooComplexError, and nothing else."""
     budget = budget or Budget(len(text))
     tree = _Tree()
     position = 0
@@ -164,7 +164,7 @@ def parse_html(text: str, budget: Budget | None = None) -> Element:
 
 
 class _Tree:
-    """The tree of a page in the making; what is never closed takes the rest of it."""
+    """The tree of a page during parsing; an element that is not closed ends with the page."""
 
     def __init__(self) -> None:
         self.root = Element("html")
@@ -195,7 +195,7 @@ class _Tree:
             self._open.append(element)
 
     def close(self, name: str) -> None:
-        """Close the innermost element of a name, if there is one, and all within it."""
+        """Close the innermost open element with a name, if there is one, and those inside it."""
         depth = self._find({name})
         # An end tag reaches through open paragraphs and the like, not out of a table; that of an
         # item not out of its list.
@@ -205,7 +205,7 @@ class _Tree:
             del self._open[depth:]
 
     def _find(self, names: Collection[str]) -> int:
-        """Return the place of the innermost open element of these names; 0 without one."""
+        """Return the index of the innermost open element with one of these names; 0 without one."""
         place = len(self._open) - 1
         while place and self._open[place].tag not in names:
             place -= 1
@@ -213,12 +213,12 @@ class _Tree:
 
 
 def _unescape(text: str) -> str:
-    """Replace character references; one that is too long for any character by U+FFFD."""
+    """Return a text with character references replaced; overlong ones become U+FFFD."""
     return unescape(_LONG_REFERENCE.sub("\ufffd", _ZEROS.sub(r"\1\2", text)))
 
 
 def _skip_declaration(text: str, start: int) -> int:
-    """Return where a comment, doctype or instruction ends: with the page if nowhere before."""
+    """Return where a comment, doctype or instruction ends; at the latest with the page."""
     mark, begin = ("-->", start + 4) if text.startswith("<!--", start) else (">", start)
     end = text.find(mark, begin)
     return len(text) if end == -1 else end + len(mark)
@@ -232,8 +232,8 @@ def _find_end_tag(text: str, name: str, position: int) -> int:
 def _read_attributes(text: str, position: int) -> tuple[dict[str, str], int]:
     """Return a tag's attributes and where the tag ends.
 
-    A quote that is never closed is ordinary text of an attribute: it stops at the
-    next blank or `>`, and every character is passed once.
+    A value whose quote is never closed ends at the next blank or `>`, so that every character
+    is read once.
     """
     attributes: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(text, position):
