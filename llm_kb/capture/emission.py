@@ -217,9 +217,8 @@ def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple
     Raises UnknownEntryError if no entry has the id. The store remembers the number of the
     highest id, so that no later entry gets it.
     """
+    _find_entry(store, id_)
     removed = tuple(entry for entry in store.entries if entry.id == id_)
-    if not removed:
-        raise UnknownEntryError(id_, _near_ids(store, id_))
     left = replace(store, entries=tuple(e for e in store.entries if e.id != id_))
     last = dict(store.last_ids)
     for entry in removed:

@@ -54,15 +54,11 @@ def _is_entry(kind: Kind, item: object) -> bool:
     """Tell whether a JSON value is a valid entry."""
     if not isinstance(item, dict):
         return False
-    get = item.get
-    for name in kind.required:
-        if not isinstance(get(name), str):
-            return False
-    provenance = get(kind.provenance)
+    provenance = item.get(kind.provenance)
     return (
-        isinstance(get("id"), str)
+        all(isinstance(item.get(name), str) for name in ("id", *kind.required))
         and (provenance is None or isinstance(provenance, str))
-        and ("stability" not in kind.order or get("stability") in STABILITIES)
+        and ("stability" not in kind.order or item.get("stability") in STABILITIES)
     )
 
 

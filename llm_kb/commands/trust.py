@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from llm_kb.commands._config import current_layers, require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.config.load import Layers
-from llm_kb.config.trust import TrustRecords, is_trusted, read_trust, trust_path
+from llm_kb.config.trust import is_trusted, read_trust, trust_path
 from llm_kb.config.trust import trust as record_trust
 from llm_kb.config.trust import untrust as withdraw_trust
 from llm_kb.config.trust_report import render_request
@@ -59,16 +60,16 @@ def _ask_and_record(layers: Layers, file: Path, *, yes: bool) -> None:
     say("")
     confirm("Trust it?", yes=yes)
     before = record_trust(file, layers.digest, find_user_dir())
-    if before.is_corrupt:
+    if before is None:
         record = show_place(trust_path(find_user_dir()))
         say(f"{record} was not valid and was replaced; earlier trust is forgotten")
     say(f"trusted {show_place(file)}")
 
 
 def _list(json_: bool) -> None:
-    records = read_trust(find_user_dir())
-    say_corrupt(records)
-    files = sorted(records.digests)
+    trusted = read_trust(find_user_dir())
+    say_corrupt(trusted)
+    files = sorted(trusted or ())
     if json_:
         show_json(files)
         return
@@ -78,9 +79,9 @@ def _list(json_: bool) -> None:
         show_content(os.fsencode(file))  # as bytes: a name need not be text
 
 
-def say_corrupt(records: TrustRecords) -> None:
-    """Report a record of trust that is not valid: nothing is trusted then."""
-    if records.is_corrupt:
+def say_corrupt(trusted: Mapping[str, str] | None) -> None:
+    """Report a record of trust that is not valid, so that nothing is trusted."""
+    if trusted is None:
         say(
             f"llm-kb: {show_place(trust_path(find_user_dir()))} is not valid, so nothing is"
             " trusted; 'llm kb trust' replaces it"

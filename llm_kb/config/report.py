@@ -135,7 +135,7 @@ def _shorten(value: Plain, workspace: Path) -> Plain:
     return path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else value
 
 
-def render_plain(value: Plain) -> str:
+def render_plain(value: Plain | tuple[str, ...]) -> str:
     """Render a value as TOML on one line that is safe for a terminal."""
     shown = json.dumps(value, ensure_ascii=False)
     # Characters that move a cursor or reorder a line are escaped.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,15 +19,6 @@ from llm_kb.files.atomic import locked, replace_file
 TRUST_FILE = "kb-trust.json"
 
 _SETS_AUTO = re.compile(rb"^[ \t]*(?:kb[ \t]*\.[ \t]*)?auto[ \t]*=[ \t]*true\b", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustRecords:
-    """The trusted digest of each workspace file, by its absolute path."""
-
-    digests: Mapping[str, str] = field(default_factory=dict)
-    is_corrupt: bool = False
-    """Whether the file is invalid, so that nothing is trusted."""
 
 
 def trust_path(user_dir: Path) -> Path:
@@ -56,29 +46,29 @@ def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
     return sha256(canonical.encode()).hexdigest()
 
 
-def read_trust(user_dir: Path) -> TrustRecords:
-    """Read the records; a missing or invalid file trusts nothing."""
+def read_trust(user_dir: Path) -> dict[str, str] | None:
+    """Return the trusted digests by the paths of workspace files; None for an invalid record."""
     try:
         document = json.loads(trust_path(user_dir).read_bytes())
         trusted = document["trusted"]
         if all(isinstance(item, str) for pair in trusted.items() for item in pair):
-            return TrustRecords(digests=dict(trusted))
+            return dict(trusted)
     except FileNotFoundError:
-        return TrustRecords()
+        return {}
     # An invalid file grants nothing; `trust` replaces it and reports that.
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
-    return TrustRecords(is_corrupt=True)
+    return None
 
 
 def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
     """Tell whether a workspace file is trusted with the settings it has now."""
-    return read_trust(user_dir).digests.get(str(file)) == digest
+    return (read_trust(user_dir) or {}).get(str(file)) == digest
 
 
 def was_trusted(file: Path, user_dir: Path) -> bool:
     """Tell whether a workspace file was ever trusted, with any settings."""
-    return str(file) in read_trust(user_dir).digests
+    return str(file) in (read_trust(user_dir) or {})
 
 
 def find_untrusted_auto(
@@ -99,21 +89,21 @@ def find_untrusted_auto(
     return file.path
 
 
-def trust(file: Path, digest: str, user_dir: Path) -> TrustRecords:
-    """Record trust in a workspace file with this digest; return the earlier records.
+def trust(file: Path, digest: str, user_dir: Path) -> dict[str, str] | None:
+    """Record trust in a workspace file with this digest; return the earlier digests.
 
     A corrupt record is replaced. Raises WriteError.
     """
     with locked(_lock_path(user_dir)):
         before = read_trust(user_dir)
-        _write(user_dir, {**before.digests, str(file): digest})
+        _write(user_dir, {**(before or {}), str(file): digest})
     return before
 
 
 def untrust(file: Path, user_dir: Path) -> bool:
     """Withdraw trust; tell whether there was any. Raises WriteError."""
     with locked(_lock_path(user_dir)):
-        kept = dict(read_trust(user_dir).digests)
+        kept = read_trust(user_dir) or {}
         if kept.pop(str(file), None) is None:
             return False
         _write(user_dir, kept)

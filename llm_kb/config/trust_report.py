@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from llm_kb.config.keys import Value
 from llm_kb.config.layers import LayerConfig, topic_key
 from llm_kb.config.report import render_plain
 from llm_kb.errors import show_place
@@ -18,7 +17,7 @@ def render_request(
     """Render the settings of a workspace layer that need trust, with their effects."""
     lines = [f"{show_place(place)} asks for:", ""]
     for key in withheld:
-        lines.append(f"  {key} = {_show(workspace.settings[key].value)}")
+        lines.append(f"  {key} = {render_plain(workspace.settings[key].value)}")
         lines.append(f"      {_meaning(key, below)}")
     topics = list(_iter_topics(workspace)) if "kb.auto" in withheld else []
     if topics:
@@ -64,7 +63,7 @@ def _meaning(key: str, below: LayerConfig) -> str:
     if key == "kb.capture.offer":
         return "offer emit_knowledge, which writes to this repository's notes, beside learn"
     directory = below.settings[f"{key.rpartition('.')[0]}.subjects"].value
-    return f"change what a model sees of your own topic in {_show(directory)}"
+    return f"change what a model sees of your own topic in {render_plain(directory)}"
 
 
 def _iter_topics(workspace: LayerConfig) -> Iterator[str]:
@@ -72,10 +71,7 @@ def _iter_topics(workspace: LayerConfig) -> Iterator[str]:
         directory = workspace.settings.get(topic_key(id_, "subjects"))
         if directory is None:
             continue
-        learned = workspace.settings.get(topic_key(id_, "learned"))
-        patterns = f" (pre-loads {_show(learned.value)})" if learned and learned.value else ""
-        yield f"  {id_}: {_show(directory.value)}{patterns}"
-
-
-def _show(value: Value) -> str:
-    return render_plain(list(value) if isinstance(value, tuple) else value)
+        found = workspace.settings.get(topic_key(id_, "learned"))
+        learned = found.value if found else None
+        patterns = f" (pre-loads {render_plain(learned)})" if learned else ""
+        yield f"  {id_}: {render_plain(directory.value)}{patterns}"

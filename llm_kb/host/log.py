@@ -23,6 +23,12 @@ from llm_kb.upkeep.usage import Call, Turn
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
 
+_SOURCES = """
+    select distinct fragments.source from turns
+    join turn_fragments on turn_fragments.turn_id = turns.id
+    join fragments on fragments.id = turn_fragments.fragment_id
+    where turns.thread_id = ? and substr(fragments.source, 1, ?) = ? order by turns.id
+"""
 _TURNS = """
     select turns.id, turns.thread_id, turns.datetime_utc, fragments.source from turns
     join turn_fragments on turn_fragments.turn_id = turns.id
@@ -66,10 +72,17 @@ def render_memory(memory: Memory) -> tuple[str, str]:
 
 
 def read_memory(conversation_id: str, database: str | None) -> Memory | None:
-    """Return the memory of a conversation in the log; None without one."""
-    memories = [parse_memory(source) for source in _read_sources(conversation_id, database)]
-    found = [memory for memory in memories if memory is not None]
-    return join_memories(found) if found else None
+    """Return the memory of a conversation in the log; None without one.
+
+    A conversation loaded from the log holds the texts that were sent, not their sources.
+    """
+    try:
+        with closing(_open(Path(database or _default_path()))) as log:
+            rows = log.execute(_SOURCES, (conversation_id, len(_MARK), _MARK)).fetchall()
+    except sqlite3.Error:
+        return None  # also for a log in another format
+    memories = [memory for (source,) in rows if (memory := parse_memory(str(source)))]
+    return join_memories(memories) if memories else None
 
 
 def join_memories(memories: Sequence[Memory]) -> Memory:
@@ -138,26 +151,6 @@ def _parse_calls(rows: Iterable[tuple[str, str]]) -> Iterator[Call]:
             continue
         if isinstance(arguments, dict) and isinstance(output, str):
             yield Call(asked["name"], arguments, output, failed="exception" in answered)
-
-
-def _read_sources(conversation_id: str, database: str | None) -> list[str]:
-    """Return the sources of our fragments in the turns of a conversation, oldest first.
-
-    A conversation loaded from the log holds the texts that were sent, not their sources.
-    The result is empty for logs in another format.
-    """
-    query = """
-        select distinct fragments.source from turns
-        join turn_fragments on turn_fragments.turn_id = turns.id
-        join fragments on fragments.id = turn_fragments.fragment_id
-        where turns.thread_id = ? and substr(fragments.source, 1, ?) = ? order by turns.id
-    """
-    values = (conversation_id, len(_MARK), _MARK)
-    try:
-        with closing(_open(Path(database or _default_path()))) as log:
-            return [str(row[0]) for row in log.execute(query, values)]
-    except sqlite3.Error:
-        return []
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -123,7 +123,6 @@ def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
     conversations: set[str] = set()
     given: set[tuple[str, str, str]] = set()
     loads: Counter[Load] = Counter()
-    found: Counter[tuple[str, str]] = Counter()
     for turn in turns:
         if turn.workspace != here:
             continue
@@ -142,11 +141,10 @@ def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
             elif call.output.startswith(FOUND_NOTHING):
                 tally.usage.empty[str(call.arguments.get("question", ""))] += 1
             else:
-                found.update(set(_PASSAGE.findall(call.output)))
+                for topic, address in set(_PASSAGE.findall(call.output)):
+                    tally.use(topic).found.update(tally.resolve(topic, address))
     for load, times in loads.items():
         tally.add_load(load, times)
-    for (topic, address), times in found.items():
-        tally.use(topic).found.update(dict.fromkeys(tally.resolve(topic, address), times))
     for _, topic, name in given:
         tally.use(topic).given[name] += 1
     tally.usage.conversations = len(conversations)

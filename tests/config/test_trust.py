@@ -11,7 +11,6 @@ import pytest
 
 from llm_kb.config.layers import LayerConfig, Setting
 from llm_kb.config.trust import (
-    TrustRecords,
     digest_workspace,
     is_trusted,
     read_trust,
@@ -36,11 +35,11 @@ def layer(place: str = "x", **values: str) -> LayerConfig:
 
 def test_nothing_is_trusted_at_first(tmp_path: Path) -> None:
     assert is_trusted(FILE, "d", tmp_path) is False
-    assert read_trust(tmp_path) == TrustRecords()
+    assert read_trust(tmp_path) == {}
 
 
 def test_trust_holds_for_one_file_as_one_digest(tmp_path: Path) -> None:
-    assert trust(FILE, "d", tmp_path) == TrustRecords()
+    assert trust(FILE, "d", tmp_path) == {}
     assert is_trusted(FILE, "d", tmp_path) is True
     assert is_trusted(FILE, "other", tmp_path) is False
     assert is_trusted(Path("/other/llm-kb.toml"), "d", tmp_path) is False
@@ -51,7 +50,7 @@ def test_trust_is_withdrawn(tmp_path: Path) -> None:
     trust(Path("/other"), "e", tmp_path)
     assert untrust(FILE, tmp_path) is True
     assert untrust(FILE, tmp_path) is False
-    assert read_trust(tmp_path) == TrustRecords(digests={"/other": "e"})
+    assert read_trust(tmp_path) == {"/other": "e"}
 
 
 def test_only_the_user_may_read_the_record(tmp_path: Path) -> None:
@@ -76,16 +75,15 @@ def test_only_the_user_may_read_the_record(tmp_path: Path) -> None:
 )
 def test_a_senseless_record_trusts_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
     trust_path(tmp_path).write_bytes(data)
-    corrupt = TrustRecords(is_corrupt=True)
-    assert read_trust(tmp_path) == corrupt
+    assert read_trust(tmp_path) is None
     assert is_trusted(FILE, "d", tmp_path) is False
-    assert trust(FILE, "d", tmp_path) == corrupt
+    assert trust(FILE, "d", tmp_path) is None
     assert json.loads(trust_path(tmp_path).read_bytes()) == {"trusted": {str(FILE): "d"}}
 
 
 def test_a_directory_in_the_records_place_trusts_nothing(tmp_path: Path) -> None:
     trust_path(tmp_path).mkdir()
-    assert read_trust(tmp_path) == TrustRecords(is_corrupt=True)
+    assert read_trust(tmp_path) is None
 
 
 def _trust_one(arguments: tuple[str, Path]) -> None:
@@ -97,7 +95,7 @@ def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
     names = [f"/w{number}" for number in range(20)]
     with ProcessPoolExecutor(4) as pool:
         list(pool.map(_trust_one, [(name, tmp_path) for name in names]))
-    assert sorted(read_trust(tmp_path).digests) == sorted(names)
+    assert sorted(read_trust(tmp_path) or ()) == sorted(names)
 
 
 def test_the_digest_is_of_values_not_of_files() -> None:

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.errors import KbError
 from llm_kb.git import GitError, run_git
 
 _LONGEST_PATH = 8192
@@ -97,13 +96,16 @@ def _git_has_ref(repository: Repository, ref: str) -> bool:
     return True
 
 
+def read_settings(directory: Path, name: str) -> list[str]:
+    """Return the values of a setting of git, the effective one last; empty if it is not set."""
+    try:
+        listed = run_git("config", "--get-all", name, cwd=directory)
+    except GitError:
+        return []
+    return listed.decode(errors="replace").splitlines()
+
+
 def read_config(directory: Path, *names: str) -> str | None:
     """Return the value of the first setting of git that is not empty."""
-    for name in names:
-        try:
-            value = run_git("config", "--get", name, cwd=directory).decode(errors="replace").strip()
-        except KbError:
-            continue  # not set: exit code 1
-        if value:
-            return value
-    return None
+    values = ("".join(read_settings(directory, name)[-1:]).strip() for name in names)
+    return next(filter(None, values), None)

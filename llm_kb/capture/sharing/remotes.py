@@ -12,7 +12,7 @@ from pathlib import Path
 
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
-from llm_kb.capture.git.repository import Repository, has_ref
+from llm_kb.capture.git.repository import Repository, has_ref, read_settings
 from llm_kb.git import GitError, run_git
 
 TRACKING_REFS = "refs/llm-kb"
@@ -155,15 +155,7 @@ def missing_settings(directory: Path, remote: str, *, push: bool = False) -> lis
     if push:
         # Once a refspec is set, a plain push pushes nothing else, so HEAD is added.
         wanted += [(f"remote.{remote}.push", ref) for ref in ("HEAD", "refs/notes/chronicle*")]
-    return [(key, value) for key, value in wanted if value not in _read_settings(directory, key)]
-
-
-def _read_settings(directory: Path, key: str) -> list[str]:
-    try:
-        listed = run_git("config", "--get-all", key, cwd=directory)
-    except GitError:
-        return []  # not set: exit code 1
-    return listed.decode(errors="replace").splitlines()
+    return [(key, value) for key, value in wanted if value not in read_settings(directory, key)]
 
 
 def add_settings(directory: Path, settings: list[tuple[str, str]]) -> None:
