@@ -351,28 +351,33 @@ def _name_documentation(root: Path) -> dict[str, tuple[str, str, str]]:
 
 def _propose_pages(root: Path) -> Iterator[Proposal]:
     """Propose other directories that hold little but pages; where there are many, as one topic."""
-    documented = {
-        place.partition("/")[0] for place in _name_documentation(root) if is_inside(root, place)
-    }
+    places = (place for place in _name_documentation(root) if is_inside(root, place))
+    taken = {*(place.partition("/")[0] for place in places), *_RECORDS}
     counts = {
         path.name: count_pages(path)
-        for path in _list_parts(root)
-        if path.name not in {*documented, *_RECORDS} and not _FORMALITY.fullmatch(path.name)
+        for path in (*_list_parts(root), root / "src")
+        if path.name not in taken and not _FORMALITY.fullmatch(path.name)
     }
     names = [name for name in counts if counts[name] and _is_own(root, name)]
     if len(names) > _MOST_PAGE_TOPICS:
+        others = (path.name for path in list_directories(root) if path.name not in names)
         yield Proposal(
             id="pages",
             title="Pages",
             introduction=f"Pages about {', '.join(names[:_MOST_PAGE_TOPICS])} and more.",
             subjects=".",
-            ignore=("/*", *(f"!/{_escape(name)}/" for name in names), *_find_ignored(root)),
+            ignore=(
+                *("/*", "!/*/"),
+                *(f"/{_escape(name)}/" for name in others),
+                *_find_ignored(root),
+            ),
         )
         return
     for name in names:
+        is_book = name == "src"
         yield Proposal(
-            id=name,
-            title=_title(name),
+            id="pages" if is_book else name,
+            title="Pages" if is_book else _title(name),
             introduction=f"The pages in {name}.",
             subjects=name,
             ignore=tuple(_find_ignored(root / name)),

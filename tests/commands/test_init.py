@@ -194,7 +194,13 @@ def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: Ru
             id="packages",
         ),
         pytest.param(
-            ["axum/src/docs/x.md", "server/doc/y.rst", "tests/docs/z.md", "src/docs/z.md"],
+            [
+                "axum/src/docs/x.md",
+                "server/doc/y.rst",
+                "tests/docs/z.md",
+                "src/docs/z.md",
+                "src/z.c",
+            ],
             {"axum-docs": ["x"], "server-docs": ["y"]},
             id="parts",
         ),
@@ -209,8 +215,9 @@ def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: Ru
             {"specs": ["a", "b"]},
             id="directories of pages",
         ),
+        pytest.param(["src/SUMMARY.md", "src/a.md"], {"pages": ["SUMMARY", "a"]}, id="a book"),
         pytest.param(
-            [*(f"{name}/{name}.md" for name in "abcdefg"), "src/x.py", "img/x.png"],
+            [*(f"{name}/{name}.md" for name in "abcdefg"), "a/x.png", "src/x.py", "img/x.png"],
             {"pages": [f"{name}/{name}" for name in "abcdefg"]},
             id="many directories of pages",
         ),
