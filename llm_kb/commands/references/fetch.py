@@ -147,8 +147,9 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
     """
     Fetch what has changed since a topic was fetched
 
-    A source that has not changed costs one request. You are asked only where a
-    topic now leads to another host, has grown far beyond what it was, or was imported.
+    A page or repository that has not changed costs one request. You are asked only
+    where a topic now leads to another host, would fetch more than twice what it
+    was, or was imported.
 
     \b
         llm kb references refresh topic-dioxus-ui
