@@ -40,7 +40,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
         llm kb check
         llm kb check --json
     """
-    found, looked_at, ignored_rules = _inspect(kb_cfg)
+    found, (subjects, hidden), ignored_rules = _inspect(kb_cfg)
     findings = [finding for finding in found if finding.rule.id not in ignored_rules]
     ignored = [finding for finding in found if finding.rule.id in ignored_rules]
     if json_:
@@ -48,20 +48,23 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     else:
         for line in render_findings(findings):
             show(line)
-        say(f"llm-kb: {render_summary(findings, looked_at, ignored)}")
+        say(f"llm-kb: {render_summary(findings, subjects, ignored, hidden=hidden)}")
     if has_errors(findings):
         raise click.exceptions.Exit(1)
 
 
-def _inspect(kb_cfg: tuple[str, ...]) -> tuple[list[Finding], int, tuple[str, ...]]:
-    """Return the sorted findings, the number of subjects read, and the rules to ignore."""
+def _inspect(
+    kb_cfg: tuple[str, ...],
+) -> tuple[list[Finding], tuple[int, int], tuple[str, ...]]:
+    """Return the sorted findings, how many subjects are listed and hidden, the rules to ignore."""
     cwd = find_cwd() or Path("/")
     try:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
-        return sort_findings(inspect_config_error(error, cwd)), 0, ()
+        return sort_findings(inspect_config_error(error, cwd)), (0, 0), ()
     inspection = Inspection(kb, cwd, _show_progress)
-    return sort_findings(inspection.run()), inspection.subjects, kb.config.check_ignore
+    found = sort_findings(inspection.run())
+    return found, (inspection.subjects, inspection.hidden), kb.config.check_ignore
 
 
 def _show_progress(topic: str, subjects: Sequence[Subject]) -> Iterator[Subject]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
+from llm_kb.files.layouts import is_shown
 from llm_kb.search.index.documents import (
     MAX_FILE_BYTES,
     File,
@@ -15,11 +16,13 @@ from llm_kb.search.index.documents import (
     find_left_out,
 )
 from llm_kb.subjects.names import is_readable, is_unread_document
-from llm_kb.subjects.topics import Catalog, Subject
+from llm_kb.subjects.topics import Catalog, Layout, Subject
 
 
 class TopicDocuments:
     """The subjects of a topic that is a directory; hidden ones only with `hidden`.
+
+    Files that come with skills are among them.
 
     `role_of` returns the role that a file's owner gave it; empty if there is none. With
     `generated`, files that machines made are indexed as well.
@@ -39,7 +42,9 @@ class TopicDocuments:
         role_of: Callable[[str], str] = lambda _: "",
         generated: bool = False,
         watch: Watch | None = None,
+        layout: Layout = Layout.FILES,
     ) -> None:
+        self._layout = layout
         self.name = name
         self.watch = watch
         self.trust = trust
@@ -55,7 +60,12 @@ class TopicDocuments:
         """Yield the subjects with size and time. Raises OSError if the directory is missing."""
         next(self._root.iterdir(), None)
         catalog = self._catalog
-        found = catalog.list_subjects().subjects if self._hidden else catalog.iter_listed()
+        found: Iterable[Subject] = ()
+        if self._hidden or self._layout is Layout.SKILLS:
+            every = catalog.list_subjects().subjects
+            found = (s for s in every if self._hidden or is_shown(s, self._layout))
+        else:
+            found = catalog.iter_listed()
         prefix = f"{self._root}{os.sep}"
         for subject in filter(_is_listed, found):
             self._subjects[subject.path] = subject

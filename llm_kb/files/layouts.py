@@ -8,7 +8,7 @@ from pathlib import Path
 from llm_kb.files.walk import Place
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.spelling import strip_extension
-from llm_kb.subjects.topics import Subject, slugify
+from llm_kb.subjects.topics import Layout, Subject, Visibility, slugify
 
 SKILL_FILE = "SKILL.md"
 """The file that makes a directory a skill."""
@@ -85,6 +85,12 @@ def list_bundled(subjects: Iterable[Subject], skill: Subject) -> list[Subject]:
         and subject.path.startswith(root)
         and not subject.path.startswith(tuple(inner))
     ]
+
+
+def is_shown(subject: Subject, layout: Layout) -> bool:
+    """Tell whether listings show a subject, or the skill that it comes with names it."""
+    is_named = layout is Layout.SKILLS and _is_bundled(subject)
+    return is_named or subject.visibility is Visibility.LISTED
 
 
 def find_bundled(

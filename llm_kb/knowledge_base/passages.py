@@ -14,6 +14,7 @@ from llm_kb import __version__
 from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
+from llm_kb.files.layouts import is_shown
 from llm_kb.files.watch import DirectoryWatch
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
@@ -28,7 +29,6 @@ from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
 from llm_kb.subjects.names import can_convert
-from llm_kb.subjects.selection import is_listed
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
@@ -170,7 +170,13 @@ def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments
     rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
     watch = DirectoryWatch(topic.root, repr((__version__, can_convert(), *rules)))
     return TopicDocuments(
-        topic.id, topic.root, catalog, database, generated=topic.generated, watch=watch
+        topic.id,
+        topic.root,
+        catalog,
+        database,
+        generated=topic.generated,
+        watch=watch,
+        layout=topic.layout,
     )
 
 
@@ -244,7 +250,7 @@ class _Sources:
 
     def _open(self, topic: str, path: str) -> _Source | None:
         opened, subject = self._topics[topic], self._sets[topic].find_subject(path)
-        if subject is None or not is_listed(subject):
+        if subject is None or not is_shown(subject, opened.topic.layout):
             return None
         try:
             content = opened.catalog.read(subject, MAX_FILE_BYTES + 1)

@@ -67,7 +67,9 @@ class Inspection:
         self._is_complete = True
         """Whether all references were followed."""
         self.subjects = 0
-        """The number of subjects that were read so far."""
+        """The number of listed subjects that were read so far."""
+        self.hidden = 0
+        """The number of hidden ones."""
 
     def run(self) -> Iterator[Finding]:
         """Yield every finding, in no particular order."""
@@ -156,7 +158,10 @@ class Inspection:
         mentions.look_at(opened.topic.description or "")
         binary: list[str] = []
         for subject in self._track(opened.topic.id, subjects):
-            self.subjects += 1
+            if is_listed(subject):
+                self.subjects += 1
+            else:
+                self.hidden += 1
             file = self._file(opened, subject.path)
             try:
                 presented = present(subject, opened.catalog.read(subject, READ_BYTES))

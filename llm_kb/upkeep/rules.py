@@ -191,12 +191,17 @@ def render_findings(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def render_summary(
-    findings: Iterable[Finding], subjects: int, ignored: Collection[Finding] = ()
+    findings: Iterable[Finding],
+    subjects: int,
+    ignored: Collection[Finding] = (),
+    *,
+    hidden: int = 0,
 ) -> str:
     """Return one line with the numbers of findings and of subjects that were read."""
     levels = [finding.rule.level for finding in findings]
     counts = [count(levels.count(level), level.value) for level in Level if level in levels]
     summary = f"{' and '.join(counts) or 'nothing wrong'} in {count(subjects, 'subject')}"
+    summary += f" and {count(hidden, 'hidden one')}" if hidden else ""
     if not ignored:
         return summary
     names = ", ".join(sorted({finding.rule.id for finding in ignored}))

@@ -148,8 +148,12 @@ def test_an_unchanged_directory_is_not_listed_again(
 
 def test_skills_and_ambiguous_names_are_called_as_in_listings(tmp_path: Path) -> None:
     files = {"s/SKILL.md": "The walrus.\n", "s/more.md": "A walrus more.\n"}
+    files |= {"s/.no.md": "No walrus.\n", "stray.md": "No walrus here.\n"}
     kb = open_kb(tmp_path / "a", files, layout=Layout.SKILLS)
-    assert [each.name for each in find(kb, tmp_path / "a", "walrus").passages] == ["s"]
+    found = find(kb, tmp_path / "a", "walrus").passages
+    assert sorted(each.name for each in found) == ["s", "s/more"]
+    for each in found:
+        assert each.text in kb.learn("zoo", each.address)
 
     kb = open_kb(tmp_path / "b", {"c.md": "The walrus.\n", "c.txt": "A walrus.\n"})
     assert {each.name for each in find(kb, tmp_path / "b", "walrus").passages} == {"c.md", "c.txt"}

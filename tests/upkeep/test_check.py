@@ -21,7 +21,7 @@ def test_what_cannot_be_read_is_found_and_the_rest_inspected() -> None:
         Finding(Rule.UNREADABLE, "t/.c.md", "permission denied"),
         Finding(Rule.UNMENTIONED, "t/.c.md", "no listed subject mentions 'c'"),
     ]
-    assert inspection.subjects == 3
+    assert (inspection.subjects, inspection.hidden) == (2, 1)
 
 
 def test_of_what_was_fetched_or_captured_only_what_the_user_can_fix() -> None:
