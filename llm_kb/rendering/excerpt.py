@@ -197,7 +197,16 @@ def _cut(
         cuts = [span[0], *cuts]
     if not any(cut >= span[1] for cut in cuts):
         cuts.append(span[1])
-    return list(pairwise(cuts))
+    return [piece for block in pairwise(cuts) for piece in _split(text, *block, most)]
+
+
+def _split(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield a block; one that is longer than a passage may be in pieces, at the ends of lines."""
+    while end - start > max(CAP, most):
+        cut = text.rfind("\n", start, start + most) + 1 or start + most
+        yield start, cut
+        start = cut
+    yield start, end
 
 
 def _indent(text: str, at: int) -> int:

@@ -117,6 +117,18 @@ def test_a_paragraph_that_was_found_in_part_is_shown_whole() -> None:
     assert show(text, (at, at + 8)).text.startswith("A walrus\nhas two\nlong tusks.")
 
 
+def test_of_a_block_that_is_too_long_the_lines_around_the_words_are_shown() -> None:
+    lines = [f"    {{ name: {n}, path: 'nothing at all' }}," for n in range(200)]
+    lines[120] = "    { name: walrus, path: 'tusk' },"
+    text = "\n".join(["table = [", *lines, "]", ""])
+    at = text.index("    { name: walrus")
+
+    found = show(text, (at - 300, at + 300), "a.js", most=300)
+
+    assert "walrus" in found.text
+    assert len(found.text) <= 300
+
+
 def test_what_was_shown_is_not_shown_again() -> None:
     whole = read_structure("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
     first = find_excerpt(whole, (0, len(whole.text)), WORDS, 100)
