@@ -202,7 +202,8 @@ def _cut(
 
 def _split(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
     """Yield a block; one that is longer than a passage may be in pieces, at the ends of lines."""
-    while end - start > max(CAP, most):
+    is_long = end - start > max(CAP, most)
+    while is_long and end - start > most:
         cut = text.rfind("\n", start, start + most) + 1 or start + most
         yield start, cut
         start = cut

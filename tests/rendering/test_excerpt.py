@@ -121,9 +121,9 @@ def test_of_a_block_that_is_too_long_the_lines_around_the_words_are_shown() -> N
     lines = [f"    {{ name: {n}, path: 'nothing at all' }}," for n in range(200)]
     lines[120] = "    { name: walrus, path: 'tusk' },"
     text = "\n".join(["table = [", *lines, "]", ""])
-    at = text.index("    { name: walrus")
+    span = text.index("    { name: 80,"), text.index("    { name: 140,")
 
-    found = show(text, (at - 300, at + 300), "a.js", most=300)
+    found = show(text, span, "a.js", most=300)
 
     assert "walrus" in found.text
     assert len(found.text) <= 300
