@@ -58,11 +58,7 @@ def _load_config(fragments: tuple[str, ...] = ()) -> Config:
 @_completes
 def complete_topic(topics: Topics, _ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Offer the ids of the enabled topics."""
-    return [
-        CompletionItem(topic.id, help=topic.title)
-        for topic, _ in topics
-        if topic.id.startswith(incomplete)
-    ]
+    return _offer_topics(topics, incomplete, "{}")
 
 
 @_completes
@@ -98,8 +94,7 @@ def complete_topic_slash(
     topics: Topics, _ctx: click.Context, incomplete: str
 ) -> list[CompletionItem]:
     """Offer topics, for a slug that does not exist yet."""
-    offered = (CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in topics)
-    return [item for item in offered if item.value.startswith(incomplete)]
+    return _offer_topics(topics, incomplete, "{}/")
 
 
 @_completes
@@ -118,8 +113,7 @@ def complete_kb_template(
     topics: Topics, _ctx: click.Context, incomplete: str
 ) -> list[CompletionItem]:
     """Offer `kb:topic`, for the host's `-t`."""
-    offered = (CompletionItem(f"kb:{topic.id}", help=topic.title) for topic, _ in topics)
-    return [item for item in offered if item.value.startswith(incomplete)]
+    return _offer_topics(topics, incomplete, "kb:{}")
 
 
 def complete_fragment(
@@ -135,6 +129,11 @@ def complete_fragment(
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+def _offer_topics(topics: Topics, incomplete: str, form: str) -> list[CompletionItem]:
+    offered = (CompletionItem(form.format(topic.id), help=topic.title) for topic, _ in topics)
+    return [item for item in offered if item.value.startswith(incomplete)]
+
+
 def _offer_slugs(
     topics: Topics, incomplete: str, everything: Sequence[str] = ()
 ) -> list[CompletionItem]:
@@ -146,7 +145,7 @@ def _offer_slugs(
         if (topic.id == wanted if slash else topic.id.startswith(wanted))
     ]
     if len(found) != 1:
-        return [CompletionItem(f"{topic.id}/", help=topic.title) for topic, _ in found]
+        return _offer_topics(found, "", "{}/")
     topic, catalog = found[0]
     slugs = [*(() if start else everything), *_find_slugs(catalog, start)]
     return [CompletionItem(f"{topic.id}/{slug}") for slug in slugs]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import click
@@ -15,12 +14,13 @@ from llm_kb.capture.entries import ANTI_PATTERN, STABILITIES, Kind, KnowledgeSto
 from llm_kb.capture.likeness import (
     EVERYWHERE,
     dedup_key,
+    filter_by_file,
     find_place_problem,
     without_stars,
 )
 from llm_kb.capture.sharing.older import read_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
-from llm_kb.config.workspace import find_cwd
+from llm_kb.commands._config import require_cwd
 from llm_kb.errors import KbError
 from llm_kb.git import ObjectReader
 
@@ -49,12 +49,14 @@ def field_options(command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
-def find_here() -> Path:
-    """Return the current directory; raise ClickException if it was deleted."""
-    here = find_cwd()
-    if here is None:
-        raise click.ClickException("the current directory does not exist any more")
-    return here
+scope_option = click.option(
+    "--scope", metavar="FILE", help="Only what holds for this file or directory"
+)
+
+
+def narrow(store: KnowledgeStore, scope: str | None) -> KnowledgeStore:
+    """Return the entries that hold for a file as it was typed; all of them without one."""
+    return store if scope is None else filter_by_file(store, find_place(scope))
 
 
 def find_place(typed: str) -> str:
@@ -62,7 +64,7 @@ def find_place(typed: str) -> str:
 
     `*`, and the root itself, is everything.
     """
-    here = find_here()
+    here = require_cwd()
     root = require_repository(here).root
     path = without_stars(typed.strip())
     if path == EVERYWHERE:
@@ -97,7 +99,7 @@ def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | 
         raise click.UsageError(f"{other}: an entry of this type takes {name}")
     if right is not None and right.startswith(("HEAD", "@")):
         # It would name another commit tomorrow.
-        return read_snapshot(find_here(), right).commit
+        return read_snapshot(require_cwd(), right).commit
     return None if right is None else clean(right)
 
 
@@ -124,7 +126,7 @@ def complete_id(
 ) -> list[CompletionItem]:
     """Complete the ids of this repository's entries, with what they say as help."""
     try:
-        entries = load_store(find_here()).entries
+        entries = load_store(require_cwd()).entries
     except (KbError, click.ClickException):
         return []
     return [

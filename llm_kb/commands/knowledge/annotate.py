@@ -10,9 +10,9 @@ import click
 from llm_kb.capture.annotation import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
 from llm_kb.capture.store_format import dump_json
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import show_json_document
-from llm_kb.commands.knowledge._shared import find_here
 
 
 @click.command()
@@ -34,4 +34,4 @@ def annotate(file: BinaryIO) -> None:
         EOF
     """
     live = parse_live_input(file.read())
-    show_json_document(dump_json(asdict(write_annotation(find_here(), live))))
+    show_json_document(dump_json(asdict(write_annotation(require_cwd(), live))))

@@ -13,10 +13,10 @@ from llm_kb.capture.commits.journal import Journal
 from llm_kb.capture.commits.plan import Choice, Plan, PlannedCommit, choose_commits, plan_commits
 from llm_kb.capture.commits.ranges import CommitRange, resolve_commits
 from llm_kb.capture.store import require_repository
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key
 from llm_kb.commands._output import confirm
-from llm_kb.commands.knowledge._shared import find_here
 from llm_kb.host.capture_agent import (
     INTERRUPTED,
     Agent,
@@ -117,7 +117,7 @@ def capture(
     """
     named = ctx.meta.get(_REVISION)
     revisions = (named, *revisions) if named else revisions
-    repository = require_repository(find_here())
+    repository = require_repository(require_cwd())
     journal = Journal(repository)
     revisions = revisions or ("HEAD",)
     found = resolve_commits(repository.root, revisions)

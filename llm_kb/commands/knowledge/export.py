@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.sharing.export import EXPORTS, exports_of, place_block, render_block
 from llm_kb.capture.store import Change, Snapshot, change_store, load_store, require_repository
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_content
-from llm_kb.commands.knowledge._shared import find_here, find_place
+from llm_kb.commands.knowledge._shared import narrow, scope_option
 from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.opener import read_regular
@@ -21,7 +21,7 @@ from llm_kb.rendering.plain_text import count
 
 @click.command()
 @click.option("--to", "file", metavar="FILE", help="Write them into this Markdown file")
-@click.option("--scope", metavar="FILE", help="Only what holds for this file or directory")
+@scope_option
 @click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
 @kb_errors
 def export(file: str | None, scope: str | None, check: bool) -> None:
@@ -37,10 +37,8 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         llm kb knowledge export --to AGENTS.md
         llm kb knowledge export --to AGENTS.md --check
     """
-    here = find_here()
-    store = load_store(here)
-    if scope is not None:
-        store = filter_by_file(store, find_place(scope))
+    here = require_cwd()
+    store = narrow(load_store(here), scope)
     block = render_block(store.entries)
     if file is None:
         if check:

@@ -12,7 +12,6 @@ from llm_kb.capture.entries import CONVENTION, KINDS, Kind
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
-from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.rendering import View, render_short, render_store
 from llm_kb.capture.sharing.remotes import (
     describe_unfetched,
@@ -28,16 +27,18 @@ from llm_kb.capture.store import (
     require_repository,
 )
 from llm_kb.capture.store_format import dump_json, dump_store
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_json_document
 from llm_kb.commands.knowledge._shared import (
     complete_id,
     field_options,
-    find_here,
     find_place,
+    narrow,
     parse_id,
     parse_provenance,
     remind_of_older,
+    scope_option,
 )
 from llm_kb.git import ObjectReader
 from llm_kb.host.capture_schemas import SCHEMAS
@@ -49,10 +50,10 @@ def _type_of(kind: Kind) -> str:
 
 
 @click.command("list")
-@click.option("--scope", "file", metavar="FILE", help="Only what holds for this file or directory")
+@scope_option
 @click.option("json_", "--json", is_flag=True, help="Output the store as it is kept, as JSON")
 @kb_errors
-def list_(file: str | None, json_: bool) -> None:
+def list_(scope: str | None, json_: bool) -> None:
     """
     List conventions, module boundaries and anti-patterns
 
@@ -65,25 +66,23 @@ def list_(file: str | None, json_: bool) -> None:
         llm kb knowledge list --scope src/git/ops.py
         llm kb knowledge list --json
     """
-    place = None if file is None else find_place(file)
-    here = find_here()
+    here = require_cwd()
     repository = require_repository(here)
     with ObjectReader(here) as reader:
         note = read_note(reader, KNOWLEDGE_REF)
         store = parse_note(note)
         remind_of_older(reader, store)
     total = len(store.entries)
-    if place is not None:
-        store = filter_by_file(store, place)
+    store = narrow(store, scope)
     if json_:
         # Unfiltered to the byte, also what another program has written.
-        data = note.data if note and note.data and place is None else dump_store(store)
+        data = note.data if note and note.data and scope is None else dump_store(store)
         show_json_document(data)
         return
     statuses = read_statuses(here, {entry.anchor for entry in store.entries})
     text = render_store(store, View(statuses=statuses, now=int(time.time())))
     # With `color` click does not search the text for control sequences, of which it has none.
-    nothing = f"No entries for {place!r}, of {total} in all." if total else "No entries."
+    nothing = f"No entries for {scope!r}, of {total} in all." if total else "No entries."
     click.echo(text or nothing, err=not text, color=True)
     unmerged = [describe_unmerged(remote) for remote in find_unmerged(repository)]
     for hint in unmerged or filter(None, [describe_unfetched(repository)]):
@@ -147,19 +146,19 @@ def add(
     provenance = parse_provenance(entry.kind, decided_in=decided_in, learned_from=learned_from)
     if provenance:
         entry = with_provenance(entry, provenance)
-    addition = add_to_store(find_here(), entry, id_=id_, commit=None)
+    addition = add_to_store(require_cwd(), entry, id_=id_, commit=None)
     if addition.is_new:
         click.echo(f"Added {type_}: {addition.entry.id}")
     elif fields["stability"] and addition.entry.text("stability") != fields["stability"]:
         # It keeps its id and where it comes from.
-        edit_in_store(find_here(), addition.entry.id, {"stability": fields["stability"]})
+        edit_in_store(require_cwd(), addition.entry.id, {"stability": fields["stability"]})
         click.echo(f"Changed {type_}: {addition.entry.id} is now {fields['stability']}")
     else:
         click.echo(f"Already exists: {render_short(addition.entry)}", err=True)
     for near in addition.near:
         click.echo(f"Near: {render_short(near)}", err=True)
     place = addition.entry.place
-    if addition.is_new and place and not has_place(find_here(), "HEAD", place, head=True):
+    if addition.is_new and place and not has_place(require_cwd(), "HEAD", place, head=True):
         say(f"Warning: {place!r} is neither in the current commit nor in the work tree")
 
 
@@ -184,7 +183,7 @@ def remove(id_: str) -> None:
     \b
         llm kb knowledge remove conv-3
     """
-    for entry in remove_from_store(find_here(), id_):
+    for entry in remove_from_store(require_cwd(), id_):
         click.echo(f"Removed: {render_short(entry)}")
 
 

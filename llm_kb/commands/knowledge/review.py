@@ -12,7 +12,7 @@ from llm_kb.api import find_embedder
 from llm_kb.capture.entries import STABILITIES, Anchor, Entry, KnowledgeStore, Status
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
-from llm_kb.capture.likeness import filter_by_file, find_nearest
+from llm_kb.capture.likeness import find_nearest
 from llm_kb.capture.rendering import View, render_entry, render_short
 from llm_kb.capture.review import find_near_meaning, order_for_review, review_anchor
 from llm_kb.capture.store import (
@@ -22,9 +22,16 @@ from llm_kb.capture.store import (
     merge_in_store,
     remove_from_store,
 )
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show, show_content
-from llm_kb.commands.knowledge._shared import complete_id, field_options, find_here, find_place
+from llm_kb.commands.knowledge._shared import (
+    complete_id,
+    field_options,
+    find_place,
+    narrow,
+    scope_option,
+)
 from llm_kb.errors import KbError
 from llm_kb.git import GitError, read_git
 from llm_kb.host import terminal
@@ -44,10 +51,10 @@ _KEYS = {
 
 
 @click.command()
-@click.option("--scope", "file", metavar="FILE", help="Only what holds for this file or directory")
+@scope_option
 @click.option("all_", "--all", is_flag=True, help="Every entry, also those without a reason")
 @kb_errors
-def review(file: str | None, all_: bool) -> None:
+def review(scope: str | None, all_: bool) -> None:
     """
     Look at entries one at a time, the most doubtful first
 
@@ -60,10 +67,8 @@ def review(file: str | None, all_: bool) -> None:
         llm kb knowledge review
         llm kb knowledge review --scope src/git/
     """
-    here = find_here()
-    store = load_store(here)
-    if file is not None:
-        store = filter_by_file(store, find_place(file))
+    here = require_cwd()
+    store = narrow(load_store(here), scope)
     asked = {a for entry in store.entries for a in (entry.anchor, review_anchor(entry))}
     statuses = read_statuses(here, asked)
     waiting = order_for_review(store.entries, statuses, everything=all_)
@@ -194,7 +199,7 @@ def edit(id_: str, **fields: str | None) -> None:
         llm kb knowledge edit conv-3 --stability permanent
         llm kb knowledge edit ap-1 --instead 'a list of arguments'
     """
-    here = find_here()
+    here = require_cwd()
     changes = {name: text for name, text in fields.items() if text is not None}
     for name in {"scope", "module"} & changes.keys():
         changes[name] = find_place(changes[name])

@@ -8,9 +8,9 @@ import click
 
 from llm_kb.capture.sharing.remotes import add_settings, missing_settings
 from llm_kb.capture.store import require_repository
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say, show
-from llm_kb.commands.knowledge._shared import find_here
 from llm_kb.commands.knowledge.sync import remote_argument
 from llm_kb.git import GitError
 from llm_kb.rendering.plain_text import visible_line
@@ -83,7 +83,7 @@ def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
     if recipe:
         show(RECIPES[recipe], nl=False)
         return
-    here = find_here()
+    here = require_cwd()
     require_repository(here)
     try:
         missing = missing_settings(here, remote, push=push)

@@ -11,8 +11,8 @@ from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
 from llm_kb.capture.sharing.sync import pull as pull_store
 from llm_kb.capture.sharing.sync import push as push_store
 from llm_kb.capture.store import load_store
+from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
-from llm_kb.commands.knowledge._shared import find_here
 from llm_kb.rendering.plain_text import count, one_line, visible_line
 
 
@@ -41,7 +41,7 @@ def pull(remote: str) -> None:
         llm kb knowledge pull
         llm kb knowledge pull upstream
     """
-    echo_pull(pull_store(find_here(), remote), remote)
+    echo_pull(pull_store(require_cwd(), remote), remote)
 
 
 @click.command()
@@ -57,12 +57,12 @@ def push(remote: str) -> None:
     \b
         llm kb knowledge push
     """
-    if not has_store(find_here()):
+    if not has_store(require_cwd()):
         raise click.ClickException("there is nothing to push: no entry was ever captured here")
-    for pulled in push_store(find_here(), remote):
+    for pulled in push_store(require_cwd(), remote):
         echo_pull(pulled, remote)
-    entries = count(len(load_store(find_here()).entries), "entry", "entries")
-    click.echo(visible_line(f"Pushed {entries} to {describe_remote(find_here(), remote)}."))
+    entries = count(len(load_store(require_cwd()).entries), "entry", "entries")
+    click.echo(visible_line(f"Pushed {entries} to {describe_remote(require_cwd(), remote)}."))
 
 
 @click.command("import")
@@ -76,7 +76,7 @@ def import_() -> None:
     \b
         llm kb knowledge import
     """
-    additions = import_older(find_here())
+    additions = import_older(require_cwd())
     for addition in additions:
         if addition.is_new:
             click.echo(f"Added {addition.entry.kind.name}: {render_short(addition.entry)}")
