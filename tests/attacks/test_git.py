@@ -94,19 +94,21 @@ def use_lazy_fetch(repo: Repo, marker: Path) -> None:
     (repo.path / ".git" / "objects" / notes[:2] / notes[2:]).unlink()
 
 
-@pytest.mark.parametrize("trap", [use_fsmonitor, use_hooks, use_hooks_path, use_lazy_fetch])
-def test_nothing_a_repository_configures_is_started(
-    trap: Callable[[Repo, Path], None],
-    marker: Path,
-    tmp_path: Path,
-    run_llm: RunLlm,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def repo(tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository with an entry and a remote, as the current directory."""
     repo = make_repo(tmp_path / "repo")
     run_git("init", "--quiet", "--bare", str(tmp_path / "origin"))
     repo.git("remote", "add", "origin", str(tmp_path / "origin"))
     monkeypatch.chdir(repo.path)
     assert run_llm([*ADD, "first"]).exit_code == 0
+    return repo
+
+
+@pytest.mark.parametrize("trap", [use_fsmonitor, use_hooks, use_hooks_path, use_lazy_fetch])
+def test_nothing_a_repository_configures_is_started(
+    trap: Callable[[Repo, Path], None], marker: Path, repo: Repo, run_llm: RunLlm
+) -> None:
     (repo.path / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
     trap(repo, marker)
     started = []
@@ -119,17 +121,8 @@ def test_nothing_a_repository_configures_is_started(
 
 
 @pytest.mark.parametrize("trap", [use_fsmonitor, use_hooks, use_hooks_path, use_lazy_fetch])
-def test_the_traps_work(
-    trap: Callable[[Repo, Path], None],
-    marker: Path,
-    tmp_path: Path,
-    run_llm: RunLlm,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_traps_work(trap: Callable[[Repo, Path], None], marker: Path, repo: Repo) -> None:
     """Plain git starts the program, so what the test above sees is our doing."""
-    repo = make_repo(tmp_path / "repo")
-    monkeypatch.chdir(repo.path)
-    assert run_llm([*ADD, "first"]).exit_code == 0
     trap(repo, marker)
     for args in (
         ["status"],
@@ -162,17 +155,8 @@ def use_helper(repo: Repo, marker: Path) -> None:
 
 @pytest.mark.parametrize("trap", [name_programs, use_ssh_command, use_proxy, use_helper])
 def test_a_remote_is_reached_by_the_users_own_programs(
-    trap: Callable[[Repo, Path], None],
-    marker: Path,
-    tmp_path: Path,
-    run_llm: RunLlm,
-    monkeypatch: pytest.MonkeyPatch,
+    trap: Callable[[Repo, Path], None], marker: Path, repo: Repo, run_llm: RunLlm
 ) -> None:
-    repo = make_repo(tmp_path / "repo")
-    run_git("init", "--quiet", "--bare", str(tmp_path / "origin"))
-    repo.git("remote", "add", "origin", str(tmp_path / "origin"))
-    monkeypatch.chdir(repo.path)
-    assert run_llm([*ADD, "first"]).exit_code == 0
     trap(repo, marker)
     for command in ("push", "pull"):
         run_llm(["kb", "knowledge", command, "origin"])
