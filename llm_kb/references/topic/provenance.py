@@ -1,4 +1,4 @@
-"""Where each fetched file came from, and what it was then: records and their JSON. Pure."""
+"""The provenance of fetched files: records of where each came from, and their JSON. Pure."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _WHAT_TO_DO = "; delete it and refresh the topic"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """One fetched file: the number of its source among the topic's, its address, its state.
+    """The provenance of one fetched file; `source` is the index of its source in the topic.
 
-    `revision` is the requested revision, `commit` the commit id it was; for a page
-    `etag` and `last_modified` are what its server said instead.
+    `revision` is the requested revision, and `commit` the commit id fetched. A page has the
+    server's `etag` and `last_modified` instead.
     """
 
     source: int
@@ -45,10 +45,10 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """The record of a topic's files, by path, and the digest of the request that made it.
+    """The record of a topic's files, keyed by path, and the digest of the topic's request.
 
-    `sources` are those that were asked, as they were then: `topic.md` may name others
-    meanwhile. Earlier versions did not record them.
+    `sources` are those that were fetched, as they were then; `topic.md` may list others by now.
+    Earlier versions did not record them.
     """
 
     request: str = ""
@@ -60,9 +60,9 @@ class Provenance:
 class Differences:
     """How the files on disk differ from their record.
 
-    `unreadable` are those nobody can tell of; a `/` at the end makes it a whole
-    directory. `problems` say why something could not be compared. `not_searched` is no
-    difference: it names what a search does not see.
+    `unreadable` files could not be compared; a path that ends in `/` is a whole directory.
+    `problems` are the reasons. `not_searched` is not a difference: it lists files that a search
+    does not read.
     """
 
     modified: tuple[str, ...] = ()
@@ -82,9 +82,10 @@ def hash_content(data: bytes) -> str:
 
 
 def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str | None]) -> Differences:
-    """Compare the record with the hashes of what is on disk, None for what cannot be read.
+    """Return how the files found on disk differ from the record.
 
-    A directory that cannot be read has a `/` at its end; the topic's own is `./`.
+    `found` has the hash of each file, None if it cannot be read. The path of a directory that
+    cannot be read ends in `/`; the topic's own is `./`.
     """
     read = {path: hash_ for path, hash_ in found.items() if hash_ is not None}
     unreadable = sorted(found.keys() - read.keys())
@@ -100,7 +101,7 @@ def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str | None])
 
 
 def render_provenance(provenance: Provenance) -> bytes:
-    """Write the record as JSON; what a file has not is left out."""
+    """Return the record as JSON, without empty fields."""
     files = {
         path: {key: value for key, value in asdict(record).items() if value is not None}
         for path, record in sorted(provenance.files.items())
@@ -115,14 +116,14 @@ def render_provenance(provenance: Provenance) -> bytes:
 
 
 def parse_provenance(data: bytes, where: str) -> Provenance:
-    """Read the record; raise TopicFileError for an invalid one."""
+    """Return the record that JSON holds; raise TopicFileError if it is invalid."""
     try:
         table = json.loads(data)
         fields = Fields(table)
         if fields.count("version") != VERSION and not fields.problems:
             version = describe(table["version"])
             raise TopicFileError(where, f"its version is {version}, not {VERSION}{_WHAT_TO_DO}")
-        # What may be fetched is decided when it is.
+        # Whether a source is allowed is decided when it is fetched.
         sources = [
             read_source(each, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
             for each in fields.list_of_fields("sources")
@@ -145,8 +146,8 @@ def _no_record(where: str, reason: str) -> TopicFileError:
 
 
 def _check_file(path: str, record: FileRecord) -> None:
-    """Raise TypeError or ValueError unless a record is of the types it should have."""
-    # Not `is_safe_path`: a folder may be called whatever its source is.
+    """Raise TypeError or ValueError if a record is invalid."""
+    # Not `is_safe_path`, since a folder may have any name that its source has.
     names = path.split("/")
     if not _NO_NAMES.isdisjoint(names) or "\\" in path or "\0" in path or path[1:2] == ":":
         raise ValueError(f"{describe(path)} is not a path inside the topic")
@@ -164,5 +165,5 @@ def _check_file(path: str, record: FileRecord) -> None:
 
 
 def total_size(records: Iterable[FileRecord]) -> int:
-    """Return how many bytes these files had."""
+    """Return the size of these files in bytes."""
     return sum(record.size for record in records)

@@ -1,4 +1,4 @@
-"""The directories of reference topics: complete at any moment, also when a process is killed.
+"""The directories of reference topics, each complete at any moment, even if a process is killed.
 
     ROOT/topic-x/           a topic: topic.md, .provenance.json, the fetched files
     ROOT/.staging/topic-x.… a topic in the making, swapped in whole
@@ -35,7 +35,7 @@ from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, Stored
 from llm_kb.subjects.topics import Topic
 
 _LOOKS = 5
-"""How often a topic is looked for, 5 ms apart, before it counts as missing."""
+"""How often `topic.md` is tried, 5 ms apart, before it counts as missing."""
 
 _IGNORED = (KbError, OSError)
 """Errors ignored while cleaning: the lock's holder cleans up itself, and a directory that
@@ -51,22 +51,22 @@ class Store:
     root: Path
 
     def directory(self, topic_id: str) -> Path:
-        """Return where a topic is; raise UnknownReferenceError for an invalid id."""
+        """Return the directory of a topic; raise UnknownReferenceError for an invalid id."""
         if not _ID.fullmatch(topic_id):
             raise UnknownReferenceError(topic_id, self.ids())
         return self.root / topic_id
 
     def index_path(self, topic_id: str) -> Path:
-        """Return where the index of a topic is kept: beside the topics, out of their way."""
+        """Return the path of a topic's index."""
         return self.root / ".index" / f"{topic_id}.sqlite3"
 
     @property
     def conversions(self) -> Conversions:
-        """The texts of the topics' documents."""
+        """The cached texts of the topics' documents."""
         return Conversions(self.root / ".converted")
 
     def documents(self, topic_id: str) -> TopicDocuments:
-        """Return a topic's fetched files as a search wants them, hidden ones included."""
+        """Return a topic's fetched files for a search, including hidden ones."""
         root = self.directory(topic_id)
         own = tuple(f"/{name}" for name in sorted(RESERVED))
         topic = Topic(id=topic_id, root=root, ignore=own)
@@ -83,7 +83,7 @@ class Store:
         return TopicDocuments(topic_id, root, catalog, index, hidden=True, **known)
 
     def ids(self) -> list[str]:
-        """Return the ids of all topics, sorted, also of those that cannot be read."""
+        """Return the ids of all topics, sorted, including unreadable ones."""
         found = {
             name
             for place in (self.root, self.root / ".old")  # where one is while it is swapped
@@ -93,7 +93,7 @@ class Store:
         return sorted(found)
 
     def find_problem(self) -> str | None:
-        """Return why no topic can be listed; None if they can."""
+        """Return why the topics cannot be listed; None if they can."""
         try:
             os.listdir(self.root)  # noqa: PTH208 - only whether it can be
         except FileNotFoundError:
@@ -103,33 +103,33 @@ class Store:
         return None
 
     def exists(self, topic_id: str) -> bool:
-        """Tell whether a topic is there, even one that cannot be read."""
+        """Tell whether a topic exists, even if it cannot be read."""
         return any(map(_is_topic, self._places(topic_id)))
 
     def require(self, topic_id: str) -> None:
-        """Raise UnknownReferenceError unless a topic is there."""
+        """Raise UnknownReferenceError unless a topic exists."""
         if not self.exists(topic_id):
             raise UnknownReferenceError(topic_id, self.ids())
 
     def require_free(self, topic_id: str) -> None:
-        """Raise PlaceTakenError where something else is in the place of a topic."""
+        """Raise PlaceTakenError if something else is in the place of a topic."""
         place = self.directory(topic_id)
         if os.path.lexists(place) and not _is_topic(place):
             raise PlaceTakenError(str(place))
 
     def read_text(self, topic_id: str) -> str:
-        """Return the text of a topic's `topic.md`; raise UnknownReferenceError without one."""
+        """Return the text of a `topic.md`; raise UnknownReferenceError or TopicFileError."""
         path = self.directory(topic_id) / TOPIC_FILE
         looks = _LOOKS
         while True:
             try:
-                # Its line ends as they are: a changed file is written again.
+                # With its line ends, since a changed file is written again.
                 return read_regular(path, follow_link=True).decode()
             except (FileNotFoundError, NotADirectoryError) as error:
-                # A swap may begin and end between any two looks, so one says little.
+                # A swap may begin and end between two attempts, so one failure proves nothing.
                 looks -= 1
                 if os.path.lexists(self.root / ".old" / topic_id):
-                    # Between its two renames: over at once, unless it was killed there.
+                    # Between the two renames of a swap, which are over at once unless killed.
                     with suppress(BusyError), locked(self.root / ".locks" / topic_id, seconds=0):
                         self._recover(topic_id)
                     looks = _LOOKS
@@ -146,14 +146,14 @@ class Store:
                 raise TopicFileError(str(path), "it is not in UTF-8") from error
 
     def open(self, topic_id: str) -> StoredTopic:
-        """Read a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
+        """Return a topic with its `topic.md`; raise UnknownReferenceError or TopicFileError."""
         return StoredTopic.parse(self.directory(topic_id), self.read_text(topic_id))
 
     @contextmanager
     def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
-        """Keep other writers of a topic out, and put right what a killed one left.
+        """Hold the lock of a topic, and recover from a killed writer.
 
-        Waits for its turn. Without `create` nothing is made where nothing is.
+        Waits for the lock. Without `create`, a missing store is not created.
         """
         self.directory(topic_id)
         if not create and not self.root.is_dir():
@@ -164,7 +164,7 @@ class Store:
             yield
 
     def staging(self, topic_id: str) -> AbstractContextManager[Path]:
-        """Make an empty directory for a topic in the making; gone after the block.
+        """Make an empty directory for a new version of a topic; it is deleted after the block.
 
         The caller must hold the topic's lock.
         """
@@ -172,15 +172,15 @@ class Store:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Make an empty directory for a repository; gone after the block, or by `clean`."""
+        """Make an empty directory for a repository; deleted after the block, or by `clean`."""
         name = f"git-{secrets.token_hex(8)}"
         with self.lock(name), self.staging(name) as directory:
             yield directory
 
     def publish(self, topic_id: str, staged: Path) -> None:
-        """Put a staged topic in the place of the old one. The caller must hold the lock.
+        """Replace a topic by a staged one. The caller must hold the lock.
 
-        A link that was there goes; what it leads to stays. Raises PlaceTakenError.
+        A link in its place is removed, and its target stays. Raises PlaceTakenError.
         """
         self.require_free(topic_id)
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
@@ -197,9 +197,9 @@ class Store:
         self._trash(self.directory(topic_id))
 
     def clean(self) -> None:
-        """Put right what killed processes left; costs a look for four directories.
+        """Remove what killed processes left, and indexes of topics that were deleted by hand.
 
-        The index of a topic that somebody removed by hand goes as well.
+        Lists four directories.
         """
         staged = list_names(self.root / ".staging")
         left = {name.rpartition(".")[0] for name in staged} | set(list_names(self.root / ".old"))
@@ -214,14 +214,14 @@ class Store:
             remove(self.root / ".trash" / name)
 
     def _places(self, topic_id: str) -> tuple[Path, Path]:
-        """Return where a topic is, and where it is while it is swapped."""
+        """Return the place of a topic, and its place during a swap."""
         return self.directory(topic_id), self.root / ".old" / topic_id
 
     def _drop_index_of_none(self, topic_id: str) -> None:
-        """Delete an index whose topic is gone, unless somebody is at work on it."""
+        """Delete the index of a missing topic, unless another process is writing the topic."""
         if any(map(os.path.lexists, self._places(topic_id))):
             return
-        # Imported where there is something to delete: sqlite3 takes its time.
+        # Imported here, since sqlite3 is slow to import.
         from llm_kb.search.index.database import discard  # noqa: PLC0415
 
         with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
@@ -229,7 +229,7 @@ class Store:
                 discard(self.index_path(topic_id))
 
     def _recover(self, topic_id: str) -> None:
-        """Finish or undo a swap that was cut short, and drop what was in the making."""
+        """Finish or undo an interrupted swap, and delete staged directories."""
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
         if os.path.lexists(old):
             if os.path.lexists(current):
@@ -240,7 +240,7 @@ class Store:
             shutil.rmtree(staged, ignore_errors=True)
 
     def _trash(self, directory: Path) -> None:
-        """Delete a directory: out of sight in one step, then piece by piece."""
+        """Delete a directory: move it away in one step, then delete its files."""
         target = self.root / ".trash" / f"{directory.name}.{secrets.token_hex(4)}"
         target.parent.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
@@ -261,7 +261,7 @@ def _temporary(directory: Path) -> Iterator[Path]:
 
 
 def _is_topic(directory: Path) -> bool:
-    """Tell whether a directory is a topic's, even where nobody may look or `topic.md` is lost."""
+    """Tell whether a directory is a topic's, even if it is unreadable or `topic.md` is missing."""
     for name in (TOPIC_FILE, FILE_NAME):
         try:
             (directory / name).lstat()
@@ -274,7 +274,7 @@ def _is_topic(directory: Path) -> bool:
 
 
 def list_names(directory: Path) -> list[str]:
-    """Return the names in a directory; none where there is none, or nobody may look."""
+    """Return the names in a directory; none if it is missing or unreadable."""
     try:
         return os.listdir(directory)  # noqa: PTH208 - names are all we need
     except OSError:
@@ -282,7 +282,7 @@ def list_names(directory: Path) -> list[str]:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a directory; raise FileNotFoundError without one, WriteError where it must stay."""
+    """Rename a directory; raise FileNotFoundError if it is missing, WriteError if that fails."""
     try:
         source.rename(target)
     except FileNotFoundError:
@@ -292,7 +292,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a directory as far as possible; of a link only the link."""
+    """Delete a directory as far as possible; of a link, only the link itself."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

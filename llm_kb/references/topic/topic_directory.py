@@ -29,7 +29,7 @@ from llm_kb.search.roles import Role, find_role
 
 TOPIC_FILE = "topic.md"
 RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
-"""Names at a topic's root that are not for fetched files."""
+"""Names at a topic's root that fetched files may not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class StoredTopic:
         return read_provenance(self.directory)
 
     def find_roles(self) -> Callable[[str], str]:
-        """Return the function that gives the role of a file by its source; empty if not known."""
+        """Return a function that returns a file's role by its source; empty if unknown."""
         sources = self.file.sources
         if len({(each.role, isinstance(each, _PAGES)) for each in sources}) == 1:
             return lambda path: _find_role(sources[0], path)
@@ -82,7 +82,7 @@ _PAGES = (WebSource, CrawlSource)
 
 
 def _find_role(source: Source, path: str) -> str:
-    """Return what a source's file is good for; pages are documentation unless they list changes."""
+    """Return the role of a source's file; pages are documentation unless they list changes."""
     role = source.role
     if role is None and isinstance(source, _PAGES):
         role = Role.CHANGES if find_role(path) is Role.CHANGES else Role.DOCS
@@ -95,7 +95,7 @@ def write_topic_text(directory: Path, text: str) -> None:
 
 
 def read_provenance(directory: Path) -> Provenance:
-    """Return the record of a topic's files; an empty one where there is none."""
+    """Return the record of a topic's files; an empty one if it is missing."""
     path = directory / FILE_NAME
     try:
         data = read_regular(path, follow_link=True)
@@ -113,10 +113,10 @@ def write_provenance(directory: Path, provenance: Provenance) -> None:
 
 
 def hash_fetched(directory: Path) -> dict[str, str | None]:
-    """Return the hashes of a topic's files but our own two, keyed by path; no link is followed.
+    """Return the hashes of a topic's fetched files, keyed by path; no link is followed.
 
-    A link or a device has its kind in place of a hash, so that it differs from every file.
-    What cannot be read has None, a directory as `iter_files` names it.
+    Links and devices have their kind in place of a hash, so that they differ from every file.
+    The value of an unreadable file or directory is None.
     """
     hashes: dict[str, str | None] = {}
     for path, entry in iter_files(directory):

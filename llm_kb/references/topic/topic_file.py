@@ -1,4 +1,4 @@
-"""The content of one `topic.md`: what a reference topic is called and described as. Pure."""
+"""The content of a `topic.md`: a reference topic's id, title, description and sources. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MAX_ID = 80
 MAX_AGE_DAYS = 36_500
 
 SNIPPET = 160
-"""The most characters of a description that stand for it in a menu or a search result."""
+"""Longest excerpt of a description in a menu or a search result, in characters."""
 
 
 class Status(Enum):
-    """The status a topic's owner set; whether its age makes it stale is computed."""
+    """The status set by a topic's owner; staleness by age is computed."""
 
     ACTIVE = "active"
     STALE = "stale"
@@ -35,7 +35,7 @@ STATUSES = tuple(status.value for status in Status)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A reference topic as it was asked for: its name, its description and its sources."""
+    """A reference topic as requested: its id, title, description and sources."""
 
     id: str
     title: str
@@ -48,7 +48,7 @@ class Description:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the request, which stays the same whatever its sources hold."""
+        """The SHA-256 of the request, which does not depend on the content of the sources."""
         asked: Sequence[Any] = [
             self.id,
             self.title,
@@ -63,13 +63,13 @@ class Description:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFile(Description):
-    """A description with the state of the topic: the content of its `topic.md`."""
+    """The content of a `topic.md`: a description, and the state of the topic."""
 
     created_at: datetime | None = None
     fetched_at: datetime | None = None
     status: Status = Status.ACTIVE
     files: tuple[str, ...] = ()
-    """The fetched files, if they are few enough to be listed; `.provenance.json` has all."""
+    """The fetched files, if there are few; `.provenance.json` lists all."""
     file_count: int = 0
     generated: bool = False
     """Whether a search also sees what machines made, as `Topic.generated` has it."""
@@ -77,7 +77,7 @@ class TopicFile(Description):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicHit:
-    """A topic that answers; its score, from 0 to 1, is that of a passage."""
+    """A topic found by a search, with the score of its best passage, from 0 to 1."""
 
     topic: TopicFile
     score: float
@@ -85,7 +85,7 @@ class TopicHit:
 
 
 def list_fields(topic: Description) -> dict[str, Any]:
-    """Return the fields of a description, as the arguments of another record that has them."""
+    """Return the fields of a description as arguments for another record with these fields."""
     return {each.name: getattr(topic, each.name) for each in fields(Description)}
 
 
@@ -106,14 +106,14 @@ def make_topic_id(title: str) -> str:
 
 
 def format_time(moment: datetime) -> str:
-    """Return a time as `topic.md` and JSON have it: UTC, whole seconds, `Z`."""
-    # Not strftime: its output for a year below 1000 differs between systems.
+    """Return a time as `topic.md` and JSON write it: UTC, whole seconds, `Z`."""
+    # Not strftime, which differs between systems for years below 1000.
     utc = moment.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None)
     return f"{utc.isoformat()}Z"
 
 
 def make_snippet(body: str, terms: Sequence[str] = ()) -> str:
-    """Return the paragraph of a description that holds most of the terms, shortened."""
+    """Return the paragraph of a description with most of the terms, shortened."""
     paragraphs = [
         " ".join(paragraph.split())
         for paragraph in body.split("\n\n")

@@ -1,7 +1,7 @@
-"""The text of a `topic.md`: TOML between `+++` lines, and below it the description.
+"""The text of a `topic.md`: TOML between `+++` lines, and below it the description. Pure.
 
-The file is the truth and its owner may edit it: changes are made in place, so that
-comments, order and unknown keys stay. Pure; reading and writing is the store's.
+The owner may edit the file, so changes are made in place: comments, order and unknown keys
+are kept.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from llm_kb.references.topic.topic_file import (
 TYPE = "ReferenceTopic"
 FENCE = "+++"
 WIDTH = 88
-"""A list longer than this is written one item a line."""
+"""A list of more characters is written with one item per line."""
 
 MOST_LISTED = 200
-"""Fetched files that `topic.md` lists; of more it gives the number, and stays quick to read."""
+"""Most fetched files that `topic.md` lists; of more it states the number."""
 
 _FRONT_MATTER = re.compile(
     r"\ufeff?\+\+\+[ \t]*\r?\n((?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE
@@ -44,7 +44,7 @@ _LINE_FEED = re.compile(r"(?<!\r)\n")
 
 
 def parse_topic_file(text: str, where: str) -> TopicFile:
-    """Read the text of a `topic.md`; raise TopicFileError, naming `where`."""
+    """Return the content of a `topic.md`; raise TopicFileError, naming `where`."""
     front, body = _split(text, where)
     try:
         table = decode_toml(front)
@@ -56,8 +56,8 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
     files = fields.texts("files", read_string)
     topic = TopicFile(
         **read_description(fields, body.replace("\r\n", "\n").replace("\r", "\n")),
-        # What may be fetched is decided again when it is: a topic can still be read after
-        # its owner took a protocol back.
+        # Whether a source is allowed is decided when it is fetched: a topic can still be read after
+        # its owner disallows a protocol.
         sources=read_sources(fields, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True),
         created_at=fields.get("created_at", read_time),
         fetched_at=fields.get("fetched_at", read_time),
@@ -71,7 +71,7 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
 
 
 def read_description(fields: Fields, body: str) -> dict[str, Any]:
-    """Return the fields of a description but for its sources, with problems recorded."""
+    """Return the fields of a description except its sources; problems are recorded."""
     return {
         "id": fields.text("id", read=read_string),
         "title": fields.text("title", read=read_title),
@@ -86,7 +86,7 @@ def read_description(fields: Fields, body: str) -> dict[str, Any]:
 def read_sources(
     fields: Fields, *, protocols: Collection[str], lenient: bool = False
 ) -> tuple[Source, ...]:
-    """Return the sources that a document lists, local ones included, with problems recorded."""
+    """Return the sources that a document lists, including local ones; problems are recorded."""
     found = (
         read_source(each, allow_local=True, protocols=protocols, lenient=lenient)
         for each in fields.list_of_fields("sources")
@@ -106,7 +106,7 @@ def new_topic_file(described: Description, files: Sequence[str], now: datetime) 
 
 
 def render_topic_file(topic: TopicFile) -> str:
-    """Write a new `topic.md`, keys in the order of the seed's example."""
+    """Return the text of a new `topic.md`."""
     import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
 
     document = tomlkit.document()
@@ -133,10 +133,10 @@ def render_topic_file(topic: TopicFile) -> str:
 def change_topic_file(
     text: str, where: str, changes: Mapping[str, Any], body: str | None = None
 ) -> str:
-    """Change keys of a `topic.md` and leave the rest as it is, to the byte.
+    """Return the text of a `topic.md` with changed keys, and the rest kept to the byte.
 
-    A changed `sources` must be as long as the one in the file: only what
-    fetching records in them is written. What is new has the line ends of the rest.
+    Changed `sources` must be as many as those in the file; only the fields that fetching
+    records are written. New text has the line ends of the file.
     """
     import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - as above
@@ -166,7 +166,7 @@ def change_topic_file(
 
 
 def _list_files(document: Any, files: Sequence[str]) -> None:
-    """Set `files`, or in its place `file_count` where there are too many to list."""
+    """Set `files`, or `file_count` instead if there are too many to list."""
     if len(files) <= MOST_LISTED:
         document["files"] = _array(files)
         document.pop("file_count", None)
@@ -176,7 +176,7 @@ def _list_files(document: Any, files: Sequence[str]) -> None:
 
 
 def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:
-    """Note the commits that sources were fetched at, and the versions of packages."""
+    """Write the fetched commits of sources, and the versions of packages."""
     if len(tables) != len(sources):
         raise TopicFileError(where, "its sources were changed meanwhile; refresh it once more")
     for table, source in zip(tables, sources, strict=True):
@@ -188,12 +188,12 @@ def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -
 
 
 def _newline(text: str) -> str:
-    """Return how the lines of a text end, of one with both kinds as Unix has it."""
+    """Return the line end of a text; a line feed if it has both kinds."""
     return "\r\n" if "\r\n" in text and not _LINE_FEED.search(text) else "\n"
 
 
 def with_heading(title: str, body: str) -> str:
-    """Return a description below a heading; its own, where it has one."""
+    """Return a description that begins with a heading: its own, else the title."""
     body = body.strip()
     return body if body.startswith("# ") else f"# {title}\n\n{body}".rstrip()
 
@@ -204,7 +204,7 @@ def without_heading(title: str, body: str) -> str:
 
 
 def _split(text: str, where: str) -> tuple[str, str]:
-    """Return the TOML between the first two `+++` lines, and what follows them."""
+    """Return the TOML between the first two `+++` lines, and the text after them."""
     found = _FRONT_MATTER.match(text)
     if not found:
         raise TopicFileError(where, f"it has no front matter between {FENCE} lines")
@@ -243,33 +243,33 @@ def read_title(value: object) -> str:
 
 
 def read_time(value: object) -> datetime:
-    """Read a time, which may be a string, or a time or date of TOML; return it in UTC.
+    """Return a time in UTC, read from a string, or from a time or date of TOML.
 
-    A time without a zone is one of UTC; a date is its midnight.
+    A time without a zone is in UTC; a date is its midnight.
     """
     try:
         moment = _read_moment(value)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-        # Here and not where it is shown: at either end of the calendar it may not be possible.
+        # Converted here, since this fails at either end of the calendar.
         return moment.astimezone(timezone.utc)
     except (TypeError, ValueError, OverflowError) as error:
         raise BadValueError(describe(value), "a time such as '2025-06-15T10:00:00Z'") from error
 
 
 def _read_moment(value: object) -> datetime:
-    """Return a time as it is written, with or without a zone; raise TypeError, ValueError."""
+    """Return a time as written, with or without a zone; raise TypeError or ValueError."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=timezone.utc)
     if not isinstance(value, str):
         raise TypeError(type(value))
-    # fromisoformat knows no `Z` before Python 3.11.
+    # fromisoformat does not know `Z` before Python 3.11.
     return datetime.fromisoformat(value.replace("Z", "+00:00"))
 
 
 def _read_strings(value: object) -> dict[str, str]:
-    """Read a table; values that are not strings become strings."""
+    """Return a table with all values as strings."""
     if not isinstance(value, dict):
         raise BadValueError(describe(value), "a table")
     return {

@@ -1,1 +1,1 @@
-"""Cut files into chunks along their headings and definitions. Pure."""
+"""Cutting files into chunks along their headings and definitions. Pure."""

@@ -1,8 +1,8 @@
-"""Cut a document into chunks along its structure, losing nothing.
+"""Cutting a document into chunks along its structure.
 
-The chunks of a document, joined, are the document. No chunk is longer than the
-cap, there is no overlap, and where a chunk ends depends on its own section, so
-that a change in one section leaves the chunks of the others alone.
+The chunks of a document, joined, are the document, without overlap, and no chunk is longer
+than the cap. Where a chunk ends depends on its own section, so that a change in one section
+leaves the chunks of the others as they are.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from llm_kb.search.chunking.documents import MAX_TITLE, Chunk, Mark, Outline
 from llm_kb.search.chunking.outline import find_outline
 
 CAP = 1200
-"""Characters a chunk has at most."""
+"""Longest chunk, in characters."""
 
 FLOOR = 300
-"""A chunk shorter than this takes in the next section, where both fit the cap."""
+"""A chunk shorter than this takes in the next section, if both fit the cap."""
 
 BARE = 120
-"""A section of no more characters, before a deeper one, is little more than its heading."""
+"""A section of at most so many characters before a deeper one counts as a heading alone."""
 
 TAIL = 150
-"""Characters that are left, at least, for the last part of a section that is cut."""
+"""Shortest last part of a section that is cut, in characters."""
 
-# What to cut after, the best first.
+# Where to cut, the best first.
 _SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
 
 
@@ -38,13 +38,13 @@ class _Section(NamedTuple):
     end: int
     labels: tuple[str, ...]
     heading: str
-    """The label of what begins here; empty in later parts of a section."""
+    """The label of the section that begins here; empty in later parts of a section."""
 
 
 def chunk_document(
     path: str, text: str, *, cap: int = CAP, floor: int = FLOOR, outline: Outline | None = None
 ) -> list[Chunk]:
-    """Cut a text into chunks, along its own outline unless one is given; none of an empty text."""
+    """Return the chunks of a text, cut along its outline; an empty text has none."""
     outline = find_outline(path, text) if outline is None else outline
     chunks: list[Chunk] = []
     line = 1
@@ -60,9 +60,9 @@ def chunk_document(
 
 
 def chunk_safely(path: str, text: str) -> list[Chunk]:
-    """Cut a text along its structure, or by length alone where that fails.
+    """Return the chunks of a text, cut along its structure, or by length if that fails.
 
-    Files are anybody's: one that a parser cannot take must not hide all the others.
+    Files come from strangers: one that crashes a parser must not hide all others.
     """
     try:
         return chunk_document(path, text)
@@ -71,14 +71,14 @@ def chunk_safely(path: str, text: str) -> list[Chunk]:
 
 
 def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
-    """Yield the spans between the marks, those over the cap in parts."""
+    """Yield the spans between the marks; spans over the cap are cut in parts."""
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
     depths: list[int] = []
     labels: tuple[str, ...] = ()
     start = 0
     heading = ""
     for offset, depth, label in chain(outline.marks, [Mark(len(text), 0, "")]):
-        # A heading without a text of its own goes with the section that it is of.
+        # A heading without text joins the section below it.
         is_bare = (
             label
             and heading
@@ -99,22 +99,22 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
         if label:
             depths.append(depth)
             labels = (*labels, label)
-            # Of a method, whose type is in the title, its own name.
+            # For a method its own name, since its type is in the title.
             name = label.rpartition(outline.separator)[2] if outline.separator == "." else label
             heading = f"{heading} {name}" if heading else name
 
 
 def _has_text(section: str, heading: str) -> bool:
-    """Whether a section has words besides its heading."""
+    """Tell whether a section has words besides its heading."""
     return any(character.isalnum() for character in section.replace(heading, "", 1))
 
 
 def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]]) -> int:
     """Return the best offset in (start, limit] to cut at.
 
-    That is after the last blank line, else the last line end, else the last
-    space, else the limit, leaving out the first third, which would make tiny
-    chunks. A cut inside a whole moves to its end, or to its start.
+    It is after the last blank line, else the last line end, else the last space, else at the
+    limit. Cuts in the first third, which would make tiny chunks, are not used. A cut inside a
+    whole moves to its end or its start.
     """
     earliest = start + (limit - start) // 3
     cut = limit
@@ -125,13 +125,13 @@ def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, in
             break
     at = bisect_right(wholes, (cut, 0)) - 1
     if at >= 0 and wholes[at][0] < cut < wholes[at][1]:
-        # One that begins where the part does is no longer than the cap, if longer than the limit.
+        # A whole at the start of the part may pass the limit, since it fits the cap.
         return wholes[at][1] if wholes[at][1] <= limit or wholes[at][0] <= start else wholes[at][0]
     return cut
 
 
 def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[_Section]]:
-    """Group sections too short to stand alone with those that follow."""
+    """Yield groups of sections; a short section is grouped with those that follow."""
     group: list[_Section] = []
     for section in sections:
         if group:

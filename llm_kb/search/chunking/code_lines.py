@@ -1,4 +1,4 @@
-"""Find the definitions of source code by the shape of its lines, without a parser."""
+"""Finding definitions in source code by the shape of lines, without a parser."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ _MODIFIER = (
 _NAME = r"(?P<{}>[A-Za-z_$](?:[\w$]|[.:]+(?=[\w$]))*[?!]?)"
 _CALLABLE = r"[\w$<>,.?&*:\[\]~ \t]*?[ \t*&]"
 
-# Every pattern begins with the end of the line before, and takes all of the indentation at once
-# (a reference cannot be shortened): a regex engine skips to a certain character by itself, but
-# tries everything else for every character, and every indentation it can shorten once more.
+# For speed, every pattern begins with the previous line end, a fixed character that the regex
+# engine can skip to, and takes the indentation as a whole, which prevents backtracking.
 _INDENT = r"(?=(?P<indent>[ \t]*))(?P=indent)"
 
 _PYTHON = re.compile(
@@ -28,7 +27,7 @@ _KEYWORD = re.compile(
     rf"\n(?:{_INDENT}{_MODIFIER}(?:"
     r"(?:def|fn|func|fun|function\*?|class|struct|enum|trait|interface|mod|module|namespace|union"
     r"|protocol|extension|object|record|type|macro_rules!|defmodule|defp|defmacro|sub|proc)"
-    # A Go receiver, whose type is what the method is of.
+    # A Go receiver, which names the method's type.
     r"[ \t]+(?:\((?:[^)\n]*?[ \t*])?(?P<owner>\w+)(?:\[[^)\n]*)?\)[ \t]*)?"
     rf"{_NAME.format('a')}"
     rf"|impl(?:<[^\n]*?>)?[ \t]+(?P<b>[^\n{{]+)"
@@ -48,8 +47,8 @@ _BRACES = re.compile(
 )
 _SCRIPT = re.compile(
     rf"{_KEYWORD.pattern.rpartition('|(?P<end>')[0]}"
-    # A method: a name, parentheses, a brace, its parameters perhaps on lines of their own. What
-    # an arrow ends is a callback, and names nothing.
+    # A method: a name, parentheses and a brace; parameters may have lines of their own. An
+    # arrow at the end makes it a callback without a name.
     r"|(?=(?P<inner>[ \t]+))(?P=inner)"
     r"(?:(?:async|static|get|set|public|private|protected|readonly|override)[ \t]+)*"
     r"(?!(?:if|for|while|switch|catch|return|function)\b)(?P<d>[#$A-Za-z_][\w$]*)"
@@ -107,20 +106,20 @@ CODE_SUFFIXES: dict[str, re.Pattern[str]] = {
         _BRACES,
     ),
 }
-"""What definitions look like, by file extension."""
+"""Patterns of definitions, by file extension."""
 
 _ATTACHED = ("#", "@", "//", "/*", "*", "--", "[")
-"""How lines begin that belong to the definition below them: comments, decorators."""
+"""Starts of lines that belong to the definition below them: comments, decorators."""
 
 
 def outline_code(suffix: str, text: str) -> Outline:
-    """Find functions, classes and their like; nesting is told by indentation.
+    """Return the functions, classes and similar definitions of a text, nested by indentation.
 
-    A line at the left margin that defines nothing ends the definitions above it.
+    A line at the left margin that is not a definition ends the definitions above it.
     """
     marks: list[Mark] = []
     inside = False
-    # With a line end before it, so that what is found begins where the line does in the text.
+    # The added line end makes each match begin at the offset of its line in the text.
     for match in CODE_SUFFIXES[suffix].finditer(f"\n{text}"):
         # The last group of an alternative is the name, or `end`.
         group = match.lastgroup

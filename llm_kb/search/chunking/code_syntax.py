@@ -1,6 +1,6 @@
-"""Find the definitions of source code with tree-sitter, where `llm-kb[code]` is installed.
+"""Finding definitions in source code with tree-sitter, if `llm-kb[code]` is installed.
 
-Exact where lines only suggest: a definition has an end, a string is not code.
+More exact than `code_lines`: a definition has an end, and strings are not code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GRAMMARS = {
 }
 
 MAX_DEPTH = 200
-"""Deeper nesting is generated or hostile, and not looked into."""
+"""Deepest nesting that is searched; deeper code is generated or hostile."""
 
 _DEFINITION = re.compile(
     r"(?:function|method|class|struct|enum|trait|impl|interface|mod|module|namespace|union|macro"
@@ -51,10 +51,10 @@ _FUNCTION_VALUE = re.compile(r"arrow_function|function|function_expression|class
 
 @cache
 def find_parser(suffix: str) -> Parser | None:
-    """Return the parser for an extension; None where its grammar is not installed."""
+    """Return the parser for an extension; None if its grammar is not installed."""
     module, function = GRAMMARS[suffix]
     try:
-        # Extras: found out when code is first indexed, not when this is imported.
+        # An extra, so imported when code is first indexed.
         tree_sitter = import_module("tree_sitter")
         grammar = import_module(module)
         language = tree_sitter.Language(getattr(grammar, function)())
@@ -66,7 +66,7 @@ def find_parser(suffix: str) -> Parser | None:
 
 
 def outline_syntax(suffix: str, text: str) -> Outline | None:
-    """Find the definitions of a text; None where no parser for it is installed."""
+    """Return the definitions of a text; None if no parser for it is installed."""
     parser = find_parser(suffix) if suffix in GRAMMARS else None
     if parser is None:
         return None
@@ -78,7 +78,7 @@ def outline_syntax(suffix: str, text: str) -> Outline | None:
         marks.append(Mark(characters[start], depth, label))
         if end:
             marks.append(Mark(characters[end], depth, ""))
-    # Ends before beginnings; of the former the inner ones first, of the latter the outer.
+    # Ends come before beginnings; inner ends and outer beginnings come first.
     marks.sort(
         key=lambda mark: (mark.offset, bool(mark.label), mark.depth * (1 if mark.label else -1))
     )
@@ -88,7 +88,7 @@ def outline_syntax(suffix: str, text: str) -> Outline | None:
 def _definitions(root: Node, source: bytes) -> Iterator[tuple[int, int, int, str]]:
     """Yield (start, end, depth, name) of each definition, in order of the text.
 
-    Starts and ends are bytes and those of lines; an end is 0 where no line follows.
+    Starts and ends are byte offsets of lines; an end is 0 if no line follows.
     """
     pending = [(root, 0)]
     while pending:
@@ -102,7 +102,7 @@ def _definitions(root: Node, source: bytes) -> Iterator[tuple[int, int, int, str
             yield start, source.find(b"\n", outer.end_byte) + 1, depth, name
             inner = depth + 1
         if inner < MAX_DEPTH:
-            # What begins and ends on one line is too small to be a section.
+            # Code on a single line is too small to be a section.
             pending += [
                 (child, inner)
                 for child in reversed(node.named_children)
@@ -111,7 +111,7 @@ def _definitions(root: Node, source: bytes) -> Iterator[tuple[int, int, int, str
 
 
 def _count_characters(source: bytes, offsets: Iterable[int]) -> dict[int, int]:
-    """Return how many characters of UTF-8 stand before each offset."""
+    """Return the number of characters before each byte offset."""
     counts: dict[int, int] = {}
     position = count = 0
     for offset in sorted(offsets):
@@ -122,7 +122,7 @@ def _count_characters(source: bytes, offsets: Iterable[int]) -> dict[int, int]:
 
 
 def _name(node: Node) -> str:
-    """Return the name of a definition; empty for what only looks like one."""
+    """Return the name of a definition; empty for a node that only looks like one."""
     if node.type == "variable_declarator":
         value = node.child_by_field_name("value")
         if value is None or not _FUNCTION_VALUE.fullmatch(value.type):
@@ -138,7 +138,7 @@ def _name(node: Node) -> str:
 
 
 def _owner(node: Node) -> str:
-    """Return the type that a method of Go is of, which stands before its name."""
+    """Return the type in the receiver of a Go method; empty for other nodes."""
     receiver = node.child_by_field_name("receiver")
     text = receiver.text if receiver is not None else None
     words: list[bytes] = re.findall(rb"\w+", (text or b"").partition(b"[")[0])
@@ -146,7 +146,7 @@ def _owner(node: Node) -> str:
 
 
 def _first_attached(node: Node) -> Node:
-    """Return the first of the comments and attributes right above a definition, or itself."""
+    """Return the first comment or attribute right above a definition, or the definition."""
     first = node
     above = node.prev_named_sibling
     while above is not None and _COMMENT.fullmatch(above.type):

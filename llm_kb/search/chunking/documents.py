@@ -1,4 +1,4 @@
-"""What is indexed: documents, their outlines and their chunks. Pure, no I/O."""
+"""Outlines and chunks of documents, and the words they are indexed by. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from llm_kb.subjects.topics import is_binary
 
 MAX_TITLE = 200
-"""Characters of a label and of a title; longer ones are shortened."""
+"""Longest label or title, in characters; longer ones are shortened."""
 
 _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))[a-z0-9]*")
 """A hump in the midst of a word: `Default` of `getDefault`, `Server` of `HTTPServer`."""
@@ -22,7 +22,7 @@ _LONGEST_KEPT = 60
 
 
 class Mark(NamedTuple):
-    """Where a section of a document begins: a heading or a definition.
+    """The start of a section of a document: a heading or a definition.
 
     A mark of the same or a smaller depth ends the section. A mark without a
     label ends sections and begins none.
@@ -34,22 +34,21 @@ class Mark(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """The structure of a text: its marks and what should not be cut, both in order."""
+    """The structure of a text: its marks, and spans that should not be cut, both in order."""
 
     marks: Sequence[Mark] = ()
     wholes: Sequence[tuple[int, int]] = ()
-    """Offsets of spans, such as fenced code, that stay whole where they fit."""
+    """Offsets of spans, such as fenced code, that stay whole if they fit."""
     separator: str = " > "
-    """What joins the labels of nested sections in a title."""
+    """Separator between the labels of nested sections in a title."""
 
 
 class Chunk(NamedTuple):
     """A span of a document: the unit of indexing and of results.
 
-    The title names the section with those around it; the heading only what
-    begins in this chunk, and is empty where it goes on with an earlier one. Lines
-    count from 1, both inclusive. The hash is that of the content and not of the
-    position: a line inserted above leaves it as it was.
+    The title names the section with those around it. The heading names only sections that begin
+    in this chunk; it is empty if the chunk continues an earlier one. Lines count from 1, both
+    inclusive. The hash depends on the content and not on the position.
     """
 
     title: str
@@ -66,16 +65,16 @@ class Chunk(NamedTuple):
 
 
 def shorten_label(text: str) -> str:
-    """Return a heading or a name on one line, within a bound."""
+    """Return a heading or a name on one line, shortened if it is too long."""
     label = " ".join(text[: 4 * MAX_TITLE].split())
     return label if len(label) <= MAX_TITLE else f"{label[: MAX_TITLE - 1]}…"
 
 
 def decode_document(data: bytes) -> str | None:
-    """Decode the bytes of a file; None when they are binary.
+    """Return the text of a file; None if it is binary.
 
-    Undecodable bytes are replaced and NULs beyond the sniffed part dropped, so
-    that the text can be stored anywhere; a byte order mark is removed.
+    Undecodable bytes are replaced, and NULs after the sniffed part and a byte order mark are
+    removed.
     """
     if is_binary(data):
         return None
@@ -91,7 +90,7 @@ _UNSPACED = re.compile(
 
 
 def find_more_words(text: str) -> str:
-    """Return what a text is found by beside its words: parts of identifiers, pairs of letters."""
+    """Return additional words to index a text by: parts of identifiers, pairs of characters."""
     pairs = [] if text.isascii() else split_unspaced(text)
     return " ".join([split_identifiers(text), *pairs])
 
@@ -99,7 +98,7 @@ def find_more_words(text: str) -> str:
 def split_unspaced(text: str) -> list[str]:
     """Return the pairs of neighbouring characters of scripts without spaces, each once.
 
-    What stands right before or after them is a word of its own: `Django設定` gives both.
+    Words right before or after them are included: `Django設定` gives both.
     """
     parts: dict[str, None] = {}
     for match in _UNSPACED.finditer(text):
@@ -127,14 +126,14 @@ def split_identifiers(text: str) -> str:
 
 
 def _hump_before(text: str, end: int) -> int:
-    """Return where the hump that ends at an offset begins, whatever the alphabet."""
+    """Return the start of the hump that ends at an offset, in any alphabet."""
     start = end - 1
     last = max(0, end - _LONGEST_HUMP)
     if text[start].isupper():
         while start > last and text[start - 1].isupper():
             start -= 1
         return start
-    # A loop, since a regular expression cannot look backwards as cheaply.
+    # A loop, since a regular expression is slow at searching backwards.
     while start > last and (text[start - 1].islower() or text[start - 1].isdigit()):
         start -= 1
     return start - 1 if start > last and text[start - 1].isupper() else start

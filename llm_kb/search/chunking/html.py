@@ -1,4 +1,4 @@
-"""Find the headings of HTML, and the terms of its lists of definitions."""
+"""Finding headings and defined terms in HTML."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _TAG = re.compile(
 )
 _ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
 _DEPTHS = {**{f"h{depth}": depth for depth in range(1, 7)}, "dt": 7}
-"""What names something, and how deep: a term that is defined, as an option, is below headings."""
+"""Depth of each tag that names a section; defined terms are below all headings."""
 
 _PERMALINK = re.compile(r"\s*[\u00b6\u00a7\U0001f517]\s*\Z|\s+#\s*\Z")
-"""The link of a heading to itself."""
+"""The sign of a heading's link to itself."""
 
 _LONGEST = 2000
-"""Characters of a heading that are read, its tags included."""
+"""Most characters read of a heading, including its tags."""
 
 
 def outline_html(text: str) -> Outline:
@@ -48,7 +48,7 @@ def outline_html(text: str) -> Outline:
 
 
 def _read_title(text: str, start: int, name: str) -> str:
-    """Return the words between a heading's tags; empty where it is not closed or has none."""
+    """Return the words between a heading's tags; empty if it is not closed."""
     inner = text[start : start + _LONGEST]
     end = inner.lower().find(f"</{name}")
     title = unescape(_ANY_TAG.sub("", inner[: max(end, 0)]))
@@ -56,6 +56,6 @@ def _read_title(text: str, start: int, name: str) -> str:
 
 
 def _find_closing(text: str, start: int, name: str) -> int:
-    """Return where an element ends; -1 where it does not."""
+    """Return the end of an element; -1 if it is not closed."""
     match = re.compile(rf"</{name}\b[^<>]{{0,100}}>", re.IGNORECASE).search(text, start)
     return match.end() if match else -1

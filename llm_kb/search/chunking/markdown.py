@@ -1,4 +1,4 @@
-"""Find the headings and the fences of Markdown."""
+"""Finding headings and fences in Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FRONT_MATTER = re.compile(
 )
 
 _MARKDOWN_LINE = re.compile(
-    # A fence, also as the first thing of a list item.
+    # A fence, which may be the first block of a list item.
     r"^(?P<indent>[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
     r"|^[ ]{0,3}(?P<hashes>\#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
     r"|^[ ]{0,3}(?P<under>=+|-+)[ \t]*\r?$"
@@ -25,10 +25,10 @@ _NO_PARAGRAPH = re.compile(
 
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{0,500}\)")
 _LONGEST_HEADING = 2_000
-"""Characters of a heading that are looked at."""
+"""Most characters read of a heading."""
 
 _LONGEST_PARAGRAPH = 10
-"""Lines that an underline can make a heading; a longer paragraph is not one."""
+"""Most lines of a paragraph that an underline makes a heading."""
 
 _HTML_ENDS = {
     name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("pre", "script", "style", "textarea")
@@ -69,16 +69,16 @@ def _heading_text(title: str) -> str:
 
 
 def _make_label(text: str) -> str:
-    """Return the text of a heading on one line, of links their text alone."""
+    """Return the text of a heading on one line, with links as their text."""
     return shorten_label(_LINK.sub(r"\1", text[:_LONGEST_HEADING]))
 
 
 def _fence_end(text: str, opener: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """Return where the line after the closing fence begins.
+    """Return the start of the line after the closing fence; None if the opener is not a fence.
 
-    An unclosed fence runs to the end of the document; but where the opener is
-    indented like code it is taken for text, and None is returned. `unclosed` holds
-    the shortest fences of either kind without an end, so that none is looked for twice.
+    An unclosed fence runs to the end of the document, unless its opener is indented like code;
+    then it is text. `unclosed` holds the shortest unclosed fence of each kind, so that no end
+    is searched for twice.
     """
     fence = opener["fence"]
     nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > 3
@@ -97,7 +97,7 @@ def _fence_end(text: str, opener: re.Match[str], unclosed: dict[str, int]) -> in
 
 
 def _paragraph_start(text: str, underline: int, marks: list[Mark]) -> int | None:
-    """Return where the paragraph above a setext underline begins; None without one."""
+    """Return the start of the paragraph above a setext underline; None without one."""
     floor = marks[-1].offset if marks else 0
     start = underline
     for _ in range(_LONGEST_PARAGRAPH + 1):
@@ -108,7 +108,7 @@ def _paragraph_start(text: str, underline: int, marks: list[Mark]) -> int | None
         if not line.strip() or (marks and previous <= floor and text[floor] == "#"):
             break
         if _NO_PARAGRAPH.match(line):
-            # A list, a quotation or code: an underline of dashes is a rule there.
+            # After a list, a quotation or code, a line of dashes is a rule.
             return None
         start = previous
     else:
@@ -117,7 +117,7 @@ def _paragraph_start(text: str, underline: int, marks: list[Mark]) -> int | None
 
 
 def _html_end(text: str, opener: re.Match[str]) -> int:
-    """Return where raw HTML ends: after the line with its closing tag."""
+    """Return the end of raw HTML: after the line with its closing tag."""
     closing = _HTML_ENDS[opener["html"][1:].lower()].search(text, opener.end())
     line_end = text.find("\n", closing.start()) if closing else -1
     return len(text) if line_end == -1 else line_end + 1

@@ -1,4 +1,4 @@
-"""Read a Jupyter notebook as Markdown: its cells in order, and what they printed."""
+"""Reading a Jupyter notebook as Markdown: its cells in order, with their outputs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 LONGEST_OUTPUT = 2_000
-"""Characters of one output; the rest is left out with a note."""
+"""Most characters of one output; a note replaces the rest."""
 
 _BACKTICKS = re.compile("`+")
 
 
 def read_notebook(data: bytes) -> str | None:
-    """Return the Markdown of a notebook; None for what is not one.
+    """Return the Markdown of a notebook; None if the data is not a notebook.
 
     Outputs are kept as text; images and other encoded data are named, not shown.
     """
@@ -55,7 +55,7 @@ def _render(cell: Mapping[str, Any], language: str) -> Iterator[str]:
 
 
 def _read_output(output: Mapping[str, Any]) -> str:
-    """Return what an output says in text, or names what it holds instead."""
+    """Return the text of an output, or the names of the types that it holds instead."""
     if output.get("output_type") == "error":
         text = f"{_join(output.get('ename'))}: {_join(output.get('evalue'))}"
     elif "text" in output:
@@ -71,7 +71,7 @@ def _read_output(output: Mapping[str, Any]) -> str:
 
 
 def _join(source: object) -> str:
-    """Return a text, which the format splits into lines."""
+    """Return a text, which a notebook may split into a list of lines."""
     if isinstance(source, list):
         return "".join(line for line in source if isinstance(line, str))
     return source if isinstance(source, str) else ""

@@ -1,4 +1,4 @@
-"""The outline of a text: its headings or definitions, and where each ends. Pure."""
+"""The outline of a text: its headings or definitions, with their spans. Pure."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     ),
     **dict.fromkeys((".pdf", ".docx", ".pptx", ".epub"), outline_markdown),  # as converted
     **dict.fromkeys((".json", ".yaml", ".yml"), outline_schema),
-    # Plain text underlines its titles the same way, and some projects name such files so.
+    # Plain text underlines titles in the same way, and may be reStructuredText.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
     **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),
 }
 
 
 class Heading(NamedTuple):
-    """A heading or a definition with all that stands under it.
+    """A heading or a definition with everything under it.
 
     Lines count from 1, both inclusive; `start` and `end` are offsets in the text.
     """
 
     level: int
-    """How deep it is nested: 1 for the outermost, whatever the markup calls it."""
+    """The depth of nesting: 1 for the outermost, whatever its level in the markup."""
     title: str
     first_line: int
     last_line: int
@@ -43,11 +43,10 @@ class Heading(NamedTuple):
 
 
 def outline(text: str, path: str, found: Outline | None = None) -> tuple[Heading, ...]:
-    """Return the headings or definitions of a text, in its order, each with its span.
+    """Return the headings or definitions of a text, in order, with their spans.
 
-    The path's extension says how to read it; of other texts nothing is known. `found` are
-    its marks where they are known. A heading ends where the next of its level or a higher
-    one begins. Linear in the text.
+    The extension of the path determines how it is read. `found` is its outline, if known.
+    A heading ends where the next of its level or a higher one begins. Linear in the text.
     """
     spans = _find_spans(text, found or find_outline(path, text))
     ends = [match.end() for match in re.finditer("\n", text)]
@@ -83,7 +82,7 @@ def _find_spans(text: str, found: Outline) -> list[tuple[int, str, int, int]]:
 
 
 def find_outline(path: str, text: str) -> Outline:
-    """Return the marks of a text by the extension of its path; none for an unknown one."""
+    """Return the marks of a text, by the extension of its path; none for an unknown extension."""
     name = path.rpartition("/")[2]
     stem, dot, extension = name.rpartition(".")
     suffix = f".{extension.lower()}" if dot and stem else ""

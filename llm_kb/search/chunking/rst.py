@@ -1,4 +1,4 @@
-"""Find the section titles and the described objects of reStructuredText."""
+"""Finding section titles and described objects in reStructuredText."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
 
 _MARK = re.compile(
-    # Each begins with the end of the line before, which a regex engine skips to by itself.
-    # A title, its underline and perhaps its overline. The lookahead tells early if there is one.
+    # Each alternative begins with a line end, to which the regex engine can skip.
+    # A title, its underline and perhaps its overline. The lookahead rejects other lines early.
     r"\n(?:(?=[^\n]*\n[!-/:-@\[-`{-~]{2}|[!-/:-@\[-`{-~]{2})"
     r"(?:(?P<over>(?P<o>[!-/:-@\[-`{-~])(?P=o)+)[ \t]*\r?\n)?"
     r"(?P<title>[ \t]*[^\s][^\n]*)\n"
@@ -35,18 +35,18 @@ _NOTHING_BELOW = re.compile(
 _LINE_START = re.compile(r"\n([ \t]*)(?=\S)")
 
 _OBJECTS = 100
-"""Depth of the first described object: below that of every title."""
+"""Depth of the first described object, which is below every title."""
 
 _LOOKED_BACK = 1000
-"""Characters above a title in which the targets that belong to it are looked for."""
+"""Characters above a title that are searched for its link targets."""
 
 
 def outline_rst(text: str) -> Outline:
     """Return the titles of sections, the descriptions of objects, and blocks to keep whole.
 
     As in reStructuredText itself, the depth of a title is the order in which its
-    adornment first occurs. A description with nothing under it belongs to the title
-    that follows; any other ends where the text is no longer indented.
+    adornment first occurs. A description with nothing under it belongs to the next title;
+    any other ends where the text is no longer indented.
     """
     adornments: dict[tuple[str, bool], int] = {}
     marks: list[Mark] = []
@@ -76,19 +76,19 @@ def outline_rst(text: str) -> Outline:
 
 
 def _is_title(match: re.Match[str]) -> bool:
-    """Return whether the adornment of a line makes it a title."""
+    """Tell whether a line is a title, by its adornment."""
     title, over = match["title"].rstrip(), match["over"]
     is_long_enough = len(match["under"]) >= len(title)
     return is_long_enough and (over == match["under"] if over else title[0] not in " \t")
 
 
 def _depth(indent: int) -> int:
-    """Return the depth of an object; one below is that of the program whose option it may be."""
+    """Return the depth of an object; the program of an option is one less deep."""
     return _OBJECTS + 2 * indent + 1
 
 
 def _ends(text: str, start: int, end: int, indents: list[int]) -> Iterator[Mark]:
-    """Yield where the described objects end between two marks: at the first line left of them."""
+    """Yield the ends of described objects between two marks: the first less indented line."""
     if not indents:
         return
     for line in _LINE_START.finditer(text, start, end):
@@ -102,11 +102,11 @@ def _ends(text: str, start: int, end: int, indents: list[int]) -> Iterator[Mark]
 
 
 def _take_in_description(text: str, title: int, marks: list[Mark]) -> int:
-    """Return where a title begins with the empty descriptions right above, which it replaces."""
+    """Return the start of a title; empty descriptions above it join it and lose their marks."""
     start = title
     while marks and marks[-1].depth >= _OBJECTS and marks[-1].label:
         line_end = text.find("\n", marks[-1].offset) + 1
-        # Not `fullmatch`, which would try every other way to read the lines.
+        # Not `fullmatch`, which would backtrack through all readings of the lines.
         found = _NOTHING_BELOW.match(text, line_end, start)
         if not found or found.end() != start:
             break
@@ -115,7 +115,7 @@ def _take_in_description(text: str, title: int, marks: list[Mark]) -> int:
 
 
 def _before_targets(text: str, offset: int, floor: int) -> int:
-    """Return where the link targets and index entries above a title begin."""
+    """Return the start of the link targets and index entries above a title."""
     floor = max(floor, offset - _LOOKED_BACK)
     start = end = offset
     while end > floor:

@@ -1,7 +1,7 @@
 """The outline of an OpenAPI description or a JSON Schema: its operations and types. Pure.
 
-Nothing is parsed into objects: references are not followed and aliases not expanded, so that
-neither can be made to run for ever. What is looked at is where the keys of the outer levels stand.
+Only the positions of keys on the outer levels are read. Nothing is parsed into objects, so that
+hostile references and aliases cannot make it run for ever.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
 MAX_INDENT = 200
 
 DEEPEST = 5
-"""Levels of keys that are looked at."""
+"""Deepest level of keys that is read."""
 
 _RECOGNISED = re.compile(
     r"""["']?(?:openapi|swagger|asyncapi)["']?\s*:\s*["']?[1-9]|["']?\$schema["']?\s*:\s*["']?https?://json-schema"""
 )
 _LOOKED_AT = 20_000
-"""Characters at the beginning in which a description says what it is."""
+"""Characters at the beginning in which the type of a description is looked for."""
 
 _METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"})
 _TYPES = frozenset({"definitions", "$defs", "properties"})
 
-# A string that does not end goes on to the end of the text: each character is looked at once.
+# A string that is not closed ends with the text, so that each character is read once.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],:]', re.DOTALL)
 _VALUE = re.compile(r'[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))', re.DOTALL)
 _KEY = re.compile(
@@ -37,7 +37,7 @@ _KEY = re.compile(
 
 
 class _Key(NamedTuple):
-    """A key of a mapping: where it stands, the keys it is below and its own, its text if any."""
+    """A key of a mapping: its offset, its path including itself, and its text if it has one."""
 
     offset: int
     path: tuple[str, ...]
@@ -50,7 +50,7 @@ def is_schema(text: str) -> bool:
 
 
 def outline_schema(text: str) -> Outline:
-    """Return a mark for each operation and type of a description, none of any other text."""
+    """Return a mark for each operation and type of a description; other texts have none."""
     if not is_schema(text):
         return Outline()
     keys = list(_scan_json(text) if text.lstrip()[:1] == "{" else _scan_yaml(text))
@@ -69,7 +69,7 @@ def outline_schema(text: str) -> Outline:
 
 
 def _find_label(path: tuple[str, ...]) -> str:
-    """Return what a key is the section of; empty for one that begins none."""
+    """Return the label of the section that a key begins; empty if it begins none."""
     if len(path) == 1:
         return path[0]
     if path[0] in {"paths", "webhooks"} and len(path) == 3 and path[2] in _METHODS:
@@ -108,7 +108,7 @@ def _scan_json(text: str) -> Iterator[_Key]:
 
 
 def _start_of_line(text: str, at: int) -> int:
-    """Return where the line of a key begins, if it begins with the key; else where that stands."""
+    """Return the start of a key's line if the line begins with the key, else the key's offset."""
     start = text.rfind("\n", max(0, at - MAX_INDENT), at) + 1
     return start if start and not text[start:at].strip() else at
 

@@ -1,4 +1,4 @@
-"""The database of an index: its schema, and opening it whatever state it is in."""
+"""The SQLite database of an index: its schema, opening it, and its errors."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pathlib import Path
 from llm_kb.errors import KbError
 
 VERSION = 8
-"""Of the schema and of whatever decides how files become rows; others are rebuilt."""
+"""Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
-"""How long to wait for another process's transaction."""
+"""Seconds to wait for the transaction of another process."""
 
 ROOM_BYTES = 1_000_000
-"""A disk with less room than this is full: SQLite cannot even open an index to read it."""
+"""A disk with less free space counts as full: SQLite cannot even open an index to read it."""
 
 FULL = "the disk is full, and even a search writes to it; make room on it"
-"""Why an index cannot be used, and what to do."""
+"""The error for a full disk."""
 
 CACHE_KIB = 16_000
-"""Memory for pages. With SQLite's own 2 MB, a large transaction writes pages out repeatedly."""
+"""Page cache. With SQLite's default of 2 MB, large transactions write pages repeatedly."""
 
 PAGE_BYTES = 16_384
-"""With SQLite's own 4,096 most pages would hold but three chunks, or one block of FTS5."""
+"""Page size. With SQLite's default of 4,096, most pages would hold only three chunks."""
 
 _SCHEMA = """
 CREATE TABLE documents (
@@ -85,11 +85,11 @@ class IndexUnusableError(KbError):
 
 
 class DamageError(IndexUnusableError):
-    """A database that is damaged or of another version: to be discarded and rebuilt."""
+    """A database that is damaged or of another version; it can be discarded and rebuilt."""
 
 
 class DocumentsGoneError(IndexUnusableError):
-    """An index of documents that are not there, as of a topic that was deleted meanwhile."""
+    """An index whose documents are missing, as after its topic was deleted."""
 
     def __init__(self, database: Path | None, name: str) -> None:
         self.name = name
@@ -97,20 +97,20 @@ class DocumentsGoneError(IndexUnusableError):
 
 
 def connect(database: Path | None) -> sqlite3.Connection:
-    """Open a database in this schema, creating it as needed; without a path, one in memory.
+    """Open a database with this schema, created if needed; without a path, one in memory.
 
-    Raises DamageError when it is something else, IndexUnusableError when it can
-    be neither opened nor made.
+    Raises DamageError if it is something else, IndexUnusableError if it can be neither opened
+    nor created.
     """
     with _reaching(database):
         if database:
-            # Only for its owner: it holds what the files hold.
+            # Only readable by its owner, since it has the content of the files.
             database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         connection = sqlite3.connect(
             database or ":memory:", isolation_level=None, timeout=BUSY_SECONDS
         )
         try:
-            # Of a new database; to another this does nothing.
+            # This has an effect on new databases only.
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -124,7 +124,7 @@ def connect(database: Path | None) -> sqlite3.Connection:
 
 
 def discard(database: Path | None) -> None:
-    """Delete a database; it costs nothing but the time to rebuild it."""
+    """Delete a database, which can be rebuilt."""
     if database is None:
         return
     with _reaching(database):
@@ -134,7 +134,7 @@ def discard(database: Path | None) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what is done inside, or leave everything as it was."""
+    """Commit the changes made in the block, or roll them back if it fails."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -167,7 +167,7 @@ def _reaching(database: Path | None) -> Iterator[None]:
 
 
 def _translate(database: Path | None, reason: str) -> Exception:
-    """Say what an operational error means for the user."""
+    """Return the error for the user that an error of SQLite means."""
     if "no such module: fts5" in reason:
         reason = "this Python's SQLite was built without FTS5; use another build of Python"
     elif "locked" in reason or "busy" in reason:
@@ -182,10 +182,10 @@ def _translate(database: Path | None, reason: str) -> Exception:
 
 
 def _explain_disk(database: Path | None) -> str | None:
-    """Say what keeps a file from being written where it is; None when it is not the disk."""
+    """Return why the disk cannot be written; None if the disk is not the cause."""
     if database is None:
         return None
-    # Late: it takes some time, and only a failure needs it.
+    # Imported here, since only failures need it.
     import shutil  # noqa: PLC0415
 
     directory = next((path for path in database.parents if path.is_dir()), database.parent)
@@ -198,7 +198,7 @@ def _explain_disk(database: Path | None) -> str | None:
 
 
 def _ensure_schema(connection: sqlite3.Connection, database: Path | None) -> None:
-    """Create the schema in a new database; DamageError where there is another one."""
+    """Create the schema in a new database; raise DamageError if there is another schema."""
     if _version(connection) == VERSION:
         return
     with transaction(connection):
@@ -212,7 +212,7 @@ def _ensure_schema(connection: sqlite3.Connection, database: Path | None) -> Non
 
 
 def _version(connection: sqlite3.Connection) -> int:
-    """Return the version a database was made by; 0 for a new one."""
+    """Return the version of a database; 0 for a new one."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return version
 

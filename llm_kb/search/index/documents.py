@@ -1,4 +1,4 @@
-"""What an index is of: any documents that can be listed and read."""
+"""The documents of an index: anything that can be listed and read."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import NamedTuple, Protocol
 from llm_kb.subjects.names import INSTALL, find_extension, is_unread_document
 
 MAX_FILE_BYTES = 20_000_000
-"""A larger file is data, and only its name is kept."""
+"""Largest file that is indexed; of larger ones only the name is kept."""
 
 TOO_LARGE = f"larger than {MAX_FILE_BYTES // 1_000_000} MB"
 
 MAX_FILES = 50_000
 MAX_BYTES = 500_000_000
-"""Files beyond so many, or so much, are not indexed, and every answer says so."""
+"""Files beyond this number or total size are not indexed; every answer reports them."""
 
 _MAX_INTEGER = 2**63 - 1
 
 ReadDocument = Callable[[str], bytes]
-"""Returns what a document holds by its path. Raises UnreadableError."""
+"""Returns the content of the document at a path. Raises UnreadableError."""
 
 
 class File(NamedTuple):
-    """A document: its `/`-separated path, and what tells that it has changed."""
+    """A document: its `/`-separated path, and its size and time, by which changes are found."""
 
     path: str
     size: int
     mtime_ns: int
     role: str = ""
-    """What it is good for, where its owner says so; else its path and content tell."""
+    """The role given by its owner; if empty, the role is found by path and content."""
     generated: bool = False
     """Whether it is indexed even if a machine made it."""
 
     def stamp(self) -> tuple[int, int]:
-        """Return size and time as a database can hold them: times may lie beyond the year 2262."""
+        """Return size and time within the range of SQLite; times may lie beyond the year 2262."""
         return self.size, max(-_MAX_INTEGER, min(self.mtime_ns, _MAX_INTEGER))
 
 
@@ -49,17 +49,17 @@ def tick(mtime_ns: int) -> int:
 
 
 class LeftOut(NamedTuple):
-    """A document that a search does not see, and why; the path is empty where it is many."""
+    """A document that a search does not read, and the reason; no path stands for many."""
 
     path: str
     reason: str
 
     def __str__(self) -> str:
-        """Return both, for people and models."""
+        """Return path and reason in one line."""
         return f"{self.path} ({self.reason})" if self.path else self.reason
 
     def of(self, topic: str) -> str:
-        """Return the notice that it was not searched in a topic."""
+        """Return the notice that the document was not searched in a topic."""
         return f"not searched: {topic}{'/' if self.path else ': '}{self}"
 
 
@@ -78,33 +78,33 @@ class Documents(Protocol):
 
     @property
     def name(self) -> str:
-        """What a hit calls the set: the topic's id."""
+        """The name of the set in hits: the topic's id."""
 
     @property
     def database(self) -> Path | None:
-        """Where the index is; None where it is made anew, in memory, for every search."""
+        """The path of the index; None if it is made in memory for every search."""
 
     @property
     def trust(self) -> int | None:
-        """How far its owner trusts it, from 0 to 10; None for no word on that."""
+        """The owner's trust score, from 0 to 10; None if not given."""
 
     @property
     def watch(self) -> Watch | None:
         """What tells early that all is as it was; None where only a list does."""
 
     def list(self) -> Iterable[File]:
-        """Return the documents there are, in no order. Raises OSError where there can be none."""
+        """Return all documents, in no order. Raises OSError if the topic is missing."""
 
     def read(self, path: str) -> bytes:
-        """Return what a listed document holds. Raises UnreadableError."""
+        """Return the content of a listed document. Raises UnreadableError."""
 
 
 def bound_files(
     files: Sequence[File], most: int = MAX_BYTES
 ) -> tuple[Sequence[File], tuple[LeftOut, ...]]:
-    """Return the files that are indexed, and a line each on those that need more and those beyond.
+    """Return the files that are indexed, and notes on those that are left out.
 
-    `most` is how many bytes they may have.
+    `most` is the largest total size in bytes.
     """
     unread = [file for file in files if is_unread_document(file.path)]
     if unread:
@@ -128,7 +128,7 @@ def bound_files(
 
 
 def find_left_out(files: Iterable[File]) -> tuple[LeftOut, ...]:
-    """Return what no search of these documents sees, as far as their sizes tell."""
+    """Return the documents that no search reads, as far as their sizes show."""
     seen, beyond = bound_files(sorted(files))
     large = (LeftOut(file.path, TOO_LARGE) for file in seen if file.size > MAX_FILE_BYTES)
     return (*large, *beyond)

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Known(NamedTuple):
-    """What an index knows of the file of a document."""
+    """The recorded state of a document's file."""
 
     size: int
     mtime_ns: int
     racy: int
-    """Whether the file could change, or be readable, without another size and time."""
+    """Whether the file could change, or become readable, while size and time stay the same."""
     hash: bytes
     problem: str = ""
-    """Why nothing of it is indexed."""
+    """The reason why it is not indexed; empty if it is."""
     given_role: str = ""
-    """What its owner says that it is good for."""
+    """The role given by its owner."""
     made: int = 0
     """0 unless it is machine-made: 1 where it was left out for that, 2 where it was indexed."""
 
@@ -60,9 +60,9 @@ class Prepared(NamedTuple):
     file: File
     known: Known
     chunks: Sequence[tuple[bytes, Chunk]] | None
-    """With their hashes. None where the content is what was indexed already."""
+    """The chunks with their hashes; None if this content is indexed already."""
     role: str | None = None
-    """What path and content say that it is good for; None where that was indexed already."""
+    """The role found by path and content; None if this content is indexed already."""
 
     def is_in(self, row: _Document | None) -> bool:
         """Tell whether a row of the index is of this very content, and as wanted."""
@@ -74,7 +74,7 @@ _Row = tuple[str, int | None, bytes, str, str, str, int, int]
 
 
 def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Prepared:
-    """Read a file, and cut it into chunks unless its content is what was indexed."""
+    """Return a file with its chunks, or without them if its content is indexed already."""
     size, mtime_ns = file.stamp()
     problem, racy, data = "", False, b""
     if size > MAX_FILE_BYTES:
@@ -94,7 +94,7 @@ def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Pre
     if is_machine_made(file.path, text):
         known = known._replace(made=2 if file.generated else 1)
         text = text if file.generated else ""
-    # Late: its patterns take longer to compile than a search takes.
+    # Imported here, since its patterns take longer to compile than a search takes.
     from llm_kb.search.chunking.chunk import chunk_safely  # noqa: PLC0415
 
     chunks = chunk_safely(file.path, text) if text else []
@@ -102,7 +102,7 @@ def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Pre
 
 
 def read_text(path: str, data: bytes) -> str | None:
-    """Return the text to be searched: of a notebook, the Markdown that a model reads."""
+    """Return the text of a file to be searched; a notebook is read as Markdown."""
     text = read_notebook(data) if path.lower().endswith(".ipynb") else None
     return decode_document(data if text is None else text.encode())
 
@@ -121,14 +121,14 @@ class DocumentTable:
         return {path: Known(*stat) for path, *stat in rows}
 
     def read_left_out(self) -> list[LeftOut]:
-        """Return the documents nothing is indexed of, sorted by path."""
+        """Return the documents that are not indexed, sorted by path."""
         rows = self._connection.execute(
             "SELECT path, problem FROM documents WHERE problem != '' ORDER BY path"
         )
         return [LeftOut(*row) for row in rows]
 
     def remove(self, paths: Sequence[str]) -> None:
-        """Remove the documents whose files are gone, with their chunks."""
+        """Delete documents with their chunks."""
         execute = self._connection.execute
         with transaction(self._connection):
             for path in paths:
@@ -152,7 +152,7 @@ class DocumentTable:
                     "SELECT id, hash, made FROM documents WHERE path = ?", (path,)
                 ).fetchone()
                 if document.chunks is None and not document.is_in(row):
-                    # Another process has indexed another content since it was compared.
+                    # Another process has indexed another version since the comparison.
                     document = prepare(document.file, read)
                 id_ = self._write_known(document, row)
                 if document.chunks is not None and not document.is_in(row):
@@ -164,7 +164,7 @@ class DocumentTable:
         return outcomes
 
     def _write_known(self, document: Prepared, row: _Document | None) -> int | None:
-        """Write what is known of a file, and return the id of its document."""
+        """Write the state of a file, and return the id of its document."""
         known, role = document.known, document.role
         if row is None:
             return self._connection.execute(
@@ -181,7 +181,7 @@ class DocumentTable:
         return row[0]
 
     def _delete_chunks(self, path: str, document: int) -> None:
-        """Delete the chunks of a document; full-text search has to be told what they held."""
+        """Delete the chunks of a document; full-text search needs their content for that."""
         chunks = self._connection.execute(
             "SELECT id, title, heading, text FROM chunks WHERE document = ?", (document,)
         ).fetchall()
@@ -194,7 +194,7 @@ class DocumentTable:
 
     def _insert(self, new: Sequence[_Row]) -> None:
         """Insert chunks, in this order, into their table and into full-text search."""
-        # SQLite numbers them itself: each with the highest id so far and one.
+        # SQLite assigns the ids: each is the highest so far plus one.
         first = self._connection.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()[
             0
         ]
@@ -213,7 +213,7 @@ class DocumentTable:
 
 
 def _indexed_fields(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
-    """Return what the full-text index holds of a chunk, column by column."""
+    """Return the columns of a chunk in the full-text index."""
     return (
         f"{heading} {find_more_words(heading)}",
         f"{path} {title}",

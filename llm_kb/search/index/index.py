@@ -1,8 +1,7 @@
-"""The index of a set of documents: rebuilt from them whenever it is not what they say.
+"""The index of a set of documents, which is rebuilt from them as needed.
 
-The documents are the truth. Whatever is wrong with the database (another version,
-damage, files that have changed since) is put right by `Index.update`; only time
-is lost with it. Several processes may read and update an index at once.
+A database that is damaged or of another version is replaced, and changed files are indexed
+again, so a lost index costs only time. Several processes may read and update it at once.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 WEIGHTS = (2.0, 1.0, 1.0, 0.5)
-"""What a match counts in a chunk's heading, its path and title, its text, and the
-parts of its identifiers. Tuned together with the features of `ranking`."""
+"""Weights of a match in a chunk's heading, path and title, text, and parts of identifiers.
+Tuned together with the features of `ranking`."""
 
 MEMORY_BYTES = 20_000_000
-"""How much is indexed for one search alone, where no index can be kept."""
+"""Bytes that are indexed for a single search if no index can be kept."""
 
 BATCH_CHUNKS = 20_000
-"""A transaction ends after this many chunks: what an interruption can cost."""
+"""Chunks per transaction, which is what an interruption can cost."""
 
 _ALLOWED = "SELECT id FROM chunks WHERE document IN temp.allowed"
 
@@ -56,7 +55,7 @@ Progress = Callable[[int, int], None]
 
 
 class IndexReport(NamedTuple):
-    """What an update found and did: how many documents, and how many chunks in all."""
+    """The result of an update: the numbers of documents and chunks, and of changes."""
 
     documents: int
     chunks: int
@@ -64,11 +63,11 @@ class IndexReport(NamedTuple):
     changed: int = 0
     removed: int = 0
     left_out: tuple[LeftOut, ...] = ()
-    """What no search of the index sees."""
+    """The documents that no search reads."""
 
 
 class WordCount(NamedTuple):
-    """In how many chunks a word occurs, in whatever form, and what all its forms begin with."""
+    """The number of chunks with any form of a word, and the common start of its forms."""
 
     frequency: int
     stem: str
@@ -112,14 +111,14 @@ def with_index(
 ) -> Result:
     """Bring the index of some documents up to date and return what `work` makes of it.
 
-    Damage that only shows then has the index rebuilt and `work` done again. The files
+    If the index turns out to be damaged, it is rebuilt and `work` runs again. The files
     are not looked at where this process did so less than `max_age` seconds ago. An index
     `in_memory` is made for this one call, of the first `MEMORY_BYTES`. Raises
     IndexUnusableError, DocumentsGoneError being one.
     """
     database = None if in_memory else documents.database
     recent = _recent(database, max_age)
-    # First, so that no index is made, and left behind, of what has been deleted.
+    # Listed first, so that no index is created for a topic that has been deleted.
     listed = None if database and database.exists() else _list(documents)
 
     def run() -> Result:
@@ -138,11 +137,11 @@ def with_index(
 
 
 _checked: dict[Path, tuple[float, IndexReport]] = {}
-"""When this process last compared an index with its files, and what it found."""
+"""When this process last compared each index with its files, and the report."""
 
 
 def _recent(database: Path | None, max_age: float) -> IndexReport | None:
-    """Return the last report on an index if that is young enough."""
+    """Return the last report on an index if it is at most `max_age` seconds old."""
     checked = _checked.get(database) if database and max_age else None
     return checked[1] if checked and time.monotonic() - checked[0] < max_age else None
 
@@ -252,12 +251,12 @@ class Index:
     def count_chunks(self) -> int:
         """Return how many chunks there are."""
         if self._count < 0:
-            # SQLite reads all to count them: once is enough for one search.
+            # SQLite reads all chunks to count them, so only once per search.
             (self._count,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
         return self._count
 
     def count_words(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Return in how many chunks each word occurs, in whatever form, and its stem."""
+        """Return for each word the number of chunks with any of its forms, and its stem."""
         words = list(words)
         execute = self._connection.execute
         counts = {word: WordCount(0, word) for word in words}
@@ -273,7 +272,7 @@ class Index:
         return counts
 
     def narrow(self, scope: Scope) -> None:
-        """Search only the documents of a scope from now on."""
+        """Restrict further searches to the documents of a scope."""
         rows = self._connection.execute("SELECT id, path, role, given_role FROM documents")
         allowed = [
             (id_,)
@@ -286,14 +285,14 @@ class Index:
     def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
         """Return the best chunks that match an FTS5 expression, and their scores.
 
-        Those of the `wanted` ones that match come first, over the limit; then the best.
+        The `wanted` chunks that match come first, in addition to `limit` others.
         """
         weights = ", ".join(map(str, WEIGHTS))
         first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
-        # With a plus sign: else SQLite might ask full-text search once for each of them.
+        # The plus sign keeps SQLite from one full-text query per chunk.
         narrow = f" AND +rowid IN ({_ALLOWED})" if self._is_narrow else ""
-        # Ordered by the function and not by the `rank` column: so SQLite keeps
-        # the best few, and does not sort everything that matches.
+        # Ordered by the function and not by the `rank` column, so that SQLite keeps
+        # the best few and does not sort all matches.
         rows = self._connection.execute(
             f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
             f" FROM chunks_fts WHERE chunks_fts MATCH ?{narrow}"
@@ -303,7 +302,7 @@ class Index:
         return {id_: -score for id_, score in rows}
 
     def find_roles(self, ids: Iterable[int]) -> dict[int, Role]:
-        """Return the roles of the documents of chunks; those deleted meanwhile are missing."""
+        """Return the roles of chunks' documents; chunks deleted meanwhile are missing."""
         wanted = ", ".join(map(str, ids))
         rows = self._connection.execute(
             "SELECT chunks.id, given_role, role FROM chunks"  # noqa: S608 - numbers of ours
@@ -312,7 +311,7 @@ class Index:
         return {id_: Role(given or role) for id_, given, role in rows}
 
     def find_allowed(self) -> frozenset[int] | None:
-        """Return the chunks that are searched; None where all are."""
+        """Return the ids of the chunks that are searched; None if all are."""
         if not self._is_narrow:
             return None
         return frozenset(id_ for (id_,) in self._connection.execute(_ALLOWED))
@@ -320,7 +319,7 @@ class Index:
     def read_hits(
         self, scores: Mapping[int, float], cosines: Mapping[int, float] | None = None
     ) -> list[Hit]:
-        """Return the chunks that either leg found, by id; those deleted meanwhile are missing."""
+        """Return the chunks with these ids as hits; chunks deleted meanwhile are missing."""
         cosines = cosines or {}
         found = []
         for id_ in dict.fromkeys([*scores, *cosines]):
@@ -341,7 +340,7 @@ class Index:
 def _prepare(
     files: Sequence[File], known: Mapping[str, Known], read: ReadDocument
 ) -> Iterator[list[Prepared]]:
-    """Yield files ready to be written, as many at a time as have some thousand chunks."""
+    """Yield prepared files in batches of about `BATCH_CHUNKS` chunks."""
     batch: list[Prepared] = []
     chunks = 0
     for file in files:
@@ -356,7 +355,7 @@ def _prepare(
 
 
 def _find_common_start(word: str, stem: str) -> str:
-    """Return what the forms of a word begin with: `queri`, its stem, begins no form but one."""
+    """Return the common start of a word's forms; the stem itself (`queri`) need not be one."""
     length = next(
         (at for at, (a, b) in enumerate(zip(word, stem, strict=False)) if a != b),
         min(len(word), len(stem)),
@@ -365,4 +364,4 @@ def _find_common_start(word: str, stem: str) -> str:
 
 
 SHORTEST_STEM = 3
-"""Characters of a stem; a word with a shorter one is found as it is."""
+"""Shortest common start, in characters; a word with a shorter one is matched as it is."""

@@ -1,4 +1,4 @@
-"""The vectors an index keeps: by model and by the hash of the chunk they are of."""
+"""The vectors in an index, by model and hash of the chunk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class VectorTable:
         self._connection = connection
 
     def find_missing(self, model: str) -> list[int]:
-        """Return the ids of chunks a model has yet to embed; of equal ones, one."""
+        """Return the ids of chunks without a vector of a model; of equal chunks, one."""
         rows = self._connection.execute(
             "SELECT min(id) FROM chunks WHERE hash NOT IN"
             " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1",
@@ -27,7 +27,7 @@ class VectorTable:
         return [id_ for (id_,) in rows]
 
     def read_texts(self, ids: Sequence[int]) -> dict[bytes, str]:
-        """Return, by hash, what is embedded of chunks: title and text."""
+        """Return the texts to embed, title and text of each chunk, keyed by hash."""
         texts = {}
         for id_ in ids:
             row = self._connection.execute(
@@ -38,7 +38,7 @@ class VectorTable:
         return texts
 
     def find_size(self, model: str) -> int | None:
-        """Return how many bytes a vector of a model takes; None when there is none."""
+        """Return the size of a model's vectors in bytes; None if there are none."""
         row = self._connection.execute(
             "SELECT length(vector) FROM vectors WHERE model = ? AND vector != x'' LIMIT 1",
             (model,),
@@ -46,7 +46,7 @@ class VectorTable:
         return row[0] if row else None
 
     def store(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
-        """Store vectors by the hash of their chunk; an empty one says it has none."""
+        """Store vectors by the hash of their chunk; an empty one marks a chunk without a vector."""
         with transaction(self._connection):
             self._connection.execute("CREATE INDEX IF NOT EXISTS chunks_hash ON chunks (hash)")
             self._connection.executemany(
@@ -55,7 +55,7 @@ class VectorTable:
             )
 
     def prune(self, model: str) -> None:
-        """Delete the vectors of chunks that are gone."""
+        """Delete the vectors of chunks that no longer exist."""
         with transaction(self._connection):
             self._connection.execute(
                 "DELETE FROM vectors WHERE model = ? AND hash NOT IN (SELECT hash FROM chunks)",
@@ -63,13 +63,13 @@ class VectorTable:
             )
 
     def read_all(self, model: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the vectors of a model with the hashes of their chunks, gone ones included."""
+        """Yield all hashes and vectors of a model, including those of deleted chunks."""
         yield from self._connection.execute(
             "SELECT hash, vector FROM vectors WHERE model = ? AND vector != x''", (model,)
         )
 
     def find_chunks(self, hash_: bytes) -> list[int]:
-        """Return the ids of the chunks of a hash, in order; none where they are gone."""
+        """Return the ids of the chunks with a hash, in order; none if they were deleted."""
         rows = self._connection.execute(
             "SELECT id FROM chunks WHERE hash = ? ORDER BY id", (hash_,)
         ).fetchall()

@@ -15,18 +15,18 @@ from llm_kb.errors import KbError
 from llm_kb.search.index.index import Index, Progress
 
 Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
-"""Turns texts into vectors, all of one length, in order."""
+"""Returns the vectors of texts, in order and all of one length."""
 
 BATCH = 64
-"""Texts embedded and stored at a time: what an interruption can cost."""
+"""Texts embedded and stored at a time, which is what an interruption can cost."""
 
 
 NUMPY_FROM = 20_000
-"""Chunks from which numpy is imported: with fewer, that takes longer than ranking without it."""
+"""Chunks from which numpy is used; for fewer its import takes longer than it saves."""
 
 
 class EmbeddingError(KbError):
-    """An embedding model that returned what cannot be used."""
+    """An embedding model that returned unusable vectors."""
 
     def __init__(self, model: str, reason: str) -> None:
         self.model = model
@@ -45,9 +45,9 @@ def update_vectors(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Embed the chunks that have no vector of this model yet; return how many still lack one.
+    """Embed chunks without a vector of this model; return how many still lack one.
 
-    Every batch is stored at once, so an interrupted run goes on where it was. At
+    Every batch is stored at once, so an interrupted run continues where it was. At
     most `limit` chunks are embedded. Raises EmbeddingError.
     """
     missing = index.vectors.find_missing(model)
@@ -68,7 +68,7 @@ def update_vectors(
 
 
 def _encode(vector: Sequence[float]) -> bytes:
-    """Return the unit vector as little-endian floats; empty when it has no direction."""
+    """Return the unit vector as little-endian floats; empty if it has no direction."""
     numbers = [float(number) for number in vector]
     length = math.sqrt(sum(number * number for number in numbers))
     if not length or not math.isfinite(length):
@@ -80,7 +80,7 @@ def _encode(vector: Sequence[float]) -> bytes:
 
 
 def _check_dimensions(model: str, vectors: Sequence[bytes], known: int | None) -> None:
-    """Raise EmbeddingError when vectors of one model differ in length."""
+    """Raise EmbeddingError if vectors of one model differ in length."""
     for size in (len(vector) for vector in vectors if vector):
         known = known or size
         if size != known:
@@ -117,7 +117,7 @@ def rank_by_vector(
 
 
 def _use_numpy(index: Index) -> bool:
-    """Return whether numpy is there and worth its import."""
+    """Tell whether numpy is installed and worth its import."""
     if "numpy" in sys.modules:
         return True
     return index.count_chunks() >= NUMPY_FROM and find_spec("numpy") is not None
@@ -127,7 +127,7 @@ def _rank(rows: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterator[tuple[b
     """Yield hashes and cosines, the nearest first."""
     read = Struct(f"<{len(query) // 4}f").unpack
     wanted = read(query)
-    # Between unit vectors the distance ranks as the cosine does, and it is one call in C.
+    # For unit vectors distance and cosine rank alike, and the distance is one call in C.
     nearest = sorted((math.dist(read(vector), wanted), hash_) for hash_, vector in rows)
     for distance, hash_ in nearest:
         yield hash_, 1 - distance * distance / 2
@@ -148,7 +148,7 @@ def _rank_with_numpy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedder:
-    """An embedding model: its id, and what turns texts into vectors."""
+    """An embedding model: its id, and the function that embeds texts."""
 
     model: str
     embed: Embed
