@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from os.path import commonprefix
 from urllib.parse import urlsplit
@@ -110,8 +110,8 @@ class _Walk:
         self._only_known = False
         self._unchanged: list[str] = []
         """Known pages whose links were not sent again."""
-        self._is_cut = False
-        self._is_late = False
+        self._stopped = ""
+        """Why no more pages are read."""
         self._site = site
         self._asked: set[str] = set()
         self._kept: set[str] = set()
@@ -129,14 +129,6 @@ class _Walk:
         """Whether something that may lead to more pages could not be read."""
         return bool(self.failed or self._site.unread)
 
-    def visit(self, urls: Sequence[str]) -> None:
-        """Read pages whose links lead nowhere further: those that are listed, or too deep."""
-        for url in self._choose(urls):
-            if not self._has_room():
-                return
-            if self._site.allows(url):
-                self._visit(url, self._conditions_of(url))
-
     def follow(self, start: FoundPage) -> None:
         """Walk from page to page, breadth first; the sitemap's pages come after the first's."""
         seen = {page_key(start.page.url)}
@@ -147,16 +139,22 @@ class _Walk:
             fresh = {page_key(url): url for url in reversed(following) if page_key(url) not in seen}
             seen.update(fresh)
             level = list(reversed(fresh.values()))
-            if depth == self._source.depth:
-                self.visit(level)
+            following = self.visit(level, leads_on=depth < self._source.depth)
+            if self._stopped:
                 return
-            following = []
-            for url in self._choose(level):
-                if not self._has_room():
-                    return
-                if self._site.allows(url):
-                    links = self._visit(url, self._conditions_of(url), leads_on=True)
-                    following += filter(self._site.covers, links)
+
+    def visit(self, urls: Iterable[str], *, leads_on: bool = False) -> list[str]:
+        """Read pages while there is room, and return where they lead.
+
+        Without `leads_on` that is not needed: they are listed, or deep enough.
+        """
+        links: list[str] = []
+        for url in self._choose(urls):
+            if not self._has_room():
+                break
+            if self._site.allows(url):
+                links += self._visit(url, leads_on=leads_on)
+        return links
 
     def follow_unchanged(self) -> None:
         """Read unchanged pages in full until all known pages are found; others are not kept."""
@@ -168,9 +166,7 @@ class _Walk:
             shared = {u: len(commonprefix((u, wanted))) for u in self._unchanged}  # noqa: RUF071 - as said
             url = max(self._unchanged, key=shared.__getitem__)
             self._unchanged.remove(url)
-            for link in self._choose(filter(self._site.covers, self._visit(url, again=True))):
-                if self._has_room() and self._site.allows(link):
-                    self._visit(link, self._conditions_of(link), leads_on=True)
+            self.visit(self._visit(url, again=True), leads_on=True)
 
     def look_for_known(self) -> None:
         """Ask for pages that an earlier crawl found and this one may not have come to."""
@@ -190,10 +186,7 @@ class _Walk:
     def describe(self) -> list[str]:
         """Return what was left out."""
         notes = [f"passed over: {problem}" for problem in self._site.unread]
-        if self._is_late:
-            notes.append(f"stopped after {count(len(self.pages), 'page')}: it took too long")
-        if self._is_cut:
-            notes.append(f"stopped at {self._source.max_pages} pages; max_pages allows more")
+        notes += [self._stopped] if self._stopped else []
         if self.failed:
             url, reason = next(iter(self.failed.items()))
             what = f"{len(self.failed)} page(s) that cannot be fetched, such as {url}: {reason}"
@@ -215,54 +208,47 @@ class _Walk:
             notes.append(f"left out: {documents}, such as {example}; to read them: {INSTALL}")
         return notes
 
-    def _conditions_of(self, url: str) -> Conditions | None:
-        """Return the validators of a page, which a link may name without its last `/`."""
-        return self._known.get(url) or self._known.get(f"{url}/")
-
     def _has_room(self) -> bool:
+        found, most = len(self.pages), self._source.max_pages
+        if time.monotonic() >= self._site.policy.until:
+            self._stopped = f"stopped after {count(found, 'page')}: it took too long"
         # Those that fail count: they are pages, and asking for them may take long.
-        self._is_late = time.monotonic() >= self._site.policy.until
-        if self._is_late:
-            return False
-        self._is_cut = len(self.pages) + len(self.failed) >= self._source.max_pages
-        return not self._is_cut and self._site.refused < MAX_REFUSED
+        elif found + len(self.failed) >= most:
+            self._stopped = f"stopped at {most} pages; max_pages allows more"
+        return not self._stopped and self._site.refused < MAX_REFUSED
 
-    def _visit(
-        self,
-        url: str,
-        known: Conditions | None = None,
-        *,
-        leads_on: bool = False,
-        again: bool = False,
-    ) -> Sequence[str]:
-        """Fetch a page, keep it unless it is a copy, and return the addresses it leads to.
+    def _visit(self, url: str, *, leads_on: bool = False, again: bool = False) -> list[str]:
+        """Fetch a page, keep it unless it is a copy, and return the pages it leads to.
 
-        Of one that is unchanged, and `leads_on`, these may be asked for `again`.
+        One that is known is asked for on condition; where it is unchanged, and `leads_on`, where
+        it leads may be asked for `again`, without.
         """
         self._asked.add(url)
         if page_key(url) in self._kept and not again:
-            return ()
+            return []
         self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
         self._site.wait()
+        # A link may name a page without its last `/`.
+        known = None if again else self._known.get(url) or self._known.get(f"{url}/")
         try:
             with refuse_hostile(url):
                 policy = self._site.policy
                 found = find_page(url, policy, hosts={host_and_port(url)}, known=known)
         except FetchError as error:
-            if time.monotonic() >= self._site.policy.until:
-                return ()  # `_has_room` says so
             # A dead link is not the operator's problem, nor is one that leaves the site; but a
             # page that was there may only be away, as behind a login.
             has_left = isinstance(error, PlanChangedError) and url not in self._known
-            if not (has_left or isinstance(error, NoPageError)):
+            is_late = time.monotonic() >= self._site.policy.until  # as `_has_room` says
+            if not (is_late or has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason
-            return ()
+            return []
+        links = list(filter(self._site.covers, found.links))
         if again or (self._only_known and found.page.url not in self._known):
-            return found.links
+            return links
         if found.is_unchanged and leads_on:
             self._unchanged.append(url)
         self.keep(found)
-        return () if found.is_aside else found.links
+        return [] if found.is_aside else links
 
     def keep(self, found: FoundPage) -> None:
         """Add a page, unless the same content or the same address was found before."""
