@@ -21,7 +21,6 @@ from llm_kb.capture.entries import (
 )
 from llm_kb.capture.errors import (
     InvalidEntryError,
-    UnknownEntryError,
 )
 from llm_kb.capture.likeness import (
     find_duplicate,
@@ -172,7 +171,7 @@ def edit_entry(
     """Return the store with some fields of an entry changed, and that entry.
 
     The entry keeps its id, its provenance and its unknown keys; its other versions are dropped.
-    Raises UnknownEntryError, InvalidEntryError, or KbError if it becomes a duplicate.
+    Raises InvalidEntryError, or KbError if there is no such entry or it becomes a duplicate.
     """
     found = _find_entry(store, id_)
     kept = {name: found.text(name) for name in found.kind.settable}
@@ -191,7 +190,7 @@ def edit_entry(
 def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeStore, Entry]:
     """Return the store with an entry marked as reviewed at a commit, and that entry.
 
-    A convention becomes permanent. Raises UnknownEntryError.
+    A convention becomes permanent. Raises KbError for an unknown id.
     """
     found = _find_entry(store, id_)
     stable = {"stability": "permanent"} if found.kind is CONVENTION else {}
@@ -202,7 +201,7 @@ def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeS
 def merge_entries(store: KnowledgeStore, id_: str, into: str) -> tuple[KnowledgeStore, Entry]:
     """Return the store without an entry that another one covers, and that other one.
 
-    Raises UnknownEntryError, or InvalidEntryError for entries of two kinds.
+    Raises KbError for an unknown id, or InvalidEntryError for entries of two kinds.
     """
     left, removed = remove_entry(store, id_)
     found = _find_entry(left, into)
@@ -214,7 +213,7 @@ def merge_entries(store: KnowledgeStore, id_: str, into: str) -> tuple[Knowledge
 def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple[Entry, ...]]:
     """Return the store without an id, and the entries that had it.
 
-    Raises UnknownEntryError if no entry has the id. The store remembers the number of the
+    Raises KbError if no entry has the id. The store remembers the number of the
     highest id, so that no later entry gets it.
     """
     _find_entry(store, id_)
@@ -232,7 +231,9 @@ def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple
 def _find_entry(store: KnowledgeStore, id_: str) -> Entry:
     found = next((entry for entry in store.entries if entry.id == id_), None)
     if found is None:
-        raise UnknownEntryError(id_, _near_ids(store, id_))
+        near = ", ".join(_near_ids(store, id_))
+        hint = f"; did you mean: {near}" if near else ""
+        raise KbError(f"no entry is called {id_!r}{hint}; `llm kb knowledge list` shows them all")
     return found
 
 

@@ -38,24 +38,6 @@ class UnknownCommitError(KbError):
         super().__init__(f"no commit is called {name!r} in this repository")
 
 
-class ShortHistoryError(KbError):
-    """A name such as `HEAD~20` in a history that is shorter."""
-
-    def __init__(self, name: str, start: str, count: int, *, is_shallow: bool) -> None:
-        self.name = name
-        self.start = start
-        self.count = count
-        self.is_shallow = is_shallow
-        oldest = f"{start}~{count - 1}" if count > 1 else start
-        message = (
-            f"there is no {name!r} in this repository, whose history is shorter; "
-            f"ask for fewer commits: the oldest is {oldest!r}"
-        )
-        if is_shallow:
-            message += "; this clone is shallow, `git fetch --unshallow` gets the rest"
-        super().__init__(message)
-
-
 class DamagedStoreError(KbError):
     """A note that is not a knowledge store; it is not overwritten."""
 
@@ -106,18 +88,6 @@ class InvalidAnnotationError(KbError):
         self.problems = tuple(problems)
         listed = "".join(f"\n  - {problem}" for problem in self.problems)
         super().__init__(f"the annotation is invalid, and nothing was written:{listed}")
-
-
-class UnknownEntryError(KbError):
-    """An id that no entry has."""
-
-    def __init__(self, id_: str, near: Sequence[str] = ()) -> None:
-        self.id = id_
-        self.near = tuple(near)
-        message = f"no entry is called {id_!r}"
-        if self.near:
-            message += "; did you mean: " + ", ".join(self.near)
-        super().__init__(f"{message}; `llm kb knowledge list` shows them all")
 
 
 class TooManyEntriesError(KbError):

@@ -227,7 +227,7 @@ def merge_in_store(directory: Path, id_: str, into: str) -> Entry:
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
-    """Remove the entries of an id and return them. Raises UnknownEntryError."""
+    """Remove the entries of an id and return them. Raises KbError for an unknown id."""
     return _update(directory, f"Remove {id_}", lambda s: remove_entry(s.store, id_))
 
 

@@ -11,8 +11,9 @@ from llm_kb.capture.commits.briefing import MAX_DIFF_CHARS, CommitInfo
 from llm_kb.capture.commits.diffs import read_briefing
 from llm_kb.capture.commits.ranges import CommitRange, read_infos, resolve_commits
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
+from llm_kb.capture.errors import NoCommitError, UnknownCommitError
 from llm_kb.capture.store import add_to_store, load_store
+from llm_kb.errors import KbError
 from tests.capture.repositories import Repo, make_empty_repo
 
 
@@ -63,7 +64,7 @@ def test_a_history_that_does_not_go_back_so_far(
 ) -> None:
     repo.commit("second")
     repo.commit("third")
-    with pytest.raises(ShortHistoryError) as caught:
+    with pytest.raises(KbError) as caught:
         resolve_commits(repo.path, (revision,))
     assert str(caught.value) == (
         f"there is no {name!r} in this repository, whose history is shorter; "
@@ -72,11 +73,11 @@ def test_a_history_that_does_not_go_back_so_far(
 
 
 def test_the_history_of_one_commit_and_of_a_shallow_clone(repo: Repo, tmp_path: Path) -> None:
-    with pytest.raises(ShortHistoryError, match=r"fewer commits: the oldest is 'HEAD'$"):
+    with pytest.raises(KbError, match=r"fewer commits: the oldest is 'HEAD'$"):
         resolve_commits(repo.path, ("HEAD~1..HEAD",))
     repo.commit("second")
     repo.git("clone", "--quiet", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
-    with pytest.raises(ShortHistoryError, match=r"shallow, `git fetch --unshallow` gets the rest$"):
+    with pytest.raises(KbError, match=r"shallow, `git fetch --unshallow` gets the rest$"):
         resolve_commits(tmp_path / "shallow", ("HEAD~1..HEAD",))
 
 

@@ -23,7 +23,6 @@ from llm_kb.capture.errors import (
     NotARepositoryError,
     TooManyEntriesError,
     UnknownCommitError,
-    UnknownEntryError,
 )
 from llm_kb.capture.git.notes import DamagedNotesError
 from llm_kb.capture.store import (
@@ -112,7 +111,7 @@ def test_removing(repo: Repo) -> None:
     assert [entry.rule for entry in remove_from_store(repo.path, "conv-2")] == ["b"]
     assert rules(repo.path) == ["a"]
     assert add_to_store(repo.path, convention("c")).entry.id == "conv-3"
-    with pytest.raises(UnknownEntryError):
+    with pytest.raises(KbError, match="no entry is called"):
         remove_from_store(repo.path, "conv-2")
 
 

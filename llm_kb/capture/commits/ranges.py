@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.capture.commits.briefing import CommitInfo
-from llm_kb.capture.errors import NoCommitError, ShortHistoryError, UnknownCommitError
+from llm_kb.capture.errors import NoCommitError, UnknownCommitError
 from llm_kb.capture.git.repository import find_repository
+from llm_kb.errors import KbError
 from llm_kb.git import GitError, run_git
 
 _RANGE = re.compile(r"\.{2,3}")
@@ -61,7 +62,7 @@ def _read_shallow(directory: Path) -> frozenset[str]:
 
 
 def _check_length(directory: Path, revisions: Sequence[str]) -> None:
-    """Raise ShortHistoryError for the first name that goes back beyond the first commit."""
+    """Raise KbError for the first name that goes back beyond the first commit."""
     for revision in revisions:
         for name in _RANGE.split(revision.removeprefix("^")):
             found = _GOING_BACK.fullmatch(name)
@@ -73,8 +74,14 @@ def _check_length(directory: Path, revisions: Sequence[str]) -> None:
             except GitError:
                 continue  # its start is unknown already
             if _count_steps(found["steps"]) >= count:
-                is_shallow = bool(_read_shallow(directory))
-                raise ShortHistoryError(name, found["start"], count, is_shallow=is_shallow)
+                oldest = f"{found['start']}~{count - 1}" if count > 1 else found["start"]
+                message = (
+                    f"there is no {name!r} in this repository, whose history is shorter; "
+                    f"ask for fewer commits: the oldest is {oldest!r}"
+                )
+                if _read_shallow(directory):
+                    message += "; this clone is shallow, `git fetch --unshallow` gets the rest"
+                raise KbError(message)
 
 
 def _count_steps(steps: str) -> int:
