@@ -396,7 +396,6 @@ def test_the_index_of_a_topic_that_was_removed_by_hand_goes(tmp_path: Path) -> N
     add_topic(library.root, "topic-b")
     indexes = library.root / ".index"
     shutil.copy(indexes / f"{TOPIC}.sqlite3", indexes / "topic-b.sqlite3")
-    (indexes / f"{TOPIC}.{'0' * 12}.vectors").write_bytes(b"")
     shutil.rmtree(library.root / TOPIC)
     with library.store.lock(TOPIC):
         Store(library.root).clean()  # another process is at work on it
