@@ -141,3 +141,18 @@ def test_the_default_embedding_model_is_the_one_of_llm() -> None:
     assert (find_user_dir() / "default_embedding_model.txt").exists()
     # Its plugin may be uninstalled; asked for by name, it is an error.
     assert find_embedder(None) is None
+
+
+def test_output_that_nobody_reads_on_is_no_failure(workspace: Path) -> None:
+    (workspace / "kb" / "big.md").write_text("line\n" * 100_000)
+    script = "from llm_kb.plugin import main; main()"
+    for command in (["show", "project/big", "project/review"], ["learn", "project", "big#*"]):
+        with subprocess.Popen(
+            [sys.executable, "-c", script, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.read(5) == b"line\n"
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 0

@@ -20,8 +20,6 @@ R = TypeVar("R")
 
 _NEAR_COMMAND = 0.6
 """How alike a mistyped command and a real one must be, as `difflib` counts it."""
-_MOST_OPTIONS = 4
-"""How many options an error names."""
 _EXTRA = "Got unexpected extra argument"
 """How click begins the error for an argument that a command does not take."""
 
@@ -40,9 +38,9 @@ def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
             # Messages quote files, servers and models.
             raise click.ClickException(visible_text(str(error))) from error
         except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise  # click ends in silence when nobody reads any more
             _drop_unwritable()
+            if error.errno == errno.EPIPE:  # its reader, such as `head`, has read enough
+                raise click.exceptions.Exit(0) from error
             raise click.ClickException(_describe(error)) from error
 
     return wrapper
@@ -71,9 +69,7 @@ def explain_usage(
     is_usage = isinstance(error, click.UsageError)
     is_extra = is_usage and error.message.startswith(_EXTRA)
     if typed is None:
-        own = error.ctx if isinstance(error, click.UsageError) else None
-        # Of a group within a group, the inner one has done it.
-        return _name_options(error, own) if is_extra and own and own.parent is ctx else error
+        return error
     if not is_usage and not isinstance(error.__cause__, UnknownTopicError):
         return error
     near = get_close_matches(typed, commands, n=3, cutoff=_NEAR_COMMAND)
@@ -83,16 +79,3 @@ def explain_usage(
         return click.UsageError(f"{typed!r} is not a command; {advice}", ctx)
     message = f"{error.format_message()}\nDid you mean the command {names}?"
     return click.ClickException(message) if near else error
-
-
-def _name_options(error: click.ClickException, ctx: click.Context) -> click.ClickException:
-    """Return the error for an argument too many, with the options that it may belong to."""
-    options = [
-        f"{param.opts[-1]} {param.make_metavar(ctx)}"
-        for param in ctx.command.params
-        if isinstance(param, click.Option) and not param.is_flag
-    ]
-    advice = f"; it may be meant for {', '.join(options)}" if options else ""
-    if len(options) > _MOST_OPTIONS:
-        advice = "; everything is given by options here, and its --help has examples"
-    return click.UsageError(f"{error.message}{advice}", ctx)

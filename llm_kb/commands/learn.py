@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from llm_kb.api import KnowledgeBase
@@ -9,7 +11,9 @@ from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
-from llm_kb.commands._output import show_content
+from llm_kb.commands._output import say, show_content
+from llm_kb.knowledge_base.topics import EmptyTopicError
+from llm_kb.rendering.learn_text import ALREADY
 
 
 @click.command()
@@ -35,3 +39,10 @@ def learn(
     say_withheld(kb.config)
     text = kb.learn(topic, list(patterns) or None)
     show_content(text, nl=not text.endswith("\n"))
+    for id_, wanted in kb.group_patterns(topic, patterns).items():
+        opened = kb.topics[id_]
+        if next(opened.catalog.iter_listed(), None) is None:
+            say(f"llm-kb: {EmptyTopicError(opened.topic, opened.catalog)}")
+        elif wanted and text.startswith(ALREADY):
+            names = " ".join(shlex.quote(f"{id_}/{each}") for each in wanted)
+            say(f"llm-kb: models are only told its name; to read it: llm kb show {names}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._completion import complete_topic
+from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
@@ -18,6 +18,7 @@ from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, rende
 
 @click.command("list")
 @click.argument("topic", required=False, shell_complete=complete_topic)
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_slug)
 @click.option("all_", "--all", is_flag=True, help="Also what is hidden, disabled or skipped")
 @click.option("--tree", is_flag=True, help="Show subjects as a tree")
 @click.option(
@@ -33,6 +34,7 @@ from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, rende
 @kb_errors
 def list_(
     topic: str | None,
+    patterns: tuple[str, ...],
     all_: bool,
     tree: bool,
     queries: tuple[str, ...],
@@ -42,7 +44,7 @@ def list_(
     kb_cfg: tuple[str, ...],
 ) -> None:
     """
-    List the topics, or the subjects of TOPIC
+    List the topics, or the subjects of TOPIC that match a PATTERN
 
     Tokens are estimated at four bytes each. With -k, subjects are shown as they
     would be in a request with that -k.
@@ -50,6 +52,7 @@ def list_(
     \b
         llm kb list
         llm kb list project --all
+        llm kb list project 'maintainers/*'
         llm kb list --tree -q skill
         llm kb list project --json
     """
@@ -57,8 +60,12 @@ def list_(
         raise click.UsageError("--tree is for people; it goes with neither --json nor --nl")
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     if topic is not None:
-        listed = [list_topic(kb.find_topic(topic), everything=all_).only(queries)]
-        records = listed[0].subject_dicts()
+        groups = kb.group_patterns(topic, patterns)
+        listed = [
+            list_topic(kb.topics[id_], each, everything=all_).only(queries)
+            for id_, each in groups.items()
+        ]
+        records = [record for each in listed for record in each.subject_dicts()]
     else:
         listed = [t for t in list_topics(kb, everything=all_) if t.is_about(queries)]
         records = [t.as_dict() for t in listed]

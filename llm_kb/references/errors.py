@@ -143,9 +143,9 @@ class ApprovalNeededError(KbError):
 
     def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id
+        self.what = f"fetching {title!r} ({summary}) from {hosts}"
         super().__init__(
-            f"fetching {title!r} ({summary}) from {hosts} waits for the user to approve it: "
-            f"llm kb references approve {plan_id}"
+            f"{self.what} waits for the user to approve it: llm kb references approve {plan_id}"
         )
 
 

@@ -27,6 +27,8 @@ MOST_GROUPS = 200
 _CUT_NOTICE = 100
 """Room for the notice of a cut, which is shorter."""
 
+ALREADY = "## Already learned (in system prompt):"
+
 _HOW_TO_CONTINUE = "load them with another call of the `learn` tool."
 
 _HOW_TO_LOAD = "Use the `learn` tool with the `subjects` argument to learn specific subjects."
@@ -188,7 +190,7 @@ def _render_narrowed(names: Sequence[str]) -> str:
 
 
 def _render_already(learned: Sequence[str]) -> str:
-    return f"## Already learned (in system prompt):\n\n{_bullets(learned)}"
+    return f"{ALREADY}\n\n{_bullets(learned)}"
 
 
 def _bullets(lines: Iterable[str]) -> str:

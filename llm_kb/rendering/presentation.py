@@ -16,7 +16,9 @@ from llm_kb.subjects.topics import Content, Subject, is_binary
 MARKDOWN = DOCUMENTS | {"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", "ipynb"}
 """Extensions of Markdown; notebooks and documents are read as such."""
 
-PASS_THROUGH = MARKDOWN | {"", "txt", "text"}
+PLAIN = frozenset({"", "txt", "text"})
+
+PASS_THROUGH = MARKDOWN | PLAIN
 """Extensions whose files are shown as they are; all others are fenced."""
 
 NOT_UTF8 = "not valid in UTF-8"

@@ -10,13 +10,13 @@ from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 
-from llm_kb.errors import UnreadableError
+from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.search.index.documents import File, LeftOut, find_left_out
 from llm_kb.subjects.names import is_readable, is_unread_document
-from llm_kb.subjects.selection import is_listed
+from llm_kb.subjects.selection import find_near, is_listed, select
 from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
 
 
@@ -182,8 +182,19 @@ def list_topics(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[List
             yield ListedTopic(topic=topic, problem="the topic is disabled", whole=True)
 
 
-def list_topic(opened: OpenTopic, *, everything: bool = False) -> ListedTopic:
-    """Return one topic with its subjects."""
+def list_topic(
+    opened: OpenTopic, patterns: Sequence[str] = (), *, everything: bool = False
+) -> ListedTopic:
+    """Return one topic with its subjects, or those that patterns name. Raises NoMatchError."""
+    if patterns:
+        selection = select(opened.catalog, patterns)
+        for pattern in selection.missing:
+            raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
+        named = [
+            _list_subject(opened, subject, _state(subject, opened.preloaded))
+            for subject in selection.subjects
+        ]
+        return ListedTopic(topic=opened.topic, subjects=tuple(named))
     listing = opened.catalog.list_subjects()
     preloaded = opened.preloaded
     found = [

@@ -51,13 +51,6 @@ def test_a_command_like_no_other_is_refused_in_words(run_llm: RunLlm) -> None:
     )
 
 
-def test_an_argument_too_many_names_the_options_it_may_be_meant_for(run_llm: RunLlm) -> None:
-    assert run_llm(["kb", "knowledge", "export", "AGENTS.md"]).stderr.endswith(
-        "\nError: Got unexpected extra argument (AGENTS.md);"
-        " it may be meant for --to FILE, --scope FILE\n"
-    )
-
-
 def test_a_topic_is_no_mistyped_command(run_llm: RunLlm, tmp_path: Path) -> None:
     """Where `list` knows the first argument, nothing is suggested, not even in an error."""
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.serach]\nsubjects = "kb"\n', encoding="utf-8")

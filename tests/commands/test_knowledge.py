@@ -84,7 +84,7 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
         (["--rule", "x", "--owns", "y"], "what kind of entry is it? convention with --scope"),
         (
             ["--type", "convention", "Be brief"],
-            "unexpected extra argument (Be brief); everything is given by options here",
+            "unexpected extra argument (Be brief)",
         ),
         (
             ["--rule", "x"],

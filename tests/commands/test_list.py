@@ -204,3 +204,25 @@ def test_what_could_deceive_in_a_title_is_shown_as_its_code(
         '[kb.topic.a]\nsubjects = "kb"\ntitle = "ok \\u202Eevil"\n'
     )
     assert run_llm(["kb", "list"]).stdout.splitlines()[0] == "a: ok \\u202eevil"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["project", "maintainers/*"], ["maintainers/alice"]),
+        (["project/maintainers/*"], ["maintainers/alice"]),
+        (["project", "code-quality", "notes"], ["code-quality", "notes"]),
+        (["project/**", "-q", "alice"], ["maintainers/alice"]),
+    ],
+)
+def test_patterns_narrow_a_topic_as_they_do_for_learn(
+    run_llm: RunLlm, arguments: list[str], names: list[str]
+) -> None:
+    listed = json.loads(run_llm(["kb", "list", *arguments, "--json"]).stdout)
+    assert [subject["slug"] for subject in listed] == names
+
+
+@pytest.mark.parametrize("pattern", ["old", "nope", "../x"])
+def test_a_pattern_that_names_nothing_is_an_error(run_llm: RunLlm, pattern: str) -> None:
+    result = run_llm(["kb", "list", "project", pattern])
+    assert (result.exit_code, result.stdout, pattern in result.stderr) == (1, "", True)

@@ -267,7 +267,8 @@ def test_create_without_a_terminal_stores_the_plan(run_llm: RunLlm, remote: Remo
     result = run_llm(arguments)
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
     assert result.exit_code == 1
-    assert f"llm kb references approve {pending['id']}" in result.stderr
+    said = f"repeat this with -y, or run llm kb references approve {pending['id']}\n"
+    assert result.stderr.endswith(said)
     assert pending["title"] == "Frob"
     assert pending["summary"] == f"{remote.url} (2 files, 39 B)"
     assert [(s["url"], s["files"], s["size"]) for s in pending["sources"]] == [(remote.url, 2, 39)]

@@ -17,6 +17,7 @@ from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import describe_plan
 from llm_kb.references.sources.git import Tree
 from llm_kb.references.sources.local import list_local, read_local
@@ -76,6 +77,26 @@ def test_what_cannot_be_read_is_not_gone(
         refresh_topic(library, "topic-frob", never)
     assert caught.value.reasons == (f"cannot fetch {notes}: {where}: Permission denied",)
     assert files_of(library) == before
+
+
+def test_a_subdirectory_that_cannot_be_read_is_left_out_and_named(
+    library: Library, notes: Path
+) -> None:
+    plans: list[Plan] = []
+
+    def approve(plan: Plan) -> bool:
+        plans.append(plan)
+        return True
+
+    (notes / "private").mkdir()
+    (notes / "private" / "x.md").write_text("x")
+    with unreadable(notes / "private"):
+        create_topic(library, request(LocalSource(url=str(notes))), approve)
+        (notes / "a.md").write_text("changed")
+        refreshed = refresh_topic(library, "topic-frob", never)
+    assert "left out as unreadable: private/ (Permission denied)" in describe_plan(plans[0])
+    assert refreshed.modified == 1
+    assert "changed" in files_of(library).values()
 
 
 def test_a_directory_that_is_not_wanted_need_not_be_readable(notes: Path) -> None:

@@ -16,7 +16,8 @@ from llm_kb.host.mcp.calls import answer_within
 from llm_kb.knowledge_base.reading import NamedFiles, describe_skill, summarize_each
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import one_line, shorten
-from llm_kb.rendering.presentation import truncate
+from llm_kb.rendering.presentation import PLAIN, truncate
+from llm_kb.subjects.names import find_extension
 from llm_kb.subjects.selection import Selection, find_near
 from llm_kb.subjects.topics import Layout, Subject
 
@@ -64,7 +65,7 @@ def list_resources(
                 uri=_make_uri(opened, subject),
                 name=f"{opened.topic.id}/{subject.name}",
                 description=shorten(one_line(summary), LONGEST_DESCRIPTION) or None,
-                mime_type="text/markdown",
+                mime_type=_find_type(subject.path),
                 size=find_size(opened.topic.root / subject.path) or None,
             )
             for subject, summary in zip(subjects, summaries, strict=True)
@@ -84,7 +85,9 @@ def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
 
     text = answer_within(kb, lambda: _present(kb, opened, found))
     return types.ReadResourceResult(
-        contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)]
+        contents=[
+            types.TextResourceContents(uri=uri, mime_type=_find_type(found[0].path), text=text)
+        ]
     )
 
 
@@ -94,7 +97,6 @@ def list_templates() -> types.ListResourceTemplatesResult:
         name="subject",
         uri_template=TEMPLATE,
         description="A subject of a topic, as listed by `learn`",
-        mime_type="text/markdown",
     )
     return types.ListResourceTemplatesResult(resource_templates=[template])
 
@@ -181,6 +183,11 @@ def _find_skills(kb: KnowledgeBase) -> dict[str, tuple[OpenTopic, Subject]]:
             topic, name = opened.topic.id, subject.name
             found.setdefault(name if name not in found else f"{topic}/{name}", (opened, subject))
     return found
+
+
+def _find_type(path: str) -> str:
+    """Return the type of a subject's text; what is neither Markdown nor plain is a code block."""
+    return "text/plain" if find_extension(path) in PLAIN else "text/markdown"
 
 
 def _make_uri(opened: OpenTopic, subject: Subject) -> str:

@@ -109,6 +109,9 @@ def _find_local(
             return FoundSource(planned=planned, is_unchanged=True)
     place = remotes.locate(source)
     tree = list_local(place, remotes.settings.max_bytes)
+    for path, reason in tree.unread.items():
+        if any(f"/{path}" in f"/{known}" for known in records):  # what was fetched is not gone
+            raise FetchError(source.url, f"{path.rstrip('/')}: {reason}")
     paths = [file.path for file in tree.files]
     there = {path: hash_content(data) for path, data in read_local(place, paths)}
     # Whether the files have a folder of their own is not a change.

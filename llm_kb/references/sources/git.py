@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,6 +196,8 @@ class Tree:
     notes: tuple[str, ...] = ()
     root: str = ""
     own: tuple[GitFile, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """The directories that could not be read, each with the reason; a path ends in `/`."""
 
 
 def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, GitFile]]) -> Tree:

@@ -33,10 +33,10 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
     """Return the wanted files of a local source, with their sizes; links are not followed.
 
     Hidden files, files that git ignores and files that are never subjects are left out unless
-    `paths` names them; files larger than `most_bytes` are left out too. Raises FetchError for a
-    directory that cannot be read, since its files are not gone.
+    `paths` names them; files larger than `most_bytes` and directories that cannot be read are
+    left out too. Raises FetchError where the source itself cannot be read.
     """
-    root = Path(source.url)
+    root, unread = Path(source.url), dict[str, str]()
     try:
         mode = root.stat().st_mode
     except OSError as error:
@@ -44,7 +44,7 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
     if stat.S_ISDIR(mode):
         walk = _Walk(source)
         entries = list(walk.iter_files())
-        notes = walk.notes
+        notes, unread = walk.notes, walk.unread
     elif not stat.S_ISREG(mode):
         raise FetchError(source.url, "it is neither a directory nor a file")
     elif is_archive(root):
@@ -55,7 +55,7 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
     notes += [f"left out: {file.path} ({format_size(file.size or 0)})" for file in large]
     tree = select_files(source, [entry for entry in entries if entry[1] not in large])
     directories = _count_directories(tree.files) if stat.S_ISDIR(mode) else []
-    return Tree(files=tree.files, notes=(*directories, *notes, *tree.notes))
+    return Tree(files=tree.files, notes=(*directories, *notes, *tree.notes), unread=unread)
 
 
 def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
@@ -110,6 +110,7 @@ class _Walk:
     left_out: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     ignored: set[str] = field(default_factory=set)
+    unread: dict[str, str] = field(default_factory=dict)
 
     @property
     def notes(self) -> list[str]:
@@ -120,6 +121,10 @@ class _Walk:
             more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
             listed = ", ".join([*names[:MOST_NAMED], *more])
             notes.append(f"left out as hidden or ignored: {listed}")
+        if self.unread:
+            said = [f"{path} ({reason})" for path, reason in sorted(self.unread.items())]
+            more = [f"and {len(said) - MOST_NAMED} more"] if len(said) > MOST_NAMED else []
+            notes.append(f"left out as unreadable: {', '.join([*said[:MOST_NAMED], *more])}")
         return notes
 
     def iter_files(self) -> Iterator[tuple[str, GitFile]]:
@@ -140,7 +145,10 @@ class _Walk:
         self._ask_git(root, "", is_repository=False)
         for path, entry in iter_files(root, enters):
             if isinstance(entry, OSError):
-                _fail(self.source, entry)
+                if path == "./":
+                    _fail(self.source, entry)
+                self.unread[path] = str(entry.strerror)
+                continue
             if entry.name not in _VERSION_CONTROL and self._keeps(path, rules):
                 try:
                     status = entry.stat(follow_symlinks=False)

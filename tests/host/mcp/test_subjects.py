@@ -86,6 +86,30 @@ def test_a_resource_is_read_by_its_address(workspace: Path, uri: str, text: str)
 
 
 @pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("plain.txt", "text/plain", "1\n"),
+        ("LICENSE", "text/plain", "1\n"),
+        ("code.py", "text/markdown", "```python\n1\n```"),
+        ("page.rst", "text/markdown", "```rst\n1\n```"),
+    ],
+)
+def test_the_type_of_a_resource_is_that_of_the_text_it_is_read_as(
+    workspace: Path, name: str, kind: str, text: str
+) -> None:
+    (workspace / "project" / name).write_text("1\n")
+    uri = f"kb://project/{name}"
+
+    async def conversation(client: Client) -> Any:
+        listed = (await client.list_resources()).resources
+        return listed, (await client.read_resource(uri)).contents
+
+    listed, (content,) = talk(conversation, workspace)
+    assert [r.mime_type for r in listed if r.name == f"project/{Path(name).stem}"] == [kind]
+    assert (content.mime_type, content.text) == (kind, text)
+
+
+@pytest.mark.parametrize(
     ("uri", "message"),
     [
         ("kb://project/secret", "no subject of topic 'project' matches 'secret'"),
