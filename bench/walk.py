@@ -103,7 +103,7 @@ def compare_listing(root: Path) -> None:
     report(
         "every slug and flag, sorted, 100,000 files / bare walk",
         best["listed"] / best["bare"],
-        7.0,
+        2.0,
     )
 
 

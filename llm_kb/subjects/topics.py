@@ -45,13 +45,11 @@ def slugify(path: str) -> Slug:
     `path` is `/`-separated. The last extension and the leading dots of every
     component come off, and the rest is brought to Unicode NFC.
     """
-    *parents, name = path.split("/")
-    stem, dot, _ = name.lstrip(".").rpartition(".")
-    parts = [
-        *(parent.lstrip(".") for parent in parents),
-        stem if dot and stem else name.lstrip("."),
-    ]
-    slug = "/".join(parts)
+    parents, slash, name = path.rpartition("/")
+    name = name.lstrip(".")
+    slug = name.rpartition(".")[0] or name
+    if slash:
+        slug = "/".join([*(parent.lstrip(".") for parent in parents.split("/")), slug])
     return Slug(slug if slug.isascii() else unicodedata.normalize("NFC", slug))
 
 
