@@ -15,7 +15,12 @@ from llm_kb.api import find_user_dir
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show
-from llm_kb.config.workspace import VARIABLE, WORKSPACE_FILES, user_config_path
+from llm_kb.config.workspace import (
+    VARIABLE,
+    WORKSPACE_FILES,
+    find_workspace,
+    user_config_path,
+)
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_file
 from llm_kb.host.terminal import is_terminal
@@ -53,6 +58,7 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
     root = require_cwd()
     for name in () if dry_run else WORKSPACE_FILES:
         _refuse_existing(root / name)
+    above = find_workspace(root, {}, user_dir=find_user_dir())
     found = propose_topics(root)
     labels = [_describe(proposal) for proposal in found]
     taken = found if all_ else [proposal for proposal in found if proposal.is_likely]
@@ -64,15 +70,11 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
         _report(proposal, label, taken=proposal in taken)
     for place, reason in find_passed_over(root):
         say(f"passed over {show_place(place)}, which {reason}")
-    if taken:
-        say('next: llm kb check; then: llm -T learn "What is this project about?"')
-    elif found:
-        say("no topics yet; add one: llm kb add project kb/project")
-    else:
-        if not dry_run:
-            (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
-        say(f"found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")
-        say(f'next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
+    _say_next(found, taken)
+    if not (found or dry_run):
+        (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
+    if above is not None and not root.samefile(above.root):
+        say(f"in this directory {show_place(above.path)} does not count any more")
     if VARIABLE in os.environ:
         say(f"{VARIABLE} is set, so this file is not the one that counts; see 'llm kb path'")
 
@@ -84,6 +86,16 @@ def _report(proposal: Proposal, label: str, *, taken: bool) -> None:
     say(f"  {label}")
     for skipped in proposal.left_out:
         say(f"  ignored {proposal.subjects}/{skipped.path}: {skipped.reason}")
+
+
+def _say_next(found: Sequence[Proposal], taken: Sequence[Proposal]) -> None:
+    if taken:
+        say('next: llm kb check; then: llm -T learn "What is this project about?"')
+    elif found:
+        say("no topics yet; add one: llm kb add project kb/project")
+    else:
+        say(f"found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")
+        say(f'next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
 
 
 def _describe(proposal: Proposal) -> str:

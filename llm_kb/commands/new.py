@@ -120,7 +120,7 @@ def open_editor(path: Path) -> None:
         code = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603
     except OSError as error:
         raise click.ClickException(
-            f"cannot run the editor {command[0]!r}: {error.strerror}"
+            f"cannot run the editor {command[0]!r}: {error.strerror}; $EDITOR names another"
         ) from error
     if code:
         raise click.ClickException(f"the editor {command[0]!r} failed with exit code {code}")

@@ -154,7 +154,7 @@ def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: Ru
     run_llm(["kb", "init"])
     assert list_slugs(run_llm, "overview") == ["AGENTS", "CLAUDE", "README", "contributing"]
     assert run_llm(["kb", "learn", "overview", "cursorrules"]).exit_code == 0
-    assert "nothing wrong in 5 subjects" in run_llm(["kb", "check"]).stderr
+    assert "nothing wrong in 4 subjects and 1 hidden one" in run_llm(["kb", "check"]).stderr
 
 
 @pytest.mark.parametrize(
@@ -478,6 +478,16 @@ def test_a_variable_that_names_another_file_is_told(
     assert run_llm(["kb", "init"]).stderr.endswith(
         "LLM_KB_CONFIG is set, so this file is not the one that counts; see 'llm kb path'\n"
     )
+
+
+def test_a_workspace_that_no_longer_counts_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm
+) -> None:
+    (tmp_path / "llm-kb.toml").write_text("[kb]\n")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    shown = run_llm(["kb", "init"]).stderr
+    assert f"in this directory {tmp_path}/llm-kb.toml does not count any more\n" in shown
 
 
 def test_pages_beside_the_readme_are_guides_and_formalities_are_not(

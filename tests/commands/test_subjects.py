@@ -221,7 +221,11 @@ def test_without_terminal_and_editor_the_file_is_named(
     ("value", "error"),
     [
         ("false", "Error: the editor 'false' failed with exit code 1\n"),
-        ("/no/such", "Error: cannot run the editor '/no/such': No such file or directory\n"),
+        (
+            "/no/such",
+            "Error: cannot run the editor '/no/such': No such file or directory;"
+            " $EDITOR names another\n",
+        ),
         ("'open", 'Error: $VISUAL or $EDITOR cannot be read: "\'open"\n'),
     ],
 )
