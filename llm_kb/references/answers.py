@@ -43,7 +43,7 @@ def _trust(topic: TopicFile) -> dict[str, Any]:
 def topic_details(
     topic: TopicFile, files: Sequence[str], now: datetime, path: str, outdated: str | None = None
 ) -> dict[str, Any]:
-    """Return all that is recorded of a topic, for `show`."""
+    """Return everything recorded about a topic, for `show`."""
     return topic_entry(topic, now, outdated) | {
         "created_at": _time(topic.created_at),
         "created_by": dict(topic.created_by),
@@ -75,7 +75,7 @@ def search_answer(
     provenance: Mapping[str, Provenance],
     now: datetime,
 ) -> dict[str, Any]:
-    """Return what `reference_search` found, best first, after a word on each of the topics."""
+    """Return the answer of `reference_search`: the topics, then the passages, best first."""
     return {
         "topics": [_describe(topic) for topic in topics.values()],
         "legs": list(result.legs),
@@ -90,14 +90,14 @@ LONGEST_DESCRIPTION = 500
 
 
 def _describe(topic: TopicFile) -> dict[str, Any]:
-    """Return what is to be known of a topic that was searched."""
+    """Return title, trust and description of a topic that was searched."""
     body = " ".join(without_heading(topic.title, topic.body).split())
     entry = {"topic_id": topic.id, "title": topic.title} | _trust(topic)
     return entry | ({"description": shorten(body, LONGEST_DESCRIPTION)} if body else {})
 
 
 def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime) -> dict[str, Any]:
-    """Return one hit: where it stands, where it came from, its text; stale ones say so."""
+    """Return one hit: its place, origin and text, and since when its topic is stale."""
     entry: dict[str, Any] = {
         "topic_id": hit.topic,
         "file": hit.path,

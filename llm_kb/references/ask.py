@@ -28,7 +28,7 @@ NEAR = 0.3
 saw 95 of 100 topics that were meant at this one and above, and 87 at 0.4."""
 
 MOST_NEAR = 3
-"""How many topics meaning alone finds."""
+"""The most topics found by meaning alone."""
 
 MOST_FOUND = 10
 """How many topics a search for topics returns."""
@@ -40,11 +40,11 @@ LIMIT = 8
 """Hits of one search: about 8,000 characters."""
 
 MOST_WARNINGS = 20
-"""What was not searched may be thousands of files."""
+"""The most warnings of one answer; thousands of files may be left out of a search."""
 
 
 class ObsoleteTopicError(KbError):
-    """A search in a topic that its owner gave up."""
+    """A search in a topic that is marked obsolete."""
 
     def __init__(self, topic_id: str) -> None:
         self.topic_id = topic_id
@@ -107,7 +107,7 @@ def ask(  # noqa: PLR0913 - each narrows the search
 
 
 class Descriptions:
-    """What topics are described as, as the documents of a search. Implements `Documents`."""
+    """The descriptions of topics as the documents of a search. Implements `Documents`."""
 
     name = "topics"
     trust = None
@@ -121,7 +121,7 @@ class Descriptions:
         }
 
     def list(self) -> Iterator[File]:
-        """Yield the topics, each with a stamp that changes with what is said of it."""
+        """Yield the topics, each with a stamp that changes with its description."""
         for path, text in self._texts.items():
             yield File(
                 path, len(text), int.from_bytes(blake2b(text, digest_size=7).digest(), "big")
@@ -133,7 +133,7 @@ class Descriptions:
 
 
 def _hide(topic_id: str) -> str:
-    """Return a path for a topic with no word in it that a query may hold."""
+    """Return a path for a topic that holds no word of any query."""
     return f"{blake2b(topic_id.encode(), digest_size=10).hexdigest()}.md"
 
 

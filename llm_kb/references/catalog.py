@@ -1,4 +1,4 @@
-"""The reference topics of a request, and the catalog of the files of one."""
+"""The reference topics of a request, and the catalog of one topic's files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class ReferenceCatalog:
 
     @property
     def documents(self) -> TopicDocuments:
-        """What a search indexes of the topic: the same as `reference_search`."""
+        """The documents that a search indexes, the same as for `reference_search`."""
         return self._store.documents(self._described.id)
 
     def list_subjects(self) -> Listing:

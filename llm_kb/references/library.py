@@ -67,7 +67,7 @@ class Library:
         return self.store.open(topic_id).file
 
     def find_outdated(self, topic: TopicFile) -> str | None:
-        """Say why a topic is not what is here now; None where nothing shows.
+        """Return why a topic does not match this machine; None if it seems to.
 
         The workspace has another version of a package, or a local directory has changed.
         """

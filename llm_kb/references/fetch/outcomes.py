@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Callbacks that are told how far long work has come."""
+    """Callbacks that report the progress of long work."""
 
     asking: Callable[[str, int, int], None] = lambda *_: None
     fetching: Callable[[str, int, int], None] = lambda *_: None

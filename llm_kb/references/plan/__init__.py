@@ -1,1 +1,1 @@
-"""What would be fetched, decided and shown before anything is kept."""
+"""Plans: find out what would be fetched, and show it, before anything is kept."""

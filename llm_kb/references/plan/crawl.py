@@ -21,7 +21,7 @@ from llm_kb.subjects.editions import describe_editions, find_editions
 from llm_kb.subjects.names import INSTALL, is_unread_document
 
 MAX_READ = 50_000_000
-"""Characters of pages that are held until they are fetched; more of them are asked for again."""
+"""Characters of pages held in memory until they are fetched; the rest is requested again."""
 
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
@@ -29,7 +29,7 @@ _CONTENTS = re.compile(r"/toc\.html$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawl:
-    """The pages found, and what the operator should know about how.
+    """The pages found, with notes for the operator on what was left out.
 
     `failed` says why, by address, for pages that may be there and cannot be had now. `read`
     are pages as they would be kept, which need not be asked for again; None for those that
@@ -45,7 +45,7 @@ class Crawl:
 
 
 Count = Callable[[int, int], None]
-"""Called with the number of pages read so far, and of those known by now."""
+"""Called with the number of pages read so far and the number found so far."""
 
 
 def find_pages(
@@ -105,7 +105,7 @@ class _Walk:
         self._known = known
         self._progress = progress
         self._paths: set[str] = set()
-        """The paths of all pages that are known by now."""
+        """The paths of all pages found so far, read or not."""
         self._editions: dict[str, str] = {}
         self._only_known = False
         self._unchanged: list[str] = []
@@ -115,14 +115,14 @@ class _Walk:
         self._site = site
         self._asked: set[str] = set()
         self._kept: set[str] = set()
-        """The keys of the pages found, and of the addresses they say are their own."""
+        """The keys of the pages found, and of their canonical addresses."""
         self._digests: set[str] = set()
         self._copies = 0
         self._empty = 0
         self._asides: set[str] = set()
-        """Where a wiki keeps its own pages, as `Special:`; in its own language."""
+        """Namespaces of a wiki's own pages, such as `Special:`, in the wiki's language."""
         self._documents: set[str] = set()
-        """Those that cannot be read here."""
+        """Documents, such as PDF, that cannot be read here."""
 
     @property
     def is_incomplete(self) -> bool:
@@ -157,7 +157,7 @@ class _Walk:
         return links
 
     def follow_unchanged(self) -> None:
-        """Read unchanged pages in full until all known pages are found; others are not kept."""
+        """Read unchanged pages in full until all known pages are found; keep no new ones."""
         keys = {page_key(url) for url in self._known if self._site.covers(url)}
         self._only_known = True
         while self._unchanged and (missing := keys - self._kept):
@@ -173,7 +173,7 @@ class _Walk:
         self.visit([url for url in self._known if self._site.covers(url)])
 
     def _choose(self, urls: Iterable[str]) -> list[str]:
-        """Return the pages to read of those newly found: of the first page's edition."""
+        """Return the new pages to read: those of the first page's version and language."""
         urls = [url for url in urls if url not in self._asked]
         self._documents.update(url for url in urls if is_unread_document(urlsplit(url).path))
         urls = [url for url in urls if url not in self._documents]
@@ -184,7 +184,7 @@ class _Walk:
         return [url for url in urls if not self._site.path_of(url).startswith(others)]
 
     def describe(self) -> list[str]:
-        """Return what was left out."""
+        """Return notes on what was left out."""
         notes = [f"passed over: {problem}" for problem in self._site.unread]
         notes += [self._stopped] if self._stopped else []
         if self.failed:
@@ -235,8 +235,8 @@ class _Walk:
                 policy = self._site.policy
                 found = find_page(url, policy, hosts={host_and_port(url)}, known=known)
         except FetchError as error:
-            # A dead link is not the operator's problem, nor is one that leaves the site; but a
-            # page that was there may only be away, as behind a login.
+            # A dead link is not the operator's problem, nor is one that leaves the site. A page
+            # that was there before may be gone for a while, as behind a login.
             has_left = isinstance(error, PlanChangedError) and url not in self._known
             is_late = time.monotonic() >= self._site.policy.until  # as `_has_room` says
             if not (is_late or has_left or isinstance(error, NoPageError)):

@@ -42,7 +42,7 @@ from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is asked now, and of a crawl the pages read so far and known by now."""
+"""Called with the address in progress and, for a crawl, the pages read and found so far."""
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def open_remotes(library: Library) -> Iterator[Remotes]:
 
 
 def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
-    """Return the plan of a request whose sources have not been asked yet.
+    """Return the plan of a request before its sources are asked.
 
     A package that the workspace has installed leads to the repository its metadata names.
     """
@@ -96,7 +96,7 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = lambd
 
 
 def plan_source(source: Source, remotes: Remotes, progress: Count) -> PlannedSource:
-    """Ask one source what it holds; a problem is part of the result."""
+    """Plan one source; a failure becomes part of the result."""
     try:
         with refuse_hostile(source.url):
             if isinstance(source, PackageSource):

@@ -85,7 +85,7 @@ def follow_archive(source: ArchiveSource, remotes: Remotes) -> ArchiveSource:
 
 
 def _find_wanted(source: GitSource | ArchiveSource, remotes: Remotes) -> PackageSource | None:
-    """Return the package of a source at the version of the workspace, if that is another."""
+    """Return the package at the workspace's version; None if the source has that version."""
     if source.package is None:
         return None
     package = parse_package(source.package)
@@ -138,7 +138,7 @@ def _find_tag(
 
 
 def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the top entries of a repository that document it; none, for all, without any."""
+    """Return the top-level entries that hold documentation; empty, for all files, without any."""
     tops = {
         top + ("/" if rest else "")
         for top, rest in ((path.partition("/")[0], "/" in path) for path in paths)

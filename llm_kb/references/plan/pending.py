@@ -30,13 +30,13 @@ from llm_kb.references.sources.web import Page
 from llm_kb.references.topic.topic_file import Description, format_time
 
 MAX_AGE = timedelta(days=7)
-"""How long a plan waits: what it would fetch is no longer what somebody looked at."""
+"""How long a plan waits; after that its sources have probably changed."""
 
 MAX_WAITING = 50
 """Plans that wait at once: a model must not bury one plan among thousands."""
 
 MAX_PAGES = 20_000_000
-"""Characters of pages that are kept with a plan; more of them are asked for again."""
+"""Characters of pages kept with a plan; the rest is requested again."""
 
 _ID = re.compile(r"[0-9a-f]{12,64}")
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
@@ -200,7 +200,7 @@ class PendingPlans:
             replace_file(self._pages_path(plan.id), packed, new_mode=0o600)
 
     def _read_pages(self, plan: Plan) -> dict[str, Page]:
-        """Return the pages kept for a plan; none where they cannot be used: they are had again."""
+        """Return the pages kept for a plan; empty where they cannot be used."""
         path = self._pages_path(plan.id)
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(read_regular(path))) as packed:

@@ -50,12 +50,12 @@ class PlannedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A request with exact figures: what is approved, by its digest, to be done once."""
+    """A request with exact figures: approved by its digest, and carried out once."""
 
     request: Description
     sources: tuple[PlannedSource, ...]
     read: Mapping[str, Page] = field(default_factory=dict, compare=False, repr=False)
-    """Pages that were read to plan them, by address; the digest is not over what they say."""
+    """Pages read while planning, by address; their content is not part of the digest."""
 
     @property
     def files(self) -> int:
@@ -75,7 +75,7 @@ class Plan:
 
     @property
     def id(self) -> str:
-        """The beginning of the digest, which people copy; too long for anybody to collide."""
+        """The first 128 bits of the digest, for people to copy; too many to find a collision."""
         return self.digest[:32]
 
     @property
@@ -153,7 +153,7 @@ def format_about(size: int) -> str:
 
 
 def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -> str | None:
-    """Say why a refresh needs the operator's word again; None when it does not.
+    """Return why a refresh needs the operator's approval; None when it does not.
 
     It does when it would reach a host that was not approved, or fetch more than
     twice what was fetched before.

@@ -35,7 +35,7 @@ def summarize_plan(plan: Plan) -> str:
 
 
 def render_plan(plan: Plan) -> str:
-    """Return what a plan would fetch: a line on all of it, then its details."""
+    """Return a plan as text: a summary line, then the details."""
     return f"{visible_line(plan.request.title)}: {summarize_plan(plan)}\n{describe_plan(plan)}"
 
 

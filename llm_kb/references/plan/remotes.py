@@ -1,4 +1,4 @@
-"""One run's access to the outside: the user's limits, and what is open meanwhile."""
+"""Network access of one run: the user's limits, and the repositories and pages already open."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from llm_kb.references.sources.web import Page
 from llm_kb.subjects.topics import References
 
 MAX_ARCHIVE_BYTES = 100_000_000
-"""No archive is larger, whatever may be fetched."""
+"""The largest archive, whatever `max_bytes` allows."""
 
 PLAN_TIMEOUTS = 30
 """How many timeouts of a single request a whole plan may take."""
@@ -39,17 +39,17 @@ class Remotes:
     workspace: Path | None = None
     """The directory whose installed packages count; None for none."""
     pages: dict[str, Page] = field(default_factory=dict)
-    """Pages that were read while planning, by address: taken from here, once, when fetched."""
+    """Pages read while planning, by address; each is taken from here when it is fetched."""
     hosts: frozenset[str] | None = None
     """The hosts that may be asked, with their ports; None for any."""
     archives: dict[str, Path] = field(default_factory=dict)
     """Archives that were fetched, by hash, until the run ends."""
     until: float = math.inf
-    """The moment, of the monotonic clock, at which asking must end."""
+    """The deadline for requests, on the monotonic clock."""
 
     @property
     def http(self) -> HttpPolicy:
-        """How far a request for a page may go."""
+        """The limits of a request for a page."""
         return HttpPolicy(
             allow_hosts=self.settings.allow_hosts,
             timeout=self.settings.timeout,
@@ -60,7 +60,7 @@ class Remotes:
         )
 
     def while_planning(self) -> Remotes:
-        """Return the same with a deadline for all that a plan asks: a slow site must not hang it.
+        """Return a copy with a deadline for planning, so that a slow site cannot hang it.
 
         It is as long as what git may take for one repository.
         """
@@ -68,11 +68,11 @@ class Remotes:
 
     @property
     def git(self) -> GitPolicy:
-        """How far git may go."""
+        """The limits of git."""
         return git_policy(self.settings, self.resolver)
 
     def find_commit(self, source: GitSource) -> str:
-        """Return the commit a source's revision is now, in one request."""
+        """Return the current commit of a source's revision, in one request."""
         check_git_url(source.url, source.url, self.settings.allow_protocols)
         if uses_gh(source):
             commit = github.find_commit(source, self.settings.timeout)
@@ -155,7 +155,7 @@ def git_policy(settings: References, resolver: Resolver) -> GitPolicy:
 
 
 def uses_gh(source: GitSource) -> bool:
-    """Tell whether a source is on GitHub, and gh there to ask about it."""
+    """Tell whether a source is on GitHub and gh is installed."""
     return github.repository_name(source) is not None and github.has_gh()
 
 

@@ -35,16 +35,16 @@ _PAGES = DOCUMENTS | frozenset(
 )
 
 MAX_SITEMAPS = 5
-"""Sitemaps that are read of a site."""
+"""The most sitemaps read of one site."""
 
 MAX_DELAY = 5.0
 """Seconds between requests that a site may ask for with Crawl-delay."""
 
 MAX_WILDCARDS = 5_000
-"""Signs of patterns in robots.txt: each of its rules is matched with each address."""
+"""The most wildcards in a robots.txt: each rule is matched against each address."""
 
 MAX_REFUSED = 5_000
-"""Addresses that robots.txt may refuse before a crawl ends."""
+"""A crawl ends after robots.txt has refused this many addresses."""
 
 
 class Site:
@@ -60,7 +60,7 @@ class Site:
         self.elsewhere = 0
         """Entries of `llms.txt` on other hosts."""
         self.unread: list[str] = []
-        """Why lists of pages could not be read."""
+        """Problems of lists of pages that could not be read."""
         place = f"{self.root}/robots.txt"
         with refuse_hostile(place):
             self._robots = Robots(fetch_text(place, policy) or "", PRODUCT)
@@ -121,7 +121,7 @@ class Site:
         return list(pages)
 
     def allows(self, url: str) -> bool:
-        """Tell whether robots.txt lets us have a page."""
+        """Tell whether robots.txt allows a page, and count those refused."""
         allowed = self._robots.allows(url)
         self.refused += not allowed
         return allowed

@@ -89,7 +89,7 @@ def parse_changes(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | N
 
 
 def _read_source(fields: Fields, protocols: Collection[str], *, allow_local: bool) -> Source | None:
-    """Return a source that an operator can read before approving; else record its problems."""
+    """Return a source short enough for an operator to read; else record its problems."""
     source = read_source(fields, allow_local=allow_local, protocols=protocols)
     if source is None:
         return None
@@ -119,7 +119,7 @@ def read_tags(value: object) -> tuple[str, ...]:
 
 
 def read_body(value: object) -> str:
-    """Read a description; characters that act on a terminal or hide are left out."""
+    """Read a description, without control and invisible characters."""
     text = read_string(value)
     if len(text) > MAX_BODY:
         raise BadValueError(f"{len(text):,} characters", f"at most {MAX_BODY:,} characters")
