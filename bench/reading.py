@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from known_items import CACHE, fetch
+from sdists import CACHE, fetch
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError

@@ -1,6 +1,6 @@
 """Dense search in a cold process: ours, with and without numpy, and llm's own.
 
-    python bench/dense.py [CHUNKS [DIMENSIONS]]
+    python bench/retrieval/dense.py [CHUNKS [DIMENSIONS]]
 
 Vectors are random around cluster centres, 20,000 of 384 numbers unless told otherwise, the
 same for all. Each way is a new process that opens its store, searches once and
@@ -26,7 +26,7 @@ from pathlib import Path
 
 import llm
 import sqlite_utils
-from known_items import folder
+from measure import documents
 
 from llm_kb.search.index.index import open_index
 from llm_kb.search.index.vectors import update_vectors
@@ -83,7 +83,7 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
         for start in range(0, chunks, 1000):
             for number in range(start, min(start + 1000, chunks)):
                 (directory / f"{number}.txt").write_text(f"Number {number}\n")
-        with open_index(folder(directory)) as index:
+        with open_index(documents(directory)) as index:
             index.update()
             update_vectors(index, "m", lambda texts: [around(int(t.split()[1])) for t in texts])
         store = Path(name, "llm.db")
