@@ -22,7 +22,7 @@ MAX_COUNTED = 400
 CANDIDATES = 0.05
 """Share of all chunks that may be scored: what a query costs is what it scores."""
 
-MIN_CANDIDATES = 5000
+MIN_CANDIDATES = 1000
 """Below this many chunks nothing is saved by scoring fewer."""
 
 STOP_WORDS = frozenset(

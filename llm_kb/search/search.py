@@ -30,7 +30,7 @@ JUST_CHECKED = 60.0
 MAX_CORRECTED = 3
 """How many words of a question are looked for in another spelling."""
 
-RANKED = 500
+RANKED = 200
 """How many chunks are looked at by their score and role alone, for those to be read."""
 
 EMBED_AT_ONCE = 256
