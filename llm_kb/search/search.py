@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from llm_kb.search.hits import Hit
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
@@ -30,11 +32,17 @@ JUST_CHECKED = 60.0
 MAX_CORRECTED = 3
 """How many words of a question are looked for in another spelling."""
 
+MAX_SPELLED = 8
+"""How many words near a misspelled one are looked for in the texts as they are spelled."""
+
 RANKED = 200
 """How many chunks are looked at by their score and role alone, for those to be read."""
 
 EMBED_AT_ONCE = 256
 """How many chunks without a vector a search embeds itself; more are for an update."""
+
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,24 +114,27 @@ def _find_nearest(sets: Sequence[Documents], unknown: Sequence[str]) -> dict[str
     for word in [word for word in unknown if is_correctable(word)][:MAX_CORRECTED]:
         candidates = list_neighbours(word)
         found.clear()
-        for documents in sets:
-            counts = _count_words(documents, candidates)
+        for counts in _ask_again(sets, partial(Index.count_words, words=candidates)):
             for candidate, count in counts.items():
                 if count.frequency > found.get(candidate, NO_WORD).frequency:
                     found[candidate] = count
-        if found:
-            nearest[word] = max(found, key=lambda candidate: found[candidate].frequency)
+        likely = sorted(found, key=lambda candidate: -found[candidate].frequency)
+        # Texts are counted by stems, which a spelling may share that no text has.
+        spelled = (
+            each
+            for each in likely[:MAX_SPELLED]
+            if any(_ask_again(sets, partial(Index.has_spelling, word=each)))
+        )
+        if likely:
+            nearest[word] = next(spelled, likely[0])
     return nearest
 
 
-def _count_words(documents: Documents, words: Sequence[str]) -> dict[str, WordCount]:
-    """Return how often a set that was just searched has some words."""
-    try:
-        return with_index(
-            documents, lambda index, _: index.count_words(words), max_age=JUST_CHECKED
-        )
-    except IndexUnusableError:
-        return {}  # a set without an index of its own is searched for what is asked
+def _ask_again(sets: Sequence[Documents], work: Callable[[Index], Answer]) -> Iterator[Answer]:
+    """Yield what each set that was just searched answers, but for those without an index."""
+    for documents in sets:
+        with suppress(IndexUnusableError):
+            yield with_index(documents, lambda index, _: work(index), max_age=JUST_CHECKED)
 
 
 def _search(  # noqa: PLR0913 - as above

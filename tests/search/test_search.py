@@ -125,9 +125,19 @@ def test_a_word_that_no_text_has_is_searched_in_its_nearest_spelling(
 
     assert result.hits == search([zoo], "the tusks of a walrus").hits
     assert result.unknown == ("tuskz", "wlarus")
-    assert result.replaced == (("tuskz", "tusk"), ("wlarus", "walrus"))
+    assert result.replaced == (("tuskz", "tusks"), ("wlarus", "walrus"))
     # What another topic has is not misspelled.
     assert search([zoo, other], "walrsu").replaced == ()
+
+
+def test_the_nearest_word_is_one_that_stands_in_a_text(tmp_path: Path) -> None:
+    long = "It takes a long time. "
+    topic = make_topic(
+        tmp_path, "topic-trips", {"a.md": long * 9, "b.md": long, "c.md": "A lodge."}
+    )
+
+    # `longe` is one letter from it too, and has the stem of `long`.
+    assert search([topic], "the lomge").replaced == (("lomge", "lodge"),)
 
 
 @pytest.mark.parametrize(

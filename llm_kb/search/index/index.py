@@ -6,6 +6,7 @@ again, so a lost index costs only time. Several processes may read and update it
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,9 @@ Tuned together with the features of `ranking`."""
 
 MEMORY_BYTES = 20_000_000
 """Bytes that are indexed for a single search if no index can be kept."""
+
+SPELLINGS = 50
+"""In how many of the texts with its stem a word is looked for."""
 
 BATCH_CHUNKS = 20_000
 """Chunks per transaction, which is what an interruption can cost."""
@@ -271,6 +275,16 @@ class Index:
             counts[words[row]] = WordCount(count, _find_common_start(words[row], term))
         return counts
 
+    def has_spelling(self, word: str) -> bool:
+        """Tell whether a word stands in a text as it is spelled, in some of those with its stem."""
+        rows = self._connection.execute(
+            "SELECT text FROM chunks WHERE id IN"
+            " (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?)",
+            (f'"{word}"', SPELLINGS),
+        )
+        spelled = re.compile(rf"(?<![^\W_]){word}(?![^\W_])", re.IGNORECASE)
+        return any(spelled.search(text) for (text,) in rows)
+
     def narrow(self, scope: Scope) -> None:
         """Restrict further searches to the documents of a scope."""
         rows = self._connection.execute("SELECT id, path, role, given_role FROM documents")
@@ -321,20 +335,19 @@ class Index:
     ) -> list[Hit]:
         """Return the chunks with these ids as hits; chunks deleted meanwhile are missing."""
         cosines = cosines or {}
-        found = []
-        for id_ in dict.fromkeys([*scores, *cosines]):
-            row = self._connection.execute(
-                "SELECT path, first_line, last_line, title, heading, text, chunks.hash,"
-                " given_role, role"
-                " FROM chunks JOIN documents ON documents.id = document WHERE chunks.id = ?",
-                (id_,),
-            ).fetchone()
-            if row:
-                *held, given, role = row
-                hit = Hit(self.documents.name, *held)
-                hit = hit._replace(bm25=scores.get(id_, 0.0), cosine=cosines.get(id_))
-                found.append(hit._replace(role=Role(given or role)))
-        return found
+        ids = dict.fromkeys([*scores, *cosines])
+        rows = self._connection.execute(
+            "SELECT chunks.id, given_role, role, path, first_line, last_line, title, heading,"  # noqa: S608 - our numbers
+            " text, chunks.hash FROM chunks JOIN documents ON documents.id = document"
+            f" WHERE chunks.id IN ({', '.join(map(str, ids))})"
+        )
+        found = {}
+        for id_, given, role, *held in rows:
+            hit = Hit(self.documents.name, *held)
+            found[id_] = hit._replace(
+                bm25=scores.get(id_, 0.0), cosine=cosines.get(id_), role=Role(given or role)
+            )
+        return [found[id_] for id_ in ids if id_ in found]
 
 
 def _prepare(
