@@ -19,7 +19,7 @@ MAX_CHARACTERS = 8000
 MAX_COUNTED = 400
 """Words of a question whose frequencies are looked up."""
 
-CANDIDATES = 0.05
+CANDIDATES = 0.02
 """Share of all chunks that may be scored: what a query costs is what it scores."""
 
 MIN_CANDIDATES = 1000
