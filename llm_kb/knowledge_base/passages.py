@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 LEAST_SCORE = 0.25
 """A hit with a smaller share of the question, and no nearer in meaning, does not answer it."""
 
+LEAST_BEST = 0.4
+"""Where no hit has a larger share, nothing fits the question."""
+
 LEAST_OF_BEST = 0.6
 """A hit whose score is a smaller share of the first one's is not worth its length."""
 
@@ -203,7 +206,9 @@ def _remove_unused(index_dir: Path, database: Path) -> None:
 
 def _choose(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits that answer the question, compared with the first of them."""
-    least = max(LEAST_SCORE, LEAST_OF_BEST * hits[0].score) if hits else 0.0
+    if max((hit.score for hit in hits), default=0.0) < LEAST_BEST:
+        return []
+    least = max(LEAST_SCORE, LEAST_OF_BEST * hits[0].score)
     return [hit for hit in hits if hit.score >= least]
 
 

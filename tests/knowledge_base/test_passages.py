@@ -163,9 +163,16 @@ def test_what_does_not_fit_is_left_out_and_unknown_words_are_named(tmp_path: Pat
     files = {f"{n}.md": f"Page {n} of the zoo.\n" for n in range(9)} | {"w.md": "Walrus page.\n"}
     kb = open_kb(tmp_path, files)
 
-    found = find(kb, tmp_path, "page walrus zebra okapi")
+    found = find(kb, tmp_path, "page walrus zebra")
 
-    assert (places(found), found.unknown) == (["w:1-1"], ("zebra", "okapi"))
+    assert (places(found), found.unknown) == (["w:1-1"], ("zebra",))
+
+
+def test_what_no_text_is_about_finds_nothing(tmp_path: Path) -> None:
+    kb = open_kb(tmp_path, {"a.md": "The walrus is an animal.\n", "b.md": "Otters roar.\n"})
+
+    assert find(kb, tmp_path, "which animal lays green eggs").passages == ()
+    assert places(find(kb, tmp_path, "which animal is a walrus")) == ["a:1-1"]
 
 
 def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
