@@ -93,10 +93,8 @@ def test_from_an_empty_directory_to_a_model_that_learns(session: Session, tmp_pa
         "llm-kb: no topics are configured; `llm kb init` proposes some\n"
     )
     session.run("llm kb init")
-    session.run("llm kb add project kb/project --title 'How we work'")
-    assert '[kb.topic.project]\ntitle = "How we work"\nsubjects = "kb/project"\n' in (
-        tmp_path / "llm-kb.toml"
-    ).read_text(encoding="utf-8")
+    config = (tmp_path / "llm-kb.toml").read_text(encoding="utf-8")
+    assert '[kb.topic.project]\ntitle = "Project"\n' in config
 
     session.run("llm kb new project/review")
     review = tmp_path / "kb" / "project" / "review.md"
@@ -116,7 +114,7 @@ def test_from_an_empty_directory_to_a_model_that_learns(session: Session, tmp_pa
     assert section == (
         "<knowledge>\n"
         "The following knowledge has been pre-loaded into your system prompt:\n\n"
-        '<topic "How we work">\n\n'
+        '<topic "Project">\n\n'
         f'<subject "review">\n{REVIEW}</subject>\n</topic>\n</knowledge>\n'
     )
 
@@ -124,7 +122,5 @@ def test_from_an_empty_directory_to_a_model_that_learns(session: Session, tmp_pa
     assert answer == ""
     _, answered = read_answers((tmp_path / "answer").read_text(encoding="utf-8"))
     listed, loaded = (result["output"] for result in answered["tool_results"])
-    assert listed.startswith(
-        "# Topic: How we work (project)\n\n## Available subjects:\n\n- review\n"
-    )
+    assert listed.startswith("# Topic: Project (project)\n\n## Available subjects:\n\n- review\n")
     assert loaded == REVIEW
