@@ -75,7 +75,7 @@ def confirm(question: str, *, yes: bool = False) -> None:
         return
     if not terminal.is_terminal(sys.stdin):
         raise click.ClickException(
-            f"{visible_line(question)} There is no terminal to ask on: use -y to say yes"
+            f"there is no terminal to ask on: {visible_line(question)} Pass -y to say yes"
         )
     if not terminal.confirm(visible_line(question)):
         raise click.Abort

@@ -79,7 +79,7 @@ def add(
     if is_there:
         _announce(place, Layout(layout or Layout.FILES))
     edit_file(file, lambda document: define_topic(document, topic, given))
-    say(f"added topic {topic} to {show_place(file.path)}")
+    say(f"Added topic {topic} to {show_place(file.path)}")
     if not is_there:
         say(f"{show_place(place)} is not there yet; 'llm kb new {topic}/SLUG' makes it")
 

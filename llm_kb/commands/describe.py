@@ -58,7 +58,7 @@ def describe(topic: str | None, model_id: str | None, most: int, dry_run: bool, 
     ]
     questions = found[:most]
     if not questions:
-        say("every topic has an introduction, and every subject a summary")
+        say("Every topic has an introduction, and every subject a summary")
         return
     tokens = sum(len(question.prompt) + len(SYSTEM) for question in questions) // 4
     asked = f"{count(len(questions), 'question')}, ~{tokens:,} tokens"
@@ -67,7 +67,7 @@ def describe(topic: str | None, model_id: str | None, most: int, dry_run: bool, 
     if dry_run:
         for question in questions:
             show(question.name)
-        say(f"would ask {asked}")
+        say(f"Would ask {asked}")
         return
     model = load_model(model_id, with_tools=False)
     confirm(f"Ask {model.model_id} {asked}?", yes=yes)
@@ -112,4 +112,4 @@ def _write(question: Question, answer: str) -> None:
     except KbError as error:
         say(str(error))
         return
-    say(f"wrote {question.name}")
+    say(f"Wrote {question.name}")

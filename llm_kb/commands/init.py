@@ -69,33 +69,33 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
     for proposal, label in zip(found, labels, strict=True):
         _report(proposal, label, taken=proposal in taken)
     for place, reason in find_passed_over(root):
-        say(f"passed over {show_place(place)}, which {reason}")
+        say(f"Passed over {show_place(place)}, which {reason}")
     _say_next(found, taken)
     if not (found or dry_run):
         (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
     if above is not None and not root.samefile(above.root):
-        say(f"in this directory {show_place(above.path)} does not count any more")
+        say(f"In this directory {show_place(above.path)} does not count any more")
     if VARIABLE in os.environ:
         say(f"{VARIABLE} is set, so this file is not the one that counts; see 'llm kb path'")
 
 
 def _report(proposal: Proposal, label: str, *, taken: bool) -> None:
     if not taken:
-        say(f"left out {label}")
+        say(f"Left out {label}")
         return
     say(f"  {label}")
     for skipped in proposal.left_out:
-        say(f"  ignored {proposal.subjects}/{skipped.path}: {skipped.reason}")
+        say(f"  Ignored {proposal.subjects}/{skipped.path}: {skipped.reason}")
 
 
 def _say_next(found: Sequence[Proposal], taken: Sequence[Proposal]) -> None:
     if taken:
-        say('next: llm kb check; then: llm -T learn "What is this project about?"')
+        say('Next: llm kb check; then: llm -T learn "What is this project about?"')
     elif found:
-        say("no topics yet; add one: llm kb add project kb/project")
+        say("No topics yet; add one: llm kb add project kb/project")
     else:
-        say(f"found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")
-        say(f'next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
+        say(f"Found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")
+        say(f'Next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
 
 
 def _describe(proposal: Proposal) -> str:
@@ -108,11 +108,11 @@ def _choose(
     found: Sequence[Proposal], labels: Sequence[str], default: Sequence[Proposal]
 ) -> list[Proposal]:
     """Ask which of the proposals to write."""
-    say("found:")
+    say("Found:")
     for number, label in enumerate(labels, start=1):
         say(f"  {number}. {label}")
     chosen: list[Proposal] = click.prompt(
-        "write which of them? (numbers such as 1,3-4, 'all' or 'none')",
+        "Write which of them? (numbers such as 1,3-4, 'all' or 'none')",
         default=_name_numbers(found, default),
         value_proc=partial(_parse_choice, found),
         err=True,
@@ -149,7 +149,7 @@ def _write(path: Path, text: str, *, dry_run: bool) -> None:
         create_file(path, text.encode())
     except FileExistsError:
         _refuse_existing(path)
-    say(f"wrote {show_place(path)}")
+    say(f"Wrote {show_place(path)}")
 
 
 def _refuse_existing(path: Path) -> None:

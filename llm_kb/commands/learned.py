@@ -60,7 +60,7 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
     held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"
     say(f"{key} in {show_place(file.path)} now holds: {held}")
     for error in unmatched:
-        say(f"llm-kb: not yet of use: {error}")
+        say(f"llm-kb: not yet useful: {error}")
 
 
 def _find_unmatched(id_: str, name: str, patterns: Sequence[str]) -> Iterator[NoMatchError]:

@@ -66,8 +66,8 @@ def mcp(
     Serve the knowledge base to MCP clients
 
     Needs an extra: llm install 'llm-kb[mcp]'. A client starts this command and
-    speaks to it over standard input and output; its section, with what -k
-    pre-loads, becomes the server's instructions. --install writes the
+    speaks to it over standard input and output. The menu, and what -k pre-loads
+    as far as it fits, are the server's instructions. --install writes the
     configuration of a client, and keeps what else is in it.
 
     With --http one process serves several clients, read-only unless --write is
@@ -159,4 +159,4 @@ def _install(client: str, options: Sequence[str], *, yes: bool) -> None:
     change = "Replace the entry in" if planned.replaces else "Write this into"
     confirm(f"{change} {show_place(planned.path)}?", yes=yes)
     replace_file(planned.path, planned.data)
-    say(f"wrote {show_place(planned.path)}; restart {client}, or let it reload its servers")
+    say(f"Wrote {show_place(planned.path)}; restart {client}, or let it reload its servers")

@@ -27,4 +27,4 @@ def remove(topic: str, yes: bool) -> None:
     file = file_of_topic(topic)
     confirm(f"Remove topic {topic} from {show_place(file.path)}?", yes=yes)
     edit_file(file, lambda document: drop_topic(document, topic))
-    say(f"removed topic {topic} from {show_place(file.path)}; its files are where they were")
+    say(f"Removed topic {topic} from {show_place(file.path)}; its files are where they were")

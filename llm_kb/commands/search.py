@@ -38,7 +38,7 @@ from llm_kb.upkeep.subject_list import name_file
     default=DEFAULT_LIMIT,
     show_default=True,
     type=click.IntRange(1),
-    help="Most passages",
+    help="Maximum number of passages",
 )
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @filter_options
@@ -73,7 +73,7 @@ def search(
             question,
             topics,
             count,
-            progress=draw_progress("indexing"),
+            progress=draw_progress("Indexing"),
             **make_filters(roles, paths, tags),
         )
     except EmptyQuestionError as error:
@@ -85,10 +85,10 @@ def search(
     if not found.passages and not (topics or kb.menu_ids):
         say(f"llm-kb: {kb.explain_nothing()}")
     elif not found.passages:
-        say("llm-kb: nothing fits; try other words, or fewer")
+        say("llm-kb: no matches; try other words, or fewer")
     aside = [id_ for id_ in kb.topics.ids() if id_.startswith(REFERENCE_PREFIX)]
     if not topics and (left := [id_ for id_ in aside if id_ not in kb.menu_ids]):
-        say(f"llm-kb: fetched topics are searched when named, with -t: {name_some(left)}")
+        say(f"llm-kb: reference topics are searched only when named: -t {name_some(left)}")
     for note in find_notes(found):
         say(f"llm-kb: {note}")
 

@@ -34,7 +34,7 @@ from llm_kb.subjects.topics import Config, Topic
 @kb_errors
 def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
-    Print the raw files of subjects, one after the other
+    Print subjects as they are on disk, one after the other
 
     `llm kb learn` prints what a model gets of them instead.
 

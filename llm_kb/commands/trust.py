@@ -48,7 +48,7 @@ def trust(yes: bool, list_: bool, json_: bool) -> None:
         require_cwd()
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
     if not layers.withheld:
-        say(f"nothing in {show_place(layers.file.path)} needs trust")
+        say(f"Nothing in {show_place(layers.file.path)} needs trust")
     elif is_trusted(layers.file.path, layers.digest, find_user_dir()):
         say(f"{show_place(layers.file.path)} is trusted already")
     else:
@@ -63,7 +63,7 @@ def _ask_and_record(layers: Layers, file: Path, *, yes: bool) -> None:
     if before is None:
         record = show_place(trust_path(find_user_dir()))
         say(f"{record} was not valid and was replaced; earlier trust is forgotten")
-    say(f"trusted {show_place(file)}")
+    say(f"Trusted {show_place(file)}")
 
 
 def _list(json_: bool) -> None:
@@ -74,7 +74,7 @@ def _list(json_: bool) -> None:
         show_json(files)
         return
     if not files:
-        say("no configuration is trusted")
+        say("No configuration is trusted")
     for file in files:
         show_content(os.fsencode(file))  # as bytes: a name need not be text
 

@@ -125,9 +125,9 @@ TOPIC_LIST = ToolText(
 
 TOPIC_UPDATE = ToolText(
     "reference_topic_update",
-    "Change what is said of a reference topic; its files stay as they are. Use it to better the"
+    "Change what is said of a reference topic; its files stay as they are. Use it to improve the"
     " description or tags, to set max_age_days, or to mark as obsolete a topic whose subject was"
-    " superseded: obsolete topics are no longer searched. Fetching anew is the operator's:"
+    " superseded: obsolete topics are no longer searched. Only the user can refresh a topic:"
     " llm kb references refresh.",
     object_schema(
         ["topic_id"],

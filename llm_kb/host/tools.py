@@ -136,7 +136,7 @@ def _report(text: str) -> None:
 def _search_knowledge(kb: KnowledgeBase) -> llm.Tool:
     from llm_kb.host.terminal import draw_progress  # noqa: PLC0415 - as above
 
-    return kb.search_tool(draw_progress("indexing"))
+    return kb.search_tool(draw_progress("Indexing"))
 
 
 def _references() -> type[llm.Toolbox]:

@@ -90,7 +90,7 @@ def ask(  # noqa: PLR0913 - each narrows the search
     problems += [left.of(name) for name, left in result.left_out]
     problems += find_missing_words(result.unknown, result.replaced)
     if chosen and not result.hits:
-        problems.append("nothing fits; try the words such a text would use, fewer, or all topics")
+        problems.append("no matches; try the words such a text would use, fewer, or all topics")
     topics = {each.id: each for each in chosen}
     searched = list(dict.fromkeys(hit.topic for hit in result.hits))
     for topic_id in searched:

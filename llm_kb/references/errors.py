@@ -122,7 +122,8 @@ class TopicExistsError(KbError):
         super().__init__(
             f"there is a reference topic {topic_id!r} already ({title!r}): search it with"
             " reference_search, change its description with reference_topic_update, tell the user"
-            f" that `llm kb references refresh {topic_id}` fetches it anew, or choose another title"
+            f" that `llm kb references refresh {topic_id}` fetches it again, or choose another"
+            " title"
         )
 
 
@@ -145,7 +146,7 @@ class ApprovalNeededError(KbError):
         self.plan_id = plan_id
         self.what = f"fetching {title!r} ({summary}) from {hosts}"
         super().__init__(
-            f"{self.what} waits for the user to approve it: llm kb references approve {plan_id}"
+            f"{self.what} needs the user's approval: llm kb references approve {plan_id}"
         )
 
 

@@ -131,9 +131,10 @@ def find_missing_words(
 ) -> Iterator[str]:
     """Yield which words of a question no text has, and which others were searched for them."""
     for word, nearest in replaced:
-        yield f"no text has {bounded_line(word)!r}; searched {bounded_line(nearest)!r} as well"
+        searched = f"searched {bounded_line(nearest)!r} as well"
+        yield f"not found in any text: {bounded_line(word)!r}; {searched}"
     if missing := [word for word in unknown if word not in dict(replaced)]:
-        yield f"no text has: {name_some(missing)}"
+        yield f"not found in any text: {name_some(missing)}"
 
 
 def find_notes(found: Passages) -> Iterator[str]:

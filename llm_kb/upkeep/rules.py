@@ -31,7 +31,7 @@ class Rule(Enum):
 
     CONFIGURATION = _error(
         "A configuration with a mistake is not used at all.",
-        "Correct the file at the key that is named.",
+        "Make the file readable, or correct the key that is named.",
     )
     NO_CONFIGURATION = _error(
         "Without a configuration there is nothing to check, and models find nothing to learn.",
@@ -107,7 +107,7 @@ class Rule(Enum):
         "Give it headings, split it, or raise `max_result_chars`.",
     )
     NOT_SEARCHED = _warning(
-        "No search finds anything in it.",
+        "It is not indexed, so searches never return it.",
         "Split it into several subjects, or add it to the topic's `ignore`.",
     )
     UNSAFE_NAME = _warning(

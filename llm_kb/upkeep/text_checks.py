@@ -37,13 +37,13 @@ _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 1024
 _ODD_NAMES = {
-    "has characters of patterns": re.compile(r"[*?\[\]]"),
-    "has characters that Windows forbids": FORBIDDEN_ON_WINDOWS,
-    "is a device on Windows": WINDOWS_DEVICE,
-    "has white space at an edge": re.compile(r"(?:^|/)\s|\s(?:\.[^/.]*)?(?:/|$)"),
-    "has quotes": re.compile(r"['`]"),
-    "looks like an option": re.compile(r"^-"),
-    "has joiners, which have no width": re.compile("[\u200c\u200d]"),
+    "glob characters": re.compile(r"[*?\[\]]"),
+    "characters that Windows does not allow": FORBIDDEN_ON_WINDOWS,
+    "a Windows device name": WINDOWS_DEVICE,
+    "white space at an edge": re.compile(r"(?:^|/)\s|\s(?:\.[^/.]*)?(?:/|$)"),
+    "quotes": re.compile(r"['`]"),
+    "a dash at its start, like an option": re.compile(r"^-"),
+    "joiners, which have no width": re.compile("[\u200c\u200d]"),
 }
 
 
@@ -51,7 +51,7 @@ def check_name(file: str, path: str) -> Iterator[Finding]:
     """Find paths of subjects that are hard to type."""
     odd = [what for what, pattern in _ODD_NAMES.items() if pattern.search(path)]
     if odd:
-        yield Finding(Rule.UNSAFE_NAME, file, f"its name {', '.join(odd)}")
+        yield Finding(Rule.UNSAFE_NAME, file, f"its name contains {', '.join(odd)}")
 
 
 def check_alike(files: Iterable[tuple[str, str]]) -> Iterator[Finding]:

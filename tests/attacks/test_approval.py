@@ -333,7 +333,7 @@ def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Si
     error = ask_model(site)
     assert site.requests == []
     host = site.url.removeprefix("http://")
-    assert f"(1 source not asked yet) from {host} waits for the user to approve it" in error
+    assert f"(1 source not asked yet) from {host} needs the user's approval" in error
     plan_id = open_pending(current_library()).read_all()[0][0].plan.id
 
     refused = run_llm(["kb", "references", "approve", plan_id])
@@ -360,14 +360,14 @@ def test_approve_shows_the_plan_and_asks(run_llm: RunLlm, site: Site, user_dir: 
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
     error = ask_model(site)
     host = site.url.removeprefix("http://")
-    assert f"from {host} waits for the user to approve it" in error
+    assert f"from {host} needs the user's approval" in error
     assert error.endswith("Tell the user so, go on without it, and do not try again")
     (waiting,) = open_pending(current_library()).read_all()[0]
     site.requests.clear()
     asked = run_llm(["kb", "references", "approve", waiting.plan.id])
     assert (asked.exit_code, site.requests) == (1, [])
     assert asked.stderr.startswith(render_plan(waiting.plan))
-    assert "use -y to say yes" in asked.stderr
+    assert "Pass -y to say yes" in asked.stderr
 
 
 def test_pages_of_undeclared_size_are_summed(library: Library, site: Site) -> None:

@@ -32,7 +32,7 @@ STORE = f"""{{
 }}
 """
 
-PROGRESS_BAR = re.compile(r"\r(?:\x1b\[\?25l)?indexing[ #%\d\[\]-]*(?:\x1b\[\?25h)?")
+PROGRESS_BAR = re.compile(r"\r(?:\x1b\[\?25l)?Indexing[ #%\d\[\]-]*(?:\x1b\[\?25h)?")
 """The one thing of ours that moves the cursor."""
 
 # Commands that show content, or names of things that others made.

@@ -102,7 +102,7 @@ def test_it_is_told_of_and_the_others_are_listed(run_llm: RunLlm, broken: tuple[
         0,
         "topic-good: Good\n  active, 0 files, fetched 2026-11-22\n",
     )
-    assert f"left out: {directory}/topic.md: {problem}" in listed.stderr.replace("\n", " ")
+    assert f"Left out: {directory}/topic.md: {problem}" in listed.stderr.replace("\n", " ")
     topics = run_llm(["kb", "list", "--json"])
     assert (topics.exit_code, [t["id"] for t in json.loads(topics.stdout)]) == (0, ["topic-good"])
     found = run_llm(["kb", "references", "search", "call", "hooks"])
@@ -131,7 +131,7 @@ def test_a_directory_of_topics_nobody_may_enter_stops_nothing(
     assert run_llm(["kb", "list", "--json"]).exit_code == 0
     listed = run_llm(["kb", "references", "list"])
     assert (listed.exit_code, listed.stdout) == (0, "")
-    assert f"left out: {root}: Permission denied" in listed.stderr.replace("\n", " ")
+    assert f"Left out: {root}: Permission denied" in listed.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize("way", ["no record", "of other types", "a FIFO", "nobody may read it"])

@@ -132,7 +132,7 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
         ),
         pytest.param(
             {"kb/two[1].md": "x"},
-            ("unsafe-name", "kb/two[1].md", None, "its name has characters of patterns"),
+            ("unsafe-name", "kb/two[1].md", None, "its name contains glob characters"),
             id="name",
         ),
         pytest.param(

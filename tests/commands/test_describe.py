@@ -46,7 +46,7 @@ def test_introductions_and_summaries_are_written(
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
         "how: How we work.\nhow/review: Who reviews, and when\n",
-        "wrote how\nwrote how/review\n",
+        "Wrote how\nWrote how/review\n",
     )
     assert [request.system for request in script.requests] == [SYSTEM, SYSTEM]
     assert "- style: Short lines and plain words" in script.requests[0].prompt
@@ -57,7 +57,7 @@ def test_introductions_and_summaries_are_written(
         '---\nsummary: "Who reviews, and when"\n---\n\n# Review\n\nTwo people look.\n'
     )
     again = run_llm(["kb", "describe", "-m", "scripted", "-y"])
-    assert again.stderr == "every topic has an introduction, and every subject a summary\n"
+    assert again.stderr == "Every topic has an introduction, and every subject a summary\n"
 
 
 def test_a_topic_that_is_named_gets_a_new_introduction(
@@ -71,10 +71,10 @@ def test_a_topic_that_is_named_gets_a_new_introduction(
 def test_without_a_yes_nothing_is_asked(run_llm: RunLlm, script: Script, workspace: Path) -> None:
     dry = run_llm(["kb", "describe", "--dry-run"])
     assert dry.stdout == "how\nhow/review\n"
-    assert dry.stderr.startswith("would ask 2 questions, ~")
+    assert dry.stderr.startswith("Would ask 2 questions, ~")
     result = run_llm(["kb", "describe", "-m", "scripted"])
     assert result.exit_code == 1
-    assert "use -y to say yes" in result.stderr
+    assert "Pass -y to say yes" in result.stderr
     assert script.requests == []
     assert (workspace / "llm-kb.toml").read_text() == CONFIG
 

@@ -33,7 +33,7 @@ def test_a_topic_is_added(file: Path, run_llm: RunLlm) -> None:
         0,
         "",
         (
-            f"added topic skills to {file}\n"
+            f"Added topic skills to {file}\n"
             f"{file.parent}/.claude/skills is not there yet; 'llm kb new skills/SLUG' makes it\n"
         ),
     )
@@ -54,7 +54,7 @@ def test_a_directory_is_named_from_the_workspace(
     monkeypatch.chdir(file.parent / "kb")
     (file.parent / "kb" / "style").mkdir()
     (file.parent / "kb" / "style" / "a.md").write_text("12345678")
-    said = f"{file.parent}/kb/style: 1 subject, ~2 tokens\nadded topic style to {file}\n"
+    said = f"{file.parent}/kb/style: 1 subject, ~2 tokens\nAdded topic style to {file}\n"
     assert run_llm(["kb", "add", "style", "style"]).stderr == said
     assert file.read_text() == f'{WRITTEN}\n[kb.topic.style]\nsubjects = "kb/style"\n'
 
@@ -67,7 +67,7 @@ def test_a_directory_of_skills_is_recognised(file: Path, run_llm: RunLlm) -> Non
     assert run_llm(["kb", "add", "skills", "skills"]).stderr == (
         f"{file.parent}/skills holds skills, so each is one subject; --layout files changes that\n"
         f"{file.parent}/skills: 1 subject, ~2 tokens\n"
-        f"added topic skills to {file}\n"
+        f"Added topic skills to {file}\n"
     )
     assert 'layout = "skills"\n' in file.read_text()
     assert "2 subjects" in run_llm(["kb", "add", "all", "skills", "--layout", "files"]).stderr
@@ -80,7 +80,7 @@ def test_a_large_directory_is_a_topic_after_a_question(file: Path, run_llm: RunL
     assert (shown.count("big: 1 subject, ~500,001 tokens"), code) == (1, 1)
     assert file.read_text() == WRITTEN
     shown, code = run_on_terminal(["kb", "add", "big", "big"], "y\n")
-    assert (shown.count("added topic big"), code) == (1, 0)
+    assert (shown.count("Added topic big"), code) == (1, 0)
     assert run_llm(["kb", "add", "again", "big"]).exit_code == 0  # nobody to ask
 
 
@@ -98,7 +98,7 @@ def test_a_topic_of_the_user_may_be_anywhere(
 ) -> None:
     (tmp_path / "notes").mkdir()
     assert run_llm(["kb", "add", "notes", "notes", "--user"]).stderr == (
-        f"{tmp_path}/notes: 0 subjects, ~0 tokens\nadded topic notes to {user_dir}/kb.toml\n"
+        f"{tmp_path}/notes: 0 subjects, ~0 tokens\nAdded topic notes to {user_dir}/kb.toml\n"
     )
     assert (user_dir / "kb.toml").read_text() == (
         f'[kb.topic.notes]\nsubjects = "{tmp_path}/notes"\n'
@@ -170,7 +170,7 @@ def test_a_topic_is_removed_and_its_files_stay(file: Path, run_llm: RunLlm) -> N
     result = run_llm(["kb", "remove", "project", "-y"])
     assert (result.exit_code, result.stderr) == (
         0,
-        f"removed topic project from {file}; its files are where they were\n",
+        f"Removed topic project from {file}; its files are where they were\n",
     )
     assert file.read_text() == "# The project\n"
     assert (file.parent / "kb" / "project").is_dir()
@@ -180,8 +180,8 @@ def test_removing_asks_on_a_terminal_only(file: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "remove", "project"])
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: Remove topic project from {file}? There is no terminal to ask on: "
-        "use -y to say yes\n",
+        "Error: there is no terminal to ask on: "
+        f"Remove topic project from {file}? Pass -y to say yes\n",
     )
     shown, code = run_on_terminal(["kb", "remove", "project"], "n\n")
     assert (f"Remove topic project from {file}? [y/N]:" in shown, code) == (True, 1)
@@ -241,7 +241,7 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
         WRITTEN,
     )
     said = run_llm(["kb", command, "project", "style", "zz/*"]).stderr.splitlines()
-    assert said[1:] == ["llm-kb: not yet of use: no subject of topic 'project' matches 'zz/*'"]
+    assert said[1:] == ["llm-kb: not yet useful: no subject of topic 'project' matches 'zz/*'"]
     said = run_llm(["kb", command, "project", "style"]).stderr.splitlines()
     assert said[1:] == []  # disabled already, it is there all the same
     said = run_llm(["kb", command, "project", "zz/*", "--remove"]).stderr.splitlines()
@@ -251,7 +251,7 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
 def test_a_name_is_written_for_a_topic_that_is_still_empty(file: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "learned", "project", "review"])
     assert (result.exit_code, file.read_text()) == (0, f'{WRITTEN}learned = ["review"]\n')
-    assert "llm-kb: not yet of use: topic 'project' lists no subjects" in result.stderr
+    assert "llm-kb: not yet useful: topic 'project' lists no subjects" in result.stderr
 
 
 def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:

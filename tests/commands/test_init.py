@@ -14,7 +14,7 @@ from llm_kb.upkeep.proposals import find_passed_over, propose_topics
 from tests.conftest import RunLlm
 from tests.terminal import run_on_terminal
 
-NEXT = 'next: llm kb check; then: llm -T learn "What is this project about?"\n'
+NEXT = 'Next: llm kb check; then: llm -T learn "What is this project about?"\n'
 
 
 def load(tmp_path: Path, user_dir: Path) -> Config:
@@ -26,9 +26,9 @@ def test_an_empty_directory_gets_a_topic_to_write_into(tmp_path: Path, run_llm: 
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
         "",
-        f"wrote {tmp_path}/llm-kb.toml\n"
-        "found nothing to read; kb/project is the topic for what you write\n"
-        'next: llm kb new project/overview; then: llm -T learn "your question"\n',
+        f"Wrote {tmp_path}/llm-kb.toml\n"
+        "Found nothing to read; kb/project is the topic for what you write\n"
+        'Next: llm kb new project/overview; then: llm -T learn "your question"\n',
     )
     assert run_llm(["kb", "check"]).exit_code == 0
     assert run_llm(["kb", "new", "project/overview"]).exit_code == 0
@@ -43,7 +43,7 @@ def test_what_people_keep_becomes_topics(tmp_path: Path, user_dir: Path, run_llm
     make_files(tmp_path, "kb/style/c.md", ".claude/skills/review/SKILL.md")
     make_files(tmp_path, ".agents/skills/test/SKILL.md")
     assert run_llm(["kb", "init"]).stderr == (
-        f"wrote {tmp_path}/llm-kb.toml\n"
+        f"Wrote {tmp_path}/llm-kb.toml\n"
         "  style: kb/style (1 subject, ~1 tokens)\n"
         "  overview: AGENTS.md, CONTRIBUTING.md (2 subjects, ~2 tokens)\n"
         "  docs: docs (1 subject, ~1 tokens)\n"
@@ -254,7 +254,7 @@ def test_less_likely_topics_are_named_and_taken_on_request(tmp_path: Path, run_l
     make_files(tmp_path, "README.md", "src/README.md")
     shown = run_llm(["kb", "init", "--dry-run"])
     assert not (tmp_path / "llm-kb.toml").exists()
-    assert "left out readmes: src/README.md (1 subject, ~1 tokens)\n" in shown.stderr
+    assert "Left out readmes: src/README.md (1 subject, ~1 tokens)\n" in shown.stderr
     everything = run_llm(["kb", "init", "--all", "--dry-run"])
     assert "[kb.topic.readmes]" in everything.stdout
     assert run_llm(["kb", "init"]).exit_code == 0
@@ -300,11 +300,11 @@ def test_files_that_no_topic_can_hold_are_ignored_and_named(
     (tmp_path / "docs/link[1].md").symlink_to("/etc/hosts")
     unusable = "its name holds control, invisible or undecodable characters"
     assert run_llm(["kb", "init"]).stderr == (
-        f"wrote {tmp_path}/llm-kb.toml\n"
+        f"Wrote {tmp_path}/llm-kb.toml\n"
         "  docs: docs (1 subject, ~1 tokens)\n"
-        f"  ignored docs/bad\\xff.md: {unusable}\n"
-        "  ignored docs/link[1].md: the link leads outside the topic\n"
-        f"  ignored docs/new\\nline.md: {unusable}\n"
+        f"  Ignored docs/bad\\xff.md: {unusable}\n"
+        "  Ignored docs/link[1].md: the link leads outside the topic\n"
+        f"  Ignored docs/new\\nline.md: {unusable}\n"
         f"{NEXT}"
     )
     checked = run_llm(["kb", "check"])
@@ -334,11 +334,11 @@ def test_what_lies_in_kb_itself_is_a_topic_beside_those_of_its_directories(
     (tmp_path / "kb" / "a.b" / "deep").mkdir(parents=True)
     make_files(tmp_path, "kb/a.b/.gitkeep")
     assert run_llm(["kb", "init"]).stderr == (
-        f"wrote {tmp_path}/llm-kb.toml\n"
+        f"Wrote {tmp_path}/llm-kb.toml\n"
         "  x: kb/x (1 subject, ~1 tokens)\n"
         "  project: kb (2 subjects, ~2 tokens)\n"
-        "passed over kb/a.b, which holds no text yet\n"
-        "passed over kb/img, which holds no text yet\n"
+        "Passed over kb/a.b, which holds no text yet\n"
+        "Passed over kb/img, which holds no text yet\n"
         f"{NEXT}"
     )
     topics = {topic.id: topic.ignore for topic in load(tmp_path, user_dir).topics}
@@ -436,7 +436,7 @@ def test_not_even_a_dangling_link(tmp_path: Path, run_llm: RunLlm) -> None:
 
 
 def test_the_users_file(tmp_path: Path, user_dir: Path, run_llm: RunLlm) -> None:
-    assert run_llm(["kb", "init", "--user"]).stderr == f"wrote {user_dir}/kb.toml\n"
+    assert run_llm(["kb", "init", "--user"]).stderr == f"Wrote {user_dir}/kb.toml\n"
     assert load(tmp_path, user_dir).topics == ()
     again = run_llm(["kb", "init", "--user"])
     assert (again.exit_code, again.stderr) == (
@@ -487,7 +487,7 @@ def test_a_workspace_that_no_longer_counts_is_named(
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")
     shown = run_llm(["kb", "init"]).stderr
-    assert f"in this directory {tmp_path}/llm-kb.toml does not count any more\n" in shown
+    assert f"In this directory {tmp_path}/llm-kb.toml does not count any more\n" in shown
 
 
 def test_pages_beside_the_readme_are_guides_and_formalities_are_not(

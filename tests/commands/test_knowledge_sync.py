@@ -117,7 +117,7 @@ def test_after_setup_a_fetch_brings_entries_and_list_and_learn_tell(
     refused = run_llm([*KNOWLEDGE, "setup"])
     assert refused.exit_code == 1
     assert refused.stdout.startswith("git config --add remote.origin.fetch '+refs/notes/chron")
-    assert "use -y to say yes" in refused.stderr
+    assert "Pass -y to say yes" in refused.stderr
     assert run_llm([*KNOWLEDGE, "setup", "--push", "-y"]).exit_code == 0
     assert run_llm([*KNOWLEDGE, "setup", "--push"]).stderr == "origin: set up already.\n"
     two.git("fetch", "--quiet")

@@ -64,11 +64,11 @@ def test_messages_name_places_with_codes(
     def said(*args: str) -> str:
         return run_llm(["kb", *args]).stderr
 
-    assert said("init").splitlines()[0] == f"wrote {file}"
+    assert said("init").splitlines()[0] == f"Wrote {file}"
     assert said("init") == f"Error: {file} exists already and is left as it is\n"
-    assert said("trust") == f"nothing in {file} needs trust\n"
+    assert said("trust") == f"Nothing in {file} needs trust\n"
     assert said("add", "p", "kp") == (
-        f"added topic p to {file}\n"
+        f"Added topic p to {file}\n"
         f"'{tmp_path}/{shown}/kp' is not there yet; 'llm kb new p/SLUG' makes it\n"
     )
     assert said("learned", "p", "x").startswith(f"kb.topic.p.learned in {file} now holds: x\n")
@@ -83,15 +83,15 @@ def test_messages_name_places_with_codes(
         "/.llm/config.d')\n"
     )
     assert said("remove", "p") == (
-        f"Error: Remove topic p from {file}? There is no terminal to ask on: use -y to say yes\n"
+        f"Error: there is no terminal to ask on: Remove topic p from {file}? Pass -y to say yes\n"
     )
     assert said("remove", "p", "-y") == (
-        f"removed topic p from {file}; its files are where they were\n"
+        f"Removed topic p from {file}; its files are where they were\n"
     )
     (tmp_path / name / "llm-kb.toml").write_text("[kb]\nauto = true\n")
     assert said("config") == f"llm-kb: kb.auto in {file} waits for 'llm kb trust'\n"
     assert "skipped" not in said("prompt")  # which `auto` makes no difference to
-    assert said("trust", "-y").endswith(f"\ntrusted {file}\n")
+    assert said("trust", "-y").endswith(f"\nTrusted {file}\n")
     assert said("trust") == f"{file} is trusted already\n"
     assert said("untrust") == f"{file} is no longer trusted\n"
     assert said("untrust") == f"{file} was not trusted\n"

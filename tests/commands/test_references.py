@@ -104,7 +104,10 @@ def test_list_show_search_verify_and_update_tell_of_it(run_llm: RunLlm, remote: 
         "topic-frob (Frob): Frobnicates widgets.\ntopic-frob/docs/a.md:1-3  Hooks\n"
     )
     assert "1 result (keyword" in found.stderr
-    assert run_llm(["kb", "references", "verify"]).stdout == "topic-frob: as fetched\n"
+    assert (
+        run_llm(["kb", "references", "verify"]).stdout
+        == "topic-frob: unchanged since it was fetched\n"
+    )
     updated = run_llm(["kb", "references", "update", "topic-frob", "--status", "obsolete"])
     assert updated.stdout == "Updated topic-frob\n"
     assert run_llm(["kb", "references"]).stdout == ""
@@ -239,14 +242,14 @@ def test_refresh_goes_on_after_a_topic_that_cannot_be_read(
         1,
         "topic-another: unchanged\ntopic-frob: unchanged\n",
     )
-    assert result.stderr.startswith(f"left out: {broken}: it has no front matter")
+    assert result.stderr.startswith(f"Left out: {broken}: it has no front matter")
 
 
 def test_refresh_of_an_unknown_topic_is_an_error(run_llm: RunLlm, remote: Remote) -> None:
     create(run_llm, remote)
     result = run_llm(["kb", "references", "refresh", "topic-x"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == ("left out: unknown reference topic 'topic-x'; there are: topic-frob\n")
+    assert result.stderr == ("Left out: unknown reference topic 'topic-x'; there are: topic-frob\n")
 
 
 def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote: Remote) -> None:
@@ -296,7 +299,7 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
     run_llm(["kb", "references", "delete", "topic-frob", "-y"])
     again = run_llm(["kb", "references", "approve", "-y", pending["id"]])
     assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
-    assert run_llm(["kb", "references", "pending"]).stderr == "No plans wait.\n"
+    assert run_llm(["kb", "references", "pending"]).stderr == "No plans are waiting for approval.\n"
 
 
 @pytest.mark.parametrize(
@@ -333,7 +336,7 @@ def test_errors_say_what_to_do(
 def test_delete_asks_and_needs_a_terminal_for_that(run_llm: RunLlm, remote: Remote) -> None:
     create(run_llm, remote)
     refused = run_llm(["kb", "references", "delete", "topic-frob"])
-    assert (refused.exit_code, "use -y" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "Pass -y" in refused.stderr) == (1, True)
     assert run_llm(["kb", "references", "delete", "topic-frob", "-y"]).stderr == (
         "Deleted topic-frob\n"
     )
@@ -348,7 +351,7 @@ def test_a_broken_topic_is_told_of_and_stops_no_other(
     (broken / "topic.md").write_text("no front matter")
     listed = run_llm(["kb", "references", "list"])
     assert listed.stdout.startswith("topic-frob: Frob\n")
-    assert f"left out: {broken / 'topic.md'}: it has no front matter" in listed.stderr
+    assert f"Left out: {broken / 'topic.md'}: it has no front matter" in listed.stderr
     assert "topic-frob" in run_llm(["kb", "list"]).stdout
 
 
@@ -361,7 +364,7 @@ def test_a_broken_topic_is_told_of_where_it_is_not_searched(
     (broken / "topic.md").write_text("no front matter")
     found = run_llm(["kb", "references", "search", "on_mount"])
     assert (found.exit_code, found.stdout.startswith("topic-frob/docs/a.md:1-3")) == (0, True)
-    assert f"warning: not searched: {broken / 'topic.md'}: it has no front m" in found.stderr
+    assert f"Warning: not searched: {broken / 'topic.md'}: it has no front m" in found.stderr
     asked = run_llm(["kb", "references", "search", "on_mount", "-t", "topic-broken"])
     assert (asked.exit_code, asked.stdout) == (1, "")
     assert asked.stderr.startswith(f"Error: {broken / 'topic.md'}: it has no front matter")
@@ -413,12 +416,12 @@ def test_a_plan_that_was_changed_is_listed_and_dropped(
     assert (listed.exit_code, listed.stdout, listed.stderr) == (
         0,
         "",
-        f"left out: no plan '{path.stem}' to approve: its file was changed since it was planned;"
+        f"Left out: no plan '{path.stem}' to approve: its file was changed since it was planned;"
         " --drop forgets it\n",
     )
     dropped = run_llm(["kb", "references", "pending", "--drop", path.stem])
     assert (dropped.exit_code, dropped.stderr) == (0, f"Dropped {path.stem}\n")
-    assert run_llm(["kb", "references", "pending"]).stderr == "No plans wait.\n"
+    assert run_llm(["kb", "references", "pending"]).stderr == "No plans are waiting for approval.\n"
 
 
 def test_interrupting_leaves_nothing_behind(

@@ -114,7 +114,7 @@ def test_nothing_found(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "zebra"])
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == (
-        "llm-kb: nothing fits; try other words, or fewer\nllm-kb: no text has: zebra\n"
+        "llm-kb: no matches; try other words, or fewer\nllm-kb: not found in any text: zebra\n"
     )
 
 
@@ -132,7 +132,7 @@ def test_a_word_that_no_text_has_hides_no_answer(run_llm: RunLlm, tmp_path: Path
     write_files(tmp_path, {**pages, "kb/skills/z.md": "# Other\n\nNothing.\n"})
     result = run_llm(["kb", "search", "xyzzy middleware"])
     assert "About middleware." in result.stdout
-    assert "no text has: xyzzy" in result.stderr
+    assert "not found in any text: xyzzy" in result.stderr
 
 
 def test_where_there_is_no_knowledge_base_the_search_says_so(
@@ -149,7 +149,7 @@ def test_fetched_topics_that_the_menu_lacks_are_named(run_llm: RunLlm, tmp_path:
     source = ["--title", "Frob", "--local", "source"]
     assert run_llm(["kb", "references", "create", *source, "-y"]).exit_code == 0
     result = run_llm(["kb", "search", "knob"])
-    note = "llm-kb: fetched topics are searched when named, with -t: topic-frob"
+    note = "llm-kb: reference topics are searched only when named: -t topic-frob"
     assert note in result.stderr.splitlines()
     named = run_llm(["kb", "search", "-t", "frob", "knob"])
     assert "Turn the knob." in named.stdout

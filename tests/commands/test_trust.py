@@ -47,7 +47,7 @@ def test_what_is_asked_for_is_shown_and_recorded(
         "\n"
         f'  p: "{file.parent}/kb" (pre-loads ["a", "b"])\n'
         "\n"
-        f"trusted {file}\n"
+        f"Trusted {file}\n"
     )
     assert is_auto(run_llm)
     assert run_llm(["kb", "trust"]).stderr == f"{file} is trusted already\n"
@@ -58,7 +58,7 @@ def test_what_is_asked_for_is_shown_and_recorded(
 def test_without_a_terminal_a_yes_is_needed(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "trust"])
     assert result.exit_code == 1
-    assert result.stderr.endswith("There is no terminal to ask on: use -y to say yes\n")
+    assert result.stderr.endswith("there is no terminal to ask on: Trust it? Pass -y to say yes\n")
     assert not (user_dir / "kb-trust.json").exists()
 
 
@@ -76,7 +76,7 @@ def test_nothing_to_trust(tmp_path: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "trust"])
     assert (result.exit_code, result.stderr) == (
         0,
-        f"nothing in {tmp_path}/llm-kb.toml needs trust\n",
+        f"Nothing in {tmp_path}/llm-kb.toml needs trust\n",
     )
 
 

@@ -193,7 +193,7 @@ def test_bars_count_to_the_end_and_never_back(tmp_path: Path, files: int) -> Non
         (source / f"{number}.md").write_text(f"# {number}\n")
     shown, code = run("kb", "references", "create", "--title", "Many", "--local", str(source), "-y")
     assert code == 0
-    for what in ("fetching", "indexing"):
+    for what in ("Fetching", "Indexing"):
         drawn = [int(percent) for percent in re.findall(rf"{what}[^\r\n]*?(-?\d+)%", shown)]
         assert (drawn[0], drawn[-1], drawn) == (0, 100, sorted(drawn))
 

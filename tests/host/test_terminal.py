@@ -68,8 +68,8 @@ def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (
         1,
-        f"Error: Remove topic p from {workspace / 'llm-kb.toml'}? There is no terminal to ask "
-        "on: use -y to say yes\n",
+        "Error: there is no terminal to ask on: "
+        f"Remove topic p from {workspace / 'llm-kb.toml'}? Pass -y to say yes\n",
     )
 
 

@@ -321,4 +321,4 @@ def test_where_nothing_fits_the_answer_says_what_to_try() -> None:
     text = render_passages(Passages(passages=(), topics=("zoo",), unknown=("zebra",)))
 
     assert text.startswith("Nothing in zoo fits that question. Try ")
-    assert text.endswith("(note: no text has: zebra)\n")
+    assert text.endswith("(note: not found in any text: zebra)\n")

@@ -150,10 +150,10 @@ def test_a_search_is_narrowed_by_role_path_and_tag(stocked: Library) -> None:
 def test_where_nothing_fits_the_answer_says_so(stocked: Library) -> None:
     answer = ask(stocked, "quagga")
     assert answer["warnings"] == [
-        "no text has: quagga",
-        "nothing fits; try the words such a text would use, fewer, or all topics",
+        "not found in any text: quagga",
+        "no matches; try the words such a text would use, fewer, or all topics",
     ]
-    assert "no text has 'frobincate'" in ask(stocked, "frobincate")["warnings"][0]
+    assert "not found in any text: 'frobincate'" in ask(stocked, "frobincate")["warnings"][0]
 
 
 def test_what_machines_made_is_searched_where_the_topic_file_asks_for_it(library: Library) -> None:

@@ -44,7 +44,7 @@ def test_what_is_left_out_is_counted(notes: Path) -> None:
         ("b/d.md", 6),
     ]
     assert tree.notes == (
-        "files: b/ 2, beside them 1",
+        "files: b/ 2, others 1",
         "left out: 2 links",
         "left out: 1 special file",
         "left out: 2 files with an unsafe name",
@@ -55,7 +55,7 @@ def test_the_operator_is_told_in_the_plan(library: Library, notes: Path) -> None
     (notes / "link").symlink_to("/etc/passwd")
     plan = plan_topic(library, request(LocalSource(url=str(notes))))
     assert describe_plan(plan) == (
-        f"  local {notes}: 3 files, 16 B\n    files: b/ 2, beside them 1\n    left out: 1 link\n"
+        f"  local {notes}: 3 files, 16 B\n    files: b/ 2, others 1\n    left out: 1 link\n"
         "  from this machine"
     )
 
@@ -184,7 +184,7 @@ def test_what_is_hidden_or_ignored_stays_out_and_is_named(project: Path) -> None
     tree = list_local(LocalSource(url=str(project)), MOST)
     assert paths_of(tree) == ["README.md", "docs/guide.md", "docs/more.md"]
     assert tree.notes == (
-        "files: docs/ 2, beside them 1",
+        "files: docs/ 2, others 1",
         "left out as hidden or ignored: .env, .github/, .gitignore, .kbignore, .venv/, build/,"
         " drafts/, node_modules/, secret.env",
     )

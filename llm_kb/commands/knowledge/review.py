@@ -193,7 +193,7 @@ def edit(id_: str, **fields: str | None) -> None:
     Change the entry of an ID
 
     It keeps its id and the commit it comes from. Other versions of it, which a pull
-    has kept, are settled with that. Without options, each field is asked for.
+    has kept, are dropped. Without options, each field is asked for.
 
     \b
         llm kb knowledge edit conv-3 --stability permanent

@@ -96,7 +96,7 @@ def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
         return
     for key, value in missing:
         show(visible_line(f"git config --add {shlex.quote(key)} {shlex.quote(value)}"))
-    confirm("Change the configuration of this repository so?", yes=yes)
+    confirm("Make this change to the repository's Git configuration?", yes=yes)
     add_settings(here, missing)
     say(f"{remote}: set up. `git fetch` and `llm kb knowledge pull` bring its entries.")
     say("With `shared = true` under [kb.capture] in llm-kb.toml, new clones are told to pull.")

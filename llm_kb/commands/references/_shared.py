@@ -53,7 +53,7 @@ class TakenError(KbError):
         self.topic_id = topic_id
         self.title = title
         super().__init__(
-            f"there is a reference topic {topic_id!r} already ({title!r}): fetch it anew (llm kb"
+            f"there is a reference topic {topic_id!r} already ({title!r}): fetch it again (llm kb"
             f" references refresh {topic_id}), change its description (llm kb references update"
             f" {topic_id}), or choose another title"
         )
@@ -104,10 +104,10 @@ def show_progress() -> Iterator[Progress]:
     bars = _Bars()
     try:
         yield Progress(
-            asking=lambda what, done, total: bars.show(f"asking {what}", done, total),
-            fetching=lambda what, done, total: bars.show(f"fetching {what}", done, total),
-            indexing=lambda done, total: bars.show("indexing", done, total),
-            embedding=lambda done, total: bars.show("embedding", done, total),
+            asking=lambda what, done, total: bars.show(f"Looking at {what}", done, total),
+            fetching=lambda what, done, total: bars.show(f"Fetching {what}", done, total),
+            indexing=lambda done, total: bars.show("Indexing", done, total),
+            embedding=lambda done, total: bars.show("Embedding", done, total),
         )
     finally:
         bars.close()

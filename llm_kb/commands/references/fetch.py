@@ -164,7 +164,7 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
     chosen, problems = _choose(library, topics, stale=stale)
     failed = bool(problems)
     for problem in problems:
-        say(f"left out: {problem}")
+        say(f"Left out: {problem}")
     if not chosen and not failed:
         say("Nothing to refresh: no topic is stale." if stale else "No topics to refresh.")
     for topic_id in chosen:
@@ -229,9 +229,9 @@ def pending(drop: str | None, json_: bool) -> None:
     for waiting in [] if json_ else plans:
         click.echo(f"{waiting.plan.id}: {render_plan(waiting.plan)}")
     for problem in problems:
-        say(f"left out: {problem}; --drop forgets it")
+        say(f"Left out: {problem}; --drop forgets it")
     if not plans and not problems and not json_:
-        say("No plans wait.")
+        say("No plans are waiting for approval.")
 
 
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -341,7 +341,7 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
     with show_progress() as progress, to_operator():
         refreshed = refresh_topic(library, topic_id, ask, progress)
     for warning in refreshed.warnings:
-        say(f"warning: {warning}")
+        say(f"Warning: {warning}")
     return refreshed_answer(refreshed)
 
 

@@ -62,7 +62,7 @@ def list_(include_obsolete: bool, json_: bool) -> None:
         if "outdated" in entry:
             click.echo(f"  {visible_line(entry['outdated'])}")
     for problem in problems:
-        say(f"left out: {problem}")
+        say(f"Left out: {problem}")
     if not entries and not problems and not json_:
         say("No reference topics. 'llm kb references create' makes one.")
 
@@ -148,7 +148,7 @@ def search(
     where = " of " + ", ".join(each["topic_id"] for each in answer["topics"]) if topic else ""
     say(f"{found} ({' and '.join(answer['legs'])} search{where})")
     for warning in answer.get("warnings", ()):
-        say(f"warning: {warning}")
+        say(f"Warning: {warning}")
 
 
 @click.command()
@@ -222,7 +222,7 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
     if json_:
         show_json(tables)
     for topic, table in {} if json_ else tables.items():
-        click.echo(f"{topic}: {'differs' if found[topic] else 'as fetched'}")
+        click.echo(f"{topic}: {'differs' if found[topic] else 'unchanged since it was fetched'}")
         for kind, texts in table.items():
             for text in texts:
                 label = kind.removesuffix("s").replace("_", " ")

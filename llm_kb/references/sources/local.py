@@ -207,7 +207,7 @@ def _count_directories(files: Collection[GitFile]) -> list[str]:
     if len(largest) > MOST_NAMED:
         listed.append(f"{count(len(largest) - MOST_NAMED, 'more directory', 'more directories')}")
     if own := len(files) - counts.total():
-        listed.append(f"beside them {own:,}")
+        listed.append(f"others {own:,}")
     return [f"files: {', '.join(listed)}"]
 
 

@@ -111,7 +111,7 @@ def test_a_link_stays_and_the_file_it_leads_to_is_named(run_llm: RunLlm, tmp_pat
 def test_it_asks_first(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "mcp", "--install", "claude"])
     assert result.exit_code == 1
-    assert "use -y to say yes" in result.stderr
+    assert "Pass -y to say yes" in result.stderr
     assert result.stdout.strip() == WRITTEN["claude"].strip()
     assert not Path(".mcp.json").exists()
 
