@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -61,6 +62,12 @@ OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 
 MOST_OUTLINED = 4_000_000
 """Bytes of large subjects that one listing reads to count their parts."""
+
+
+MOST_SEARCHED = 50_000_000
+"""Bytes of a topic in which the label of a cross reference is looked for."""
+
+_LABEL = re.compile(r"#?\w[\w .:-]{2,99}")
 
 
 def read_patterns(subjects: object) -> list[str] | None:
@@ -170,6 +177,9 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     if bundle:
         patterns = bundle.complete(patterns)
     selection = select(opened.catalog, patterns)
+    if labelled := {name: _find_label(opened.catalog, name) for name in selection.missing}:
+        patterns = [labelled.get(pattern) or pattern for pattern in patterns]
+        selection = select(opened.catalog, patterns)
     near = find_near_each(selection.missing, opened.catalog)
     missing: list[NoMatchError] = [
         NoMatchError(opened.topic.id, pattern, names)
@@ -200,6 +210,32 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     if answer.is_empty and not already:
         raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
     return answer.render(already=already, missing=missing)
+
+
+def _find_label(catalog: Catalog, name: str) -> str | None:
+    """Return the address of the part that a label of reStructuredText names, in whatever file."""
+    words = re.findall(r"[^\W_]+", name)
+    if not words or not _LABEL.fullmatch(name):
+        return None
+    between = rb"[\W_]+"
+    label = re.compile(
+        rb"^\.\. _`?" + between.join(word.encode() for word in words) + rb"`?:[ \t]*\r?$",
+        re.MULTILINE | re.IGNORECASE,
+    )
+    room = MOST_SEARCHED
+    for subject in catalog.iter_listed():
+        if not subject.path.lower().endswith((".rst", ".rest", ".txt")):
+            continue
+        try:
+            data = catalog.read(subject, room).data
+        except UnreadableError:
+            continue
+        if label.search(data):
+            return f"{subject.name}#{name.removeprefix('#')}"
+        room -= len(data)
+        if room <= 0:
+            break
+    return None
 
 
 def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Config) -> str:

@@ -402,3 +402,20 @@ def test_a_slug_that_ends_in_a_number_sign_is_no_listing() -> None:
 
     assert kb.learn("project", "*#") == '<subject "C#">\nSharp.\n</subject>'
     assert kb.learn("project", "a#").endswith('"a#*".')
+
+
+@pytest.mark.parametrize("name", ["session-age", "#Session_Age", "session age"])
+def test_a_label_of_another_file_is_a_part_of_it(name: str) -> None:
+    text = "Settings\n========\n\n.. _session-age:\n\nAge\n---\n\nTwo weeks.\n"
+    kb = make_kb((PROJECT, MemoryCatalog({"a.rst": "See :ref:`session-age`.", "ref/b.rst": text})))
+
+    assert "Two weeks." in kb.learn("project", name)
+    assert "Settings" not in kb.learn("project", name)
+
+
+def test_a_label_of_a_hidden_file_is_not_found() -> None:
+    text = ".. _session-age:\n\nAge\n---\n\nTwo weeks.\n"
+    kb = make_kb((PROJECT, MemoryCatalog({"a.rst": "A", ".b.rst": text, "c.md": text})))
+
+    with pytest.raises(NoMatchError, match="session-age"):
+        kb.learn("project", "session-age")
