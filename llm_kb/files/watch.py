@@ -1,4 +1,4 @@
-"""Whether a directory's files are those of an earlier look, told without listing them again."""
+"""Detects that the files of a directory have not changed, without listing them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llm_kb.subjects.ignore import RULES_FILE, is_always_ignored
 
 
 class DirectoryWatch:
-    """A watch on a directory: files come and go only where the time of a directory changes.
+    """Compares the times of directories: they change when files come and go.
 
     `rules` are what decides besides which of its files are documents.
 
@@ -25,7 +25,7 @@ class DirectoryWatch:
         self._rules = rules
 
     def note(self) -> str:
-        """Return the times of all directories; empty where they do not tell, or not yet."""
+        """Return the times of all directories; empty if they are not reliable, or not yet."""
         places: dict[str, tuple[int, ...]] = {}
         try:
             for place in self._find_places():

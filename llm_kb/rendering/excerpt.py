@@ -1,4 +1,4 @@
-"""The lines of a subject that a search shows: what answers the question, whole. Pure."""
+"""Excerpts: the lines of a subject that a search shows. Pure."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.features import find_stems
 
 CLOSE = 8_000
-"""Characters of a part that counts as one text; in a larger one an excerpt keeps to one heading."""
+"""Characters of a part in which an excerpt may go on below another heading; else it may not."""
 
 WHOLE = 1.25
-"""How many times as long as an excerpt may be a part is that is shown whole."""
+"""A part of up to this many times the length of an excerpt is shown whole."""
 
 _PARAGRAPH = re.compile(r"\n(?:[ \t]*\r?\n)+")
 _INDENT = re.compile(r"[ \t]*")
 _LEADS_ON = re.compile(
     r"(?:\.\.[ ](?:_[^\n]*:[ \t]*|[^_\n][^\n]*::[^\n]*)(?:\n[ \t]+:[^\n]*)*(?:\n|\Z))+|[\s\S]*:"
 )
-"""Labels, directives with their options, or what ends in a colon: what it leads to comes next."""
+"""Labels, directives with their options, and text that ends in a colon belong to what follows."""
 
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
 _NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
@@ -40,7 +40,7 @@ class Text(NamedTuple):
     outline: Outline
     parts: tuple[Part, ...]
     body: int
-    """Where its front matter ends."""
+    """The offset at which its front matter ends."""
 
 
 class Excerpt(NamedTuple):
@@ -86,12 +86,12 @@ def find_excerpt(
     most: int,
     shown: Sequence[tuple[int, int]] = (),
 ) -> Excerpt | None:
-    """Return what to show of a found span: about `most` characters around the best words.
+    """Return the lines to show for a found span: about `most` characters around the best words.
 
     `rarities` says how much each word's stem tells; `shown` are spans that are not shown again.
     A small part is shown whole. Else the excerpt consists of whole paragraphs, code blocks and
     directives, each with its heading, so a single one may be longer. It may go on beyond the
-    span, but not beyond the part. None where nothing is left to show.
+    span, but not beyond the part. Returns None if nothing is left to show.
     """
     # What stands below the front matter shows what it says.
     start = _skip(whole.text, max(span[0], whole.body), len(whole.text))
@@ -122,7 +122,7 @@ def find_excerpt(
 
 
 def _skip(text: str, start: int, end: int) -> int:
-    """Return where the first line that is shown begins."""
+    """Return the offset of the first line that is shown."""
     found = _NOT_SHOWN.match(text, start, end)
     return found.end() if found else start
 
@@ -130,7 +130,7 @@ def _skip(text: str, start: int, end: int) -> int:
 def _find_limits(
     parts: Sequence[Part], span: tuple[int, int], limits: tuple[int, int]
 ) -> tuple[int, int]:
-    """Return the largest part around a span that counts as one text, else the headings around."""
+    """Return the largest part around a span that is not over `CLOSE`, else the headings around."""
     start, end = span
     close = [
         (part.start, part.end)
@@ -152,7 +152,7 @@ def _choose(
     rarities: Mapping[str, float],
     most: int,
 ) -> tuple[int, int]:
-    """Return the blocks of a span that answer best, with what fits besides."""
+    """Return the blocks of a span that answer best, extended as far as they fit."""
     blocks = [_weigh(whole, start, end, rarities) for start, end in _cut(whole, limits, span, most)]
     found = [n for n, block in enumerate(blocks) if block.start < span[1] and span[0] < block.end]
     among = range(found[0], found[-1] + 1)
@@ -168,7 +168,7 @@ def _choose(
 def _cut(
     whole: Text, limits: tuple[int, int], span: tuple[int, int], most: int
 ) -> list[tuple[int, int]]:
-    """Return the blocks around a span: what is whole, indented or led up to is not parted.
+    """Return the blocks around a span; code, indented text and announced text is not split.
 
     Where the block at an end of the span is longer than can be shown, it ends with the span.
     """
@@ -201,7 +201,7 @@ def _cut(
 
 
 def _split(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a block; one that is longer than a passage may be in pieces, at the ends of lines."""
+    """Yield a block, or its pieces, cut at line ends, if it is too long for a passage."""
     is_long = end - start > max(CAP, most)
     while is_long and end - start > most:
         cut = text.rfind("\n", start, start + most) + 1 or start + most
@@ -256,9 +256,9 @@ def _rate(blocks: Sequence[_Block], first: int, last: int) -> tuple[float, bool,
 def _extend(
     blocks: Sequence[_Block], first: int, last: int, most: int, found: int
 ) -> tuple[int, int]:
-    """Return the span of a run with what fits besides: back to its heading, on to the next one.
+    """Return the span of a run, extended back to its heading and on to the next one if that fits.
 
-    It goes on below that only for the first `found` blocks.
+    It goes on below the next heading only within the first `found` blocks.
     """
     opening = next((at for at in range(first, -1, -1) if blocks[at].opens), first)
     if blocks[last].end - blocks[opening].start <= most:

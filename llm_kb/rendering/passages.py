@@ -1,4 +1,4 @@
-"""What a search says to a model: passages with addresses, and what it did not see."""
+"""The answer of a search, as a model reads it: passages with addresses, and notes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passages:
-    """The passages that answer a question, best first, and what is to be said of the search."""
+    """The passages that answer a question, best first, with notes on the search."""
 
     passages: tuple[Passage, ...]
     topics: tuple[str, ...]
@@ -118,7 +118,7 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
 
 
 def _nothing(found: Passages) -> str:
-    """Return what to do where nothing answers."""
+    """Return the answer for a question that nothing answers."""
     where = name_some(found.topics) or "no topic"
     return (
         f"{FOUND_NOTHING}{where} fits that question. Try the words such a text would use,"
@@ -138,7 +138,7 @@ def find_missing_words(
 
 
 def find_notes(found: Passages) -> Iterator[str]:
-    """Yield what is to be said of a search, a line each."""
+    """Yield the notes on a search, a line each."""
     yield from find_missing_words(found.unknown, found.replaced)
     for leg in found.legs:
         if leg.startswith("dense ("):
