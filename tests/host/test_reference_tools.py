@@ -192,8 +192,8 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     (output,) = script.requests[1].outputs
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
     assert output == (
-        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from this machine waits "
-        f"for the user to approve it: llm kb references approve {pending['id']}. Tell the user so, "
+        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from this machine "
+        f"needs the user's approval: llm kb references approve {pending['id']}. Tell the user so, "
         "go on without it, and do not try again"
     )
     assert f"llm kb references approve {pending['id']}" in result.stderr
