@@ -130,7 +130,7 @@ def bench_list(directory: Path) -> None:
     def listing(**options: object) -> Callable[[], None]:
         def run() -> None:
             with redirect_stdout(sink):
-                list_.callback(**{"file": None, "json_": False, **options})
+                list_.callback(**{"scope": None, "json_": False, **options})
 
         return run
 
@@ -138,8 +138,8 @@ def bench_list(directory: Path) -> None:
         f"{ENTRIES:,} entries read, checked, filtered / cat-file + json.loads": read,
         "… listed": listing(),
         "… listed --json": listing(json_=True),
-        "… listed --scope FILE": listing(file="src1/file1.py"),
-        "… listed --scope FILE --json": listing(file="src1/file1.py", json_=True),
+        "… listed --scope FILE": listing(scope="src1/file1.py"),
+        "… listed --scope FILE --json": listing(scope="src1/file1.py", json_=True),
     }
     functions = (bare, *cases.values())
     for clock, limit in ((time.perf_counter, "<= 5"), (processor_time, "")):

@@ -167,19 +167,31 @@ def render_store(store: KnowledgeStore, view: View) -> str:
     groups = []
     for kind in KINDS:
         if entries := store.of_kind(kind):
-            texts = (render_entry(entry, view) for entry in entries)
+            # Thousands of entries share a few hundred anchors, and with these their remarks.
+            anchors = [entry.anchor for entry in entries]
+            of_anchor = dict(zip(anchors, entries, strict=True))
+            remarks = {anchor: _remark(entry, view) for anchor, entry in of_anchor.items()}
+            texts = (
+                _lay_out(e, remarks[anchor]) for e, anchor in zip(entries, anchors, strict=True)
+            )
             groups.append("\n".join([f"{kind.title}:", *texts]))
     return "\n\n".join(groups)
 
 
 def render_entry(entry: Entry, view: View) -> str:
     """Return an entry for people, with its status."""
+    return _lay_out(entry, _remark(entry, view))
+
+
+def _remark(entry: Entry, view: View) -> str:
+    return "; ".join(_describe(entry, view, with_subject=False))
+
+
+def _lay_out(entry: Entry, remarks: str) -> str:
     fields = {name: one_line(entry.text(name)) for name in entry.kind.order}
     lines = [_LAYOUTS[entry.kind] % fields]
     lines += [f"another version: {version}" for version in _describe_versions(entry)]
-    if remarks := _describe(entry, view, with_subject=False):
-        lines.append("; ".join(remarks))
-    return "\n    ".join(lines)
+    return "\n    ".join([*lines, remarks] if remarks else lines)
 
 
 _LAYOUTS = {
