@@ -22,6 +22,7 @@ from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.presentation import Presented, present
+from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed, select
 from llm_kb.subjects.topics import Layout, Listing, Subject, Topic
 from llm_kb.upkeep import text_checks as checks
@@ -64,6 +65,7 @@ class Inspection:
         self._track = track
         self._configured = frozenset(topic.id for topic in kb.config.topics)
         self._resolved: dict[tuple[str, str], str | None] = {}
+        self._slugs: dict[str, list[str]] = {}
         self._is_complete = True
         """Whether all references were followed."""
         self.subjects = 0
@@ -216,6 +218,12 @@ class Inspection:
 
     def _match(self, opened: OpenTopic, pattern: str) -> str | None:
         try:
+            parsed = parse_pattern(pattern)
+            # A text may hold thousands of globs, so they are matched against one list.
+            is_glob = parsed.literal is None and "#" not in pattern
+            if is_glob and not opened.catalog.find(pattern):
+                is_found = any(map(parsed.matches, self._list_slugs(opened)))
+                return None if is_found else str(NoMatchError(opened.topic.id, pattern))
             selection = select(opened.catalog, [pattern])
         except PatternError as error:
             return str(error)
@@ -223,6 +231,12 @@ class Inspection:
             return str(NoMatchError(opened.topic.id, pattern))
         no_parts = self._kb.find_missing_parts(opened.topic.id, selection)
         return str(no_parts[0]) if no_parts else None
+
+    def _list_slugs(self, opened: OpenTopic) -> Sequence[str]:
+        """Return the slugs of a topic's listed subjects, listed once for a check."""
+        if opened.topic.id not in self._slugs:
+            self._slugs[opened.topic.id] = [s.slug for s in opened.catalog.iter_listed()]
+        return self._slugs[opened.topic.id]
 
     def _inspect_menu(self) -> Iterator[Finding]:
         budget = self._kb.config.menu_budget
