@@ -104,7 +104,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
 
     \b
         llm kb references create --title "Dioxus - Rust UI Framework" \\
-          --git https://github.com/DioxusLabs/dioxus --path README.md --path docs/ \\
+          --git https://github.com/DioxusLabs/docsite --path docs-src/0.6/ \\
           --web https://dioxuslabs.com/learn/0.6/ --tag rust
         llm kb references create --pypi flask
         llm kb references create --title Guides --crawl https://example.com/guide/
