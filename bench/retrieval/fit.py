@@ -150,8 +150,10 @@ def main(arguments: Sequence[str]) -> None:
     present = np.array([1.0, *WEIGHTS])
     dense = np.array([False, *(name == "dense" for name in Features._fields)])
     free = dense if "--dense" in arguments else ~dense
-    free[0] = False
+    # Only the order counts: weights are told as shares of that of BM25's score.
+    free[0] = "--dense" not in arguments
     fitted = fit(kinds, free, np.where(free, 0.3, present))
+    fitted /= fitted[0]
     for name, value, now in zip(Features._fields, fitted[1:], WEIGHTS, strict=True):
         print(f"{name:12} {value:.2f}   now {now:.2f}")
     print(f"\n| weights | {' | '.join(kinds)} | mean |\n|---|{'---|' * (len(kinds) + 1)}")
