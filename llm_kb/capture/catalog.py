@@ -131,7 +131,7 @@ class KnowledgeCatalog:
     def _render_place(self, place: str) -> str | None:
         """Return the entries that apply to a path; None for an unknown path."""
         # `find` has refused paths outside the work tree.
-        exists = os.path.lexists(self._repository.root / place)
+        exists = bool(self.sections) and os.path.lexists(self._repository.root / place)
         return render_place(place, self.sections, exists=exists)
 
     @cached_property

@@ -93,8 +93,8 @@ def _names_of(place: str) -> list[str]:
 def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> str | None:
     """Return the items about a path, its directories, the paths below it, and everything.
 
-    The narrowest places come first. Returns None for a path that neither exists nor has an
-    item.
+    The narrowest places come first. The text says so if nothing applies to a path that exists.
+    Returns None for a path that neither exists nor has an item.
     """
     parts, room, left, is_about = [f"# What applies to {code_span(place)}"], MAX_ITEMS, 0, exists
     for section in sections:
@@ -109,8 +109,10 @@ def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> st
     if left:
         more = count(left, "more entry", "more entries")
         parts.append(f"{more}: learn a narrower path, or the subjects that are listed.")
-    if not is_about or len(parts) == 1:
+    if not is_about:
         return None
+    if len(parts) == 1:
+        parts.append("No entry applies to this path.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -251,6 +251,16 @@ def test_a_path_gives_what_applies_there(repo: Repo) -> None:
         assert list(catalog.find(nothing)) == []
 
 
+def test_a_path_to_which_no_entry_applies_says_so(repo: Repo) -> None:
+    repo.commit("src", src__x="1", docs__x="1")
+    record(repo, entry_type="convention", scope="src/", rule="a rule")
+    catalog = open_catalog(repo.path)
+    text = "# What applies to `docs`\n\nNo entry applies to this path.\n"
+    assert load(catalog, "docs") == load(catalog, "./docs/") == text
+    repo.write_note("not a store")
+    assert list(open_catalog(repo.path).find("docs")) == []
+
+
 def test_many_entries_are_never_one_subject(repo: Repo) -> None:
     rows = [
         {"id": f"conv-{n}", "scope": scope, "rule": f"rule {n}", "stability": "permanent"}
