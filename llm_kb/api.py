@@ -49,7 +49,7 @@ RECHECK_SECONDS = 2.0
 
 
 class Memory(NamedTuple):
-    """What the turns of a conversation were given."""
+    """A conversation's workspace, its restriction to topics, and the subjects it was sent."""
 
     workspace: str
     """The directory of the workspace; empty where there was none."""
@@ -86,9 +86,9 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
         `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are what `kb:`
         fragments of the request name, and `memory` what the conversation was given before.
-        `only` keeps these topics and those of `knowledge`; `builtin` puts the shipped topic
-        into the menu, where it is of use beside the tools it describes; `references` puts the
-        fetched topics there. Raises KbError: ConfigError for a broken file, UnknownTopicError
+        `only` keeps these topics and those of `knowledge`; `builtin` adds the shipped topic to
+        the menu, which is useful with the tools it describes; `references` adds the fetched
+        topics. Raises KbError: ConfigError for a broken file, UnknownTopicError
         and NoMatchError for knowledge that does not exist.
         """
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
@@ -151,14 +151,14 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         return self.search(question, topics, limit, options)
 
     def subjects(self, topic: str) -> list[str]:
-        """Return what listings call the subjects of a topic, sorted. Raises UnknownTopicError."""
+        """Return the names of a topic's listed subjects, sorted. Raises UnknownTopicError."""
         return sorted(subject.name for subject in self.find_topic(topic).catalog.iter_listed())
 
     def add_to(self, system: str | None = None) -> dict[str, Any]:
         """Return `system` and `tools` for `model.chain` or `model.prompt`, asynchronous or not.
 
         `system` is put before the section. The tools are those of `llm -T learn`: `learn`,
-        with `search_knowledge` where there is much to learn, and none where nothing is left.
+        with `search_knowledge` if there is much to learn, and none if nothing is left.
         """
         learn = self.has_left()
         search = learn and self.offers_search()
@@ -175,7 +175,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
         import llm  # noqa: PLC0415 - half of a second: what needs no model does without
 
-        # Shown by `llm tools`; a call with other arguments still gets an answer.
+        # Shown by `llm tools`; a call with other arguments is still answered.
         learn.__signature__ = LEARN_SIGNATURE  # type: ignore[attr-defined]
         return llm.Tool(
             name="learn",
@@ -209,7 +209,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     def answer_search(
         self, tool: ToolText, given: Mapping[str, Any], progress: Progress | None = None
     ) -> str:
-        """Return the passages that a checked call of a tool asks for. Raises KbError."""
+        """Return the answer to a checked call of a search tool. Raises KbError."""
         from llm_kb.rendering.passages import render_passages  # noqa: PLC0415 - few calls search
 
         topic = given.get("topic")
@@ -233,7 +233,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.
 
         An error's text is for the model, which then corrects its call. A subject that is
-        empty stands for none, since many models fill in what they leave out.
+        empty is ignored, since many models fill in optional arguments.
         """
         problems = [f"unknown argument {quote(name)}" for name in others]
         if topic is None or topic == "":
@@ -249,9 +249,9 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
 
 def find_user_dir() -> Path:
-    """Return the user directory of the host, made where it is missing, as `llm.user_dir` does.
+    """Return the host's user directory, created if missing, as `llm.user_dir` does.
 
-    Found without importing the host, which takes half a second.
+    Does not import the host, which takes half a second.
     """
     path = Path(os.environ.get("LLM_USER_PATH") or click.get_app_dir("io.datasette.llm"))
     path.mkdir(parents=True, exist_ok=True)
@@ -259,7 +259,7 @@ def find_user_dir() -> Path:
 
 
 def read_default_embedding_model() -> str | None:
-    """Return the host's default embedding model, as it does itself; None without one."""
+    """Return the id of the host's default embedding model; None if none is set."""
     try:
         text = (find_user_dir() / DEFAULT_EMBEDDING_MODEL).read_text("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
@@ -268,7 +268,7 @@ def read_default_embedding_model() -> str | None:
 
 
 def find_embedder(name: str | None) -> Embedder | None:
-    """Return the embedding model of this name, else llm's default; None where there is none.
+    """Return the embedding model of this name, by default llm's; None if none is set.
 
     Raises EmbeddingError for a name that no model has.
     """
@@ -289,7 +289,7 @@ def find_embedder(name: str | None) -> Embedder | None:
     def embed(texts: Sequence[str]) -> list[Sequence[float]]:
         try:
             return list(model.embed_multi(texts))
-        except Exception as error:  # whatever a model's plugin may raise
+        except Exception as error:  # a model's plugin may raise anything
             raise EmbeddingError(model.model_id, f"failed: {error}") from error
 
     return Embedder(model=model.model_id, embed=embed)
@@ -307,14 +307,14 @@ def find_library(config: Config, directory: Path | None) -> Library:
 
     return replace(
         open_library(config, find_user_dir()),
-        # Packages are those of the workspace, else of the directory we are in.
+        # Packages are looked up in the workspace, or else in the current directory.
         workspace=config.workspace or directory,
         find_embedder=partial(find_embedder, config.references.embedding_model),
     )
 
 
 def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:
-    """Yield what config fragments and assignments pre-load: they are values of `-k`, too."""
+    """Yield the patterns that config fragments and assignments pre-load, as values of `-k`."""
     known = {
         (topic.id, each) for topic in before.topics + before.adjustments for each in topic.learned
     }
@@ -323,7 +323,7 @@ def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:
 
 
 class LearnArgumentsError(KbError):
-    """A call of `learn` that its schema does not allow."""
+    """A call of `learn` that does not fit its schema."""
 
     def __init__(self, problems: Sequence[str], topics: Sequence[str]) -> None:
         self.problems = tuple(problems)

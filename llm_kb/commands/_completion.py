@@ -1,7 +1,7 @@
 """Shell completion of topics, subjects, config fragments and `kb:` references.
 
-It runs while someone types, so an error offers nothing and prints nothing. Every command
-imports this module; what completing itself needs is imported when it is done.
+Completion runs while someone types, so an error offers nothing and prints nothing. Every
+command imports this module; it imports its own dependencies only when completing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_OFFERED = 500
 
 
 def _completes(narrow: Callable[[Topics, click.Context, str], list[CompletionItem]]) -> Complete:
-    """Turn a choice among the enabled topics into what click calls."""
+    """Return a `shell_complete` callback for a function of the enabled topics."""
 
     @wraps(narrow)
     def complete(
@@ -63,7 +63,7 @@ def complete_topic(topics: Topics, _ctx: click.Context, incomplete: str) -> list
 
 @_completes
 def complete_slug(topics: Topics, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Offer the listed slugs of the topic given before; hidden ones are never offered."""
+    """Offer the listed slugs of the topic given before, without hidden ones."""
     wanted = ctx.params.get("topic")
     return [
         CompletionItem(slug)
@@ -77,7 +77,7 @@ def complete_slug(topics: Topics, ctx: click.Context, incomplete: str) -> list[C
 def complete_topic_slash_pattern(
     topics: Topics, _ctx: click.Context, incomplete: str
 ) -> list[CompletionItem]:
-    """Offer topics; once only one fits, all of it and each of its slugs."""
+    """Offer topics; once only one fits, the whole topic and each of its slugs."""
     return _offer_slugs(topics, incomplete, everything=["**"])
 
 
@@ -137,7 +137,7 @@ def _offer_topics(topics: Topics, incomplete: str, form: str) -> list[Completion
 def _offer_slugs(
     topics: Topics, incomplete: str, everything: Sequence[str] = ()
 ) -> list[CompletionItem]:
-    """Offer topics, then slugs; `everything` holds patterns offered before a slug begins."""
+    """Offer topics, then slugs, with the patterns of `everything` before a slug begins."""
     wanted, slash, start = incomplete.partition("/")
     found = [
         (topic, catalog)
@@ -160,7 +160,7 @@ def _find_slugs(catalog: Catalog, start: str) -> list[str]:
 
 
 def _find_parts(catalog: Catalog, start: str) -> list[str]:
-    """Return the parts of the listed subject before the `#`, as they are loaded."""
+    """Return the parts of the listed subject named before the `#`."""
     from llm_kb.rendering.part_text import decode_exactly  # noqa: PLC0415
     from llm_kb.rendering.parts import find_parts  # noqa: PLC0415
     from llm_kb.subjects.selection import is_listed  # noqa: PLC0415

@@ -40,8 +40,8 @@ def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()
 
 
 def say_withheld(config: Config) -> None:
-    """Name what of the workspace does not count, and what of the user's, as a request does."""
-    if set(config.withheld) - {"kb.auto"}:  # which makes no difference to who asks for knowledge
+    """Print the notices of withheld settings that a request would print."""
+    if set(config.withheld) - {"kb.auto"}:  # the command asks, so `auto` does not matter
         say(f"llm-kb: {render_withheld(config)}")
     if line := render_replaced(config):
         say(f"llm-kb: {line}")

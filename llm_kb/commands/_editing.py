@@ -1,4 +1,4 @@
-"""Which configuration file a command edits."""
+"""The choice of the configuration file that a command edits."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """A configuration file that may be edited, and who speaks in it."""
+    """A configuration file that may be edited, and the author of its settings."""
 
     path: Path
     source: LayerSource
 
     @property
     def layer(self) -> LayerConfig:
-        """What it says now. Raises ConfigError."""
+        """The current content of the file. Raises ConfigError."""
         return read_layer(self.path, self.source)
 
 
 def user_file() -> ConfigFile:
-    """Return the user layer's file, whether it exists or not."""
+    """Return the user layer's file, even if it does not exist."""
     path = user_config_path(find_user_dir())
     return ConfigFile(path=path, source=user_source(path, os.environ))
 
@@ -49,7 +49,7 @@ def workspace_file() -> ConfigFile | None:
 
 
 def nearest_file(*, user: bool) -> ConfigFile:
-    """Return the file that a new topic goes to."""
+    """Return the file to which a new topic is added."""
     file = user_file() if user else workspace_file()
     if file is None:
         require_cwd()
@@ -79,10 +79,10 @@ def file_of_topic(topic: str) -> ConfigFile:
 
 
 def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> None:
-    """Make one change to a file, unless the layers would no longer fit together.
+    """Make one change to a file, unless it makes the layers inconsistent.
 
-    Where they do not fit before, they need not afterwards, and that is said: an
-    edit may be one of several that fix them. Raises KbError.
+    If they are inconsistent already, the change is made and a message says so: an edit
+    may be one of several that fix them. Raises KbError.
     """
     before = _find_fitting()
     edit_config(file.path, file.source, decide, partial(_require_fit, before, file.source))
@@ -91,7 +91,7 @@ def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> N
 
 
 def _find_fitting() -> Layers | None:
-    """Return the layers in effect, if they fit together."""
+    """Return the layers in effect, or None if they are inconsistent."""
     try:
         layers = current_layers()
         layers.require_fit()
@@ -101,7 +101,7 @@ def _find_fitting() -> Layers | None:
 
 
 def _require_fit(before: Layers | None, source: LayerSource, layer: LayerConfig) -> None:
-    """Raise ConfigError when an edited layer breaks what fitted together before."""
+    """Raise ConfigError if an edited layer makes consistent layers inconsistent."""
     if before is None:
         return
     try:

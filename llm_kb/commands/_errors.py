@@ -1,4 +1,4 @@
-"""The seam where this package's errors become the host's."""
+"""The conversion of this package's errors into the host's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXTRA = "Got unexpected extra argument"
 def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Turn a KbError into a ClickException: a message and exit code 1, no traceback.
 
-    The same goes for an error of the system that nothing else handled, such as a full disk.
+    An operating system error that nothing else handled, such as a full disk, is treated the same.
     """
 
     @wraps(function)
@@ -39,7 +39,7 @@ def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
             raise click.ClickException(visible_text(str(error))) from error
         except OSError as error:
             _drop_unwritable()
-            if error.errno == errno.EPIPE:  # its reader, such as `head`, has read enough
+            if error.errno == errno.EPIPE:  # the reader, such as `head`, has closed the pipe
                 raise click.exceptions.Exit(0) from error
             raise click.ClickException(_describe(error)) from error
 
@@ -47,7 +47,7 @@ def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _drop_unwritable() -> None:
-    """Drop output that cannot be written: Python would try again at exit, and end with 120."""
+    """Discard output that cannot be written; Python would retry at exit and end with 120."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -62,9 +62,9 @@ def _describe(error: OSError) -> str:
 def explain_usage(
     error: click.ClickException, ctx: click.Context, typed: str | None, commands: Sequence[str]
 ) -> click.ClickException:
-    """Return the error of a command, in words that help where its arguments were misunderstood.
+    """Return a usage error reworded to help if its arguments were misunderstood.
 
-    `typed` is the first argument where `list` ran because it is not a command.
+    `typed` is the first argument if `list` ran because that argument is not a command.
     """
     is_usage = isinstance(error, click.UsageError)
     is_extra = is_usage and error.message.startswith(_EXTRA)

@@ -1,6 +1,6 @@
 """Models that commands call: found, called and logged as llm's own commands do.
 
-Help and completion import every command, so the host is imported where a model is called.
+Help and completion import every command, so the host is imported only to call a model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def load_model(model_id: str | None, *, with_tools: bool = True) -> llm.Model:
     try:
         model = llm.get_model(model_id)
     except llm.UnknownModelError as error:
-        # Its text says what it is, in its own words.
+        # Its message is complete as it stands.
         raise click.ClickException(str(error.args[0])) from error
     if with_tools and not model.supports_tools:
         raise click.ClickException(
@@ -32,7 +32,7 @@ def load_model(model_id: str | None, *, with_tools: bool = True) -> llm.Model:
 
 
 def resolve_key(model: llm.Model, key: str | None) -> str | None:
-    """Return the API key as llm itself finds it; None for a model without one."""
+    """Return the API key, found as llm finds it; None for a model that needs none."""
     if not model.needs_key:
         return None
     import llm  # noqa: PLC0415
@@ -41,7 +41,7 @@ def resolve_key(model: llm.Model, key: str | None) -> str | None:
 
 
 def parse_options(model: llm.Model, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the options of the model, checked as `llm prompt` checks them."""
+    """Return the model's options, checked as `llm prompt` checks them."""
     import pydantic  # noqa: PLC0415
 
     try:
@@ -54,7 +54,7 @@ def parse_options(model: llm.Model, options: Sequence[tuple[str, str]]) -> dict[
 
 @contextmanager
 def open_log() -> Iterator[Callable[[llm.Response], None]]:
-    """Yield what logs a response as `llm prompt` would, if it would."""
+    """Yield a function that logs a response if `llm prompt` would log it."""
     import sqlite_utils  # noqa: PLC0415
     from llm.cli import logs_db_path, logs_on  # noqa: PLC0415
     from llm.migrations import migrate  # noqa: PLC0415

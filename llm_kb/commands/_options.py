@@ -39,7 +39,7 @@ def filter_options(command: F) -> F:
 
 
 def make_filters(roles: Sequence[str], paths: Sequence[str], tags: Sequence[str]) -> dict[str, Any]:
-    """Return what a search takes for the options of `filter_options`."""
+    """Return the search filters for the options of `filter_options`."""
     scope = Scope(roles=[Role(role) for role in roles], paths=paths) if roles or paths else None
     return {"scope": scope, "tags": tags}
 

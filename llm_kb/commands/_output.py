@@ -1,7 +1,7 @@
-"""Print results, content, JSON and messages so that nothing in them can act on a terminal.
+"""Printing of results, content, JSON and messages, made safe for a terminal.
 
 Names, pages, subjects and models may hold escape codes and characters that reorder text.
-People see these as codes; a pipe gets content byte for byte.
+A terminal shows these as codes; a pipe gets content byte for byte.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 
 def show(text: str, *, nl: bool = True) -> None:
-    """Print a result for people that may be styled; its parts were made safe before."""
+    """Print a result for people, which may be styled; the caller makes its parts safe."""
     click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=nl)
 
 
@@ -36,7 +36,7 @@ def show_content(content: str | bytes, *, nl: bool = True) -> None:
     if terminal.is_terminal(sys.stdout):
         click.echo(visible_text(data.decode("utf-8", "backslashreplace")), nl=nl)
     else:
-        # As bytes: of a string click would strip parts, and the locale might lack characters.
+        # As bytes: click strips parts of a string, and the locale may lack characters.
         click.echo(data, nl=nl)
 
 
@@ -51,16 +51,16 @@ def show_json_lines(values: Iterable[object]) -> None:
 
 
 def show_json_document(document: bytes) -> None:
-    """Print JSON that is already serialized, in whatever encoding JSON allows."""
+    """Print JSON that is already serialized, in any encoding that JSON allows."""
     _show_json(document.decode(json.detect_encoding(document), "replace"))
 
 
 def _show_json(text: str) -> None:
     """Print JSON with its dangerous characters escaped; others stay as they are.
 
-    Such characters can only be in strings, so it still means the same.
+    Such characters can only be in strings, so the meaning does not change.
     """
-    if not text.replace("\n", "").isprintable():  # a look at megabytes that is soon over
+    if not text.replace("\n", "").isprintable():  # a fast test, even for megabytes
         text = _NOT_A_LINE_END.sub(_escape, text)
     click.echo(text.encode(), nl=False)
 

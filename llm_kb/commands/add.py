@@ -85,7 +85,7 @@ def add(
 
 
 def _announce(place: Path, layout: Layout) -> None:
-    """Name the size of a directory, and ask on a terminal where it is large."""
+    """Print the size of a directory, and ask on a terminal if it is large."""
     totals = measure(place, layout)
     size = f"{count(totals.subjects, 'subject')}, ~{totals.tokens:,} tokens"
     say(f"{show_place(place)}: {size}")
@@ -95,7 +95,7 @@ def _announce(place: Path, layout: Layout) -> None:
 
 
 def _name_directory(place: Path, root: Path | None) -> str:
-    """Return a directory as a file of this root names it; None for the user's own."""
+    """Return a directory as a configuration file in this root names it; None for the user's."""
     if root is None:
         return str(place)
     return Path(os.path.relpath(place, root)).as_posix()

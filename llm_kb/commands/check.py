@@ -1,4 +1,4 @@
-"""`llm kb check`: find what is wrong with a knowledge base, or could be better."""
+"""`llm kb check`: report problems and possible improvements of a knowledge base."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
 def _inspect(
     kb_cfg: tuple[str, ...],
 ) -> tuple[list[Finding], tuple[int, int], tuple[str, ...]]:
-    """Return the sorted findings, how many subjects are listed and hidden, the rules to ignore."""
+    """Return the sorted findings, the numbers of listed and hidden subjects, the ignored rules."""
     cwd = find_cwd() or Path("/")
     try:
         kb = KnowledgeBase.discover(fragments=kb_cfg)

@@ -90,7 +90,7 @@ def _ask(model: llm.Model, questions: list[Question]) -> list[tuple[Question, st
                     question.prompt, system=SYSTEM, key=resolve_key(model, None), stream=False
                 )
                 answer = question.clean(response.text())
-            except Exception as error:  # whatever a model's plugin raises
+            except Exception as error:  # a model's plugin may raise anything
                 raise click.ClickException(f"{model.model_id} failed: {error}") from error
             log(response)
             if answer:
@@ -101,7 +101,7 @@ def _ask(model: llm.Model, questions: list[Question]) -> list[tuple[Question, st
 
 
 def _write(question: Question, answer: str) -> None:
-    """Write an answer; a file that cannot take it is named, and the others go on."""
+    """Write an answer into its file, or print the reason why it cannot be written."""
     id_ = question.topic.topic.id
     try:
         if question.subject is not None:

@@ -43,9 +43,9 @@ def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
 
 
 def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
-    """Add patterns to a list of a topic, or take them out. Raises KbError.
+    """Add patterns to a list of a topic, or remove them. Raises KbError.
 
-    A name that no subject has is an error; a glob may be meant for subjects to come.
+    A name that no subject has is an error; a glob may be meant for future subjects.
     """
     wanted = [parse_pattern(pattern).text for pattern in patterns]
     file = file_of_topic(topic)
@@ -66,7 +66,7 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
 def _find_unmatched(id_: str, name: str, patterns: Sequence[str]) -> Iterator[NoMatchError]:
     """Yield an error for each pattern that matches no subject of a topic.
 
-    None for a topic that is not there, as references and captured knowledge need not be.
+    Yields none for a missing topic: references and captured knowledge may be absent.
     """
     try:
         kb = KnowledgeBase.discover()

@@ -1,4 +1,4 @@
-"""`llm kb list`: the topics, or the subjects of one."""
+"""`llm kb list`: list the topics, or the subjects of one."""
 
 from __future__ import annotations
 
@@ -91,6 +91,6 @@ def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
 
 
 def _style(line: str) -> str:
-    """Dim what no model finds by itself; the host strips this off a pipe."""
+    """Return text dimmed if no model finds the subject by itself; the host strips it in pipes."""
     dim = line.endswith(("  hidden", "  disabled")) or line.lstrip().startswith("skipped ")
     return style(line, dim=True) if dim else line

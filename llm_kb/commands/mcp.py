@@ -1,4 +1,4 @@
-"""`llm kb mcp`: serve the knowledge base to MCP clients, and enter it in their configuration."""
+"""`llm kb mcp`: serve the knowledge base to MCP clients, or add it to their configuration."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _serve_http(
 
 
 def _read_token(path: Path | None) -> str | None:
-    """Return the token of the file, else of the environment; None where there is none."""
+    """Return the token from the file or the environment; None if there is none."""
     if path is None:
         return os.environ.get(TOKEN) or None
     with click.open_file(str(path), "rb") as file:
@@ -141,7 +141,7 @@ def _read_token(path: Path | None) -> str | None:
 def _list_options(
     directory: Path | None, knowledge: Sequence[str], kb_cfg: Sequence[str]
 ) -> list[str]:
-    """Return the options that are to be given again when a client starts the server."""
+    """Return the options with which a client must start the server."""
     options = ["--directory", str(directory.absolute())] if directory else []
     for name, values in (("-k", knowledge), ("--kb-cfg", kb_cfg)):
         options += [word for value in values for word in (name, value)]

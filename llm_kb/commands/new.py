@@ -55,7 +55,7 @@ def new(name: str, no_edit: bool) -> None:
 
 
 class AmbiguousSlugError(KbError):
-    """A slug that several files share, where one is needed."""
+    """A slug shared by several files where one file is needed."""
 
     def __init__(self, topic: str, slug: str, names: list[str]) -> None:
         self.topic = topic
@@ -66,7 +66,7 @@ class AmbiguousSlugError(KbError):
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Return topic and slug of `TOPIC/SLUG`."""
+    """Return the topic and the slug of `TOPIC/SLUG`."""
     topic, slash, slug = name.partition("/")
     if not (topic and slash and slug):
         raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
@@ -111,7 +111,7 @@ def open_editor(path: Path) -> None:
         raise click.ClickException(
             f"there is no terminal to edit on; the file is {show_place(path)}"
         )
-    # Not `click.edit`: some of its versions pass the name through a shell.
+    # Not `click.edit`: some versions pass the name through a shell.
     try:
         command = shlex.split(editor or ("notepad" if os.name == "nt" else "vi"))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`llm kb prompt`: print the section that a request would carry, or its costs."""
+"""`llm kb prompt`: print the section of a request, or its costs."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _as_dict(passage: Passage) -> dict[str, object]:
 
 
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
-    """Return a passage for people: its heading, where else it stands, its text."""
+    """Return a passage for people: its heading, the places of its copies, its text."""
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
     heading = f"{file}:{passage.first_line}: {passage.topic}/{passage.address}"
     lines = [style(visible_line(heading), fg="cyan")]

@@ -44,7 +44,7 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
         llm kb show 'project/maintainers/*' | wc
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    # All are found before one is printed: half an output is easily taken for the whole.
+    # Find all before printing any: partial output is easily mistaken for all of it.
     with explain_disabled(kb):
         found = [_find(kb, name) for name in names]
     for opened, selection in found:
@@ -53,14 +53,14 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
 
 
 def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
-    """Return the topic and the subjects that a name stands for. Raises KbError."""
+    """Return the topic and the subjects of a name. Raises KbError."""
     topic, pattern = split_knowledge(name)
     selection = kb.require(topic, pattern)
     return kb.find_topic(topic), selection
 
 
 class DisabledError(KbError):
-    """A pattern that matches nothing, and would match what is disabled."""
+    """A pattern that matches only disabled subjects."""
 
     def __init__(self, error: NoMatchError, setting: str) -> None:
         self.topic = error.topic
@@ -74,11 +74,11 @@ class DisabledError(KbError):
 
 @contextmanager
 def explain_disabled(kb: KnowledgeBase) -> Iterator[None]:
-    """Raise DisabledError in the place of a NoMatchError that `disabled` is the reason for."""
+    """Raise DisabledError instead of a NoMatchError caused by `disabled`."""
     try:
         yield
     except NoPartError:
-        raise  # its subject was found
+        raise  # the subject was found
     except NoMatchError as error:
         setting = _find_setting(kb.config, error)
         if setting is None:
@@ -90,7 +90,7 @@ def _find_setting(config: Config, error: NoMatchError) -> str | None:
     topic = next((topic for topic in config.topics if topic.id == error.topic), None)
     if topic is None or not topic.disabled or not _matches(topic, (), error.pattern):
         return None
-    # One entry may do it alone, or several may share what the pattern matches.
+    # One entry may disable all that the pattern matches, or several together.
     entries = [e for e in topic.disabled if not _matches(topic, (e,), error.pattern)]
     key = topic_key(topic.id, "disabled")
     places = [show_place(o.place) for o in config.origins.get(key, ()) if o.place is not None]

@@ -1,4 +1,4 @@
-"""`llm kb trust` and `untrust`: decide whether the requests of a workspace count."""
+"""`llm kb trust` and `untrust`: decide whether a workspace's settings take full effect."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _list(json_: bool) -> None:
 
 
 def say_corrupt(trusted: Mapping[str, str] | None) -> None:
-    """Report a record of trust that is not valid, so that nothing is trusted."""
+    """Print a warning if the record of trust is invalid, in which case nothing is trusted."""
     if trusted is None:
         say(
             f"llm-kb: {show_place(trust_path(find_user_dir()))} is not valid, so nothing is"
@@ -117,8 +117,8 @@ def untrust(file: Path | None) -> None:
 
 
 def _spell(file: Path) -> list[Path]:
-    """Return the paths that a file may be recorded under: its own, and with links resolved."""
-    # The link itself may be what is trusted, reached through a directory that is a link.
+    """Return the paths that may be recorded for a file: its own, and with links resolved."""
+    # The trusted file may be a link itself, reached through a directory that is a link.
     beside = Path(os.path.realpath(file.parent)) / file.name
     paths = (Path(os.path.normpath(file)), beside, Path(os.path.realpath(file)))
     return list(dict.fromkeys(paths))

@@ -1,4 +1,4 @@
-"""`llm kb used`: what models read, by the log of the host."""
+"""`llm kb used`: report what models have read, from the host's log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    """Return a time in UTC, as text that compares as times do; empty for none."""
+    """Return a time in UTC as text that sorts by time; empty for none."""
     if not value:
         return ""
     try:
@@ -25,7 +25,7 @@ def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str
             back = timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
             when = datetime.now(timezone.utc) - back
         else:
-            # `fromisoformat` knows no `Z` before Python 3.11.
+            # `fromisoformat` does not accept `Z` before Python 3.11.
             when = datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(timezone.utc)
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(

@@ -1,4 +1,4 @@
-"""What the `llm kb knowledge` commands share: paths, ids and provenance as people type them."""
+"""Paths, ids and provenance as typed, for all `llm kb knowledge` commands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FIELD_OPTIONS = (
 
 
 def field_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Give a command an option for each field of an entry."""
+    """Add an option for each field of an entry."""
     for option in reversed(_FIELD_OPTIONS):
         command = option(command)
     return command
@@ -55,14 +55,14 @@ scope_option = click.option(
 
 
 def narrow(store: KnowledgeStore, scope: str | None) -> KnowledgeStore:
-    """Return the entries that hold for a file as it was typed; all of them without one."""
+    """Return the entries that apply to a file as typed; all entries without one."""
     return store if scope is None else filter_by_file(store, find_place(scope))
 
 
 def find_place(typed: str) -> str:
-    """Return a path, given relative to the current directory, below the repository's root.
+    """Return a path, typed relative to the current directory, relative to the repository's root.
 
-    `*`, and the root itself, is everything.
+    `*` and the root itself mean everything.
     """
     here = require_cwd()
     root = require_repository(here).root
@@ -82,14 +82,14 @@ def find_place(typed: str) -> str:
 
 
 def parse_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Accept an id that can be typed, listed and removed again."""
+    """Return an id if it can be typed, listed and removed again."""
     if value is not None and (not value or not value.isprintable() or len(value.split()) != 1):
         raise click.BadParameter("an id is one word")
     return value
 
 
 def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | None) -> str | None:
-    """Return what an entry comes from; a name of the current commit becomes its id."""
+    """Return the provenance of an entry; a name of the current commit becomes its id."""
     right, wrong, name, other = (
         (learned_from, decided_in, "--learned-from", "--decided-in")
         if kind is ANTI_PATTERN
@@ -124,7 +124,7 @@ def remind_of_older(reader: ObjectReader, store: KnowledgeStore) -> None:
 def complete_id(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete the ids of this repository's entries, with what they say as help."""
+    """Offer the ids of this repository's entries, with their texts as help."""
     try:
         entries = load_store(require_cwd()).entries
     except (KbError, click.ClickException):

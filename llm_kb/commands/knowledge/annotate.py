@@ -1,4 +1,4 @@
-"""`llm kb knowledge annotate`: the live path."""
+"""`llm kb knowledge annotate`: record an annotation of a commit."""
 
 from __future__ import annotations
 

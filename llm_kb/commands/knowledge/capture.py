@@ -1,4 +1,4 @@
-"""`llm kb knowledge capture`: the agent loop over commits."""
+"""`llm kb knowledge capture`: let a model look at commits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class InterruptedRunError(click.ClickException):
 
 
 def parse_again(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Accept `--again` before a revision, which click would take for its value."""
+    """Handle `--again` before a revision, which click would take for its value."""
     if value not in {None, "all", "failed"}:
         ctx.meta[_REVISION] = value
         return "all"
@@ -157,7 +157,7 @@ def capture(
 
 
 def explain_merge(revisions: Sequence[str]) -> str:
-    """Return a line for revisions that are nothing but merges: what to look at instead."""
+    """Return a line that says what to look at instead of revisions that are only merges."""
     if len(revisions) > 1 or ".." in revisions[0]:
         return "Nothing was looked at."
     merge = revisions[0]
@@ -169,7 +169,7 @@ def explain_merge(revisions: Sequence[str]) -> str:
 
 
 def echo_choice(found: CommitRange, choice: Choice) -> None:
-    """Tell which commits are not looked at, and why."""
+    """Print the commits that are skipped, with the reasons."""
     remarks = [
         (found.merges, "merge", "merges", "left out"),
         (found.cut_off, "commit", "commits", "left out: this clone ends there"),
@@ -184,7 +184,7 @@ def echo_choice(found: CommitRange, choice: Choice) -> None:
 
 
 def describe_cost(plan: Plan) -> str:
-    """Return a sentence on what a run will send."""
+    """Return a sentence about the cost of a run."""
     return (
         f"{count(len(plan.commits), 'commit')}, about {count(plan.tokens, 'token')} to send "
         f"({plan.least:,} if nothing is found, {plan.most:,} if every commit holds an entry)."
@@ -192,7 +192,7 @@ def describe_cost(plan: Plan) -> str:
 
 
 def echo_plan(plan: Plan) -> None:
-    """Show what would be sent for each commit, and in all."""
+    """Print what would be sent for each commit, and the total."""
     for item in plan.commits:
         subject = shorten(one_line(item.info.subject), 50)
         click.echo(f"{item.info.commit[:12]}  {item.tokens:>7,} tokens  {subject}")
@@ -209,7 +209,7 @@ def run(
     keep_going: bool,
     max_tokens: int | None,
 ) -> None:
-    """Look at the commits, then show what came of them, also after an interruption."""
+    """Run the model on the commits, then print the summary, even after an interruption."""
     done: list[Captured] = []
     stop: RunStoppedError | None = None
     subjects = {item.info.commit: item.info.subject for item in planned}
@@ -234,13 +234,13 @@ def run(
     except RunStoppedError as error:
         stop = error
     finally:
-        # Also after any other error: what is recorded is recorded.
+        # Also after any other error: entries were recorded already.
         echo_summary(done, subjects)
     raise_problems(done, stop)
 
 
 def raise_problems(done: Sequence[Captured], stop: RunStoppedError | None) -> None:
-    """Raise an error that says why the run stopped, what failed and how to go on."""
+    """Raise an error with the reason a run stopped, its failures and how to continue."""
     problems = [str(stop)] if stop else []
     if failed := sum(captured.failed is not None for captured in done):
         problems.append(
@@ -254,7 +254,7 @@ def raise_problems(done: Sequence[Captured], stop: RunStoppedError | None) -> No
 
 
 def echo_summary(done: Sequence[Captured], subjects: Mapping[str, str]) -> None:
-    """Show what came of each commit, the totals, and the tokens that were used."""
+    """Print the result of each commit, the totals, and the tokens that were used."""
     if not done:
         return
     click.echo(f"{'commit':<12}  {'written':>7}  {'duplicates':>10}  subject")

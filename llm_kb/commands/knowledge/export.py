@@ -1,4 +1,4 @@
-"""`llm kb knowledge export`: entries in a Markdown file."""
+"""`llm kb knowledge export`: write entries into a Markdown file."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
 
 
 def _refuse_link(path: Path, root: Path) -> None:
-    """Raise WriteError for a file of the repository that leads out of it: others made the link."""
+    """Raise WriteError for a file that leads out of the repository, whose links others made."""
     inside, real = path.is_relative_to(root), resolve_links(path)
     if inside and not real.is_relative_to(resolve_links(root)):
         raise WriteError(path, f"it leads to {str(real)!r}, outside the repository; name that file")
 
 
 def _read(path: Path) -> str | None:
-    """Return the text of a file; None for one that is not there."""
+    """Return the text of a file; None if it does not exist."""
     if not os.path.lexists(path):
         return None
     try:
@@ -81,7 +81,7 @@ def _read(path: Path) -> str | None:
 
 
 def _remember(here: Path, path: Path) -> None:
-    """Record in the store which file has the entries, so that they are not read twice."""
+    """Record the exported file in the store, so that its entries are not read twice."""
     root = require_repository(here).root
     place = os.path.relpath(path, root).replace(os.sep, "/")
 

@@ -1,4 +1,4 @@
-"""`llm kb knowledge`: list, add and remove what was captured in a repository."""
+"""`llm kb knowledge`: list, add and remove the captured entries of a repository."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from llm_kb.host.capture_schemas import SCHEMAS
 
 
 def _type_of(kind: Kind) -> str:
-    """Return what `--type` calls a kind."""
+    """Return the name of a kind as `--type` takes it."""
     return kind.name.replace("_", "-")
 
 
@@ -75,13 +75,13 @@ def list_(scope: str | None, json_: bool) -> None:
     total = len(store.entries)
     store = narrow(store, scope)
     if json_:
-        # Unfiltered to the byte, also what another program has written.
+        # Without a filter the note is printed to the byte, whichever program wrote it.
         data = note.data if note and note.data and scope is None else dump_store(store)
         show_json_document(data)
         return
     statuses = read_statuses(here, {entry.anchor for entry in store.entries})
     text = render_store(store, View(statuses=statuses, now=int(time.time())))
-    # With `color` click does not search the text for control sequences, of which it has none.
+    # With `color` click does not search the text for control sequences; it has none.
     nothing = f"No entries for {scope!r}, of {total} in all." if total else "No entries."
     click.echo(text or nothing, err=not text, color=True)
     unmerged = [describe_unmerged(remote) for remote in find_unmerged(repository)]
@@ -150,7 +150,7 @@ def add(
     if addition.is_new:
         click.echo(f"Added {type_}: {addition.entry.id}")
     elif fields["stability"] and addition.entry.text("stability") != fields["stability"]:
-        # It keeps its id and where it comes from.
+        # The entry keeps its id and its provenance.
         edit_in_store(require_cwd(), addition.entry.id, {"stability": fields["stability"]})
         click.echo(f"Changed {type_}: {addition.entry.id} is now {fields['stability']}")
     else:

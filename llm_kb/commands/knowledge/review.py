@@ -1,4 +1,4 @@
-"""`llm kb knowledge review` and `edit`: people decide about entries."""
+"""`llm kb knowledge review` and `edit`: decide about entries, and change them."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def review(scope: str | None, all_: bool) -> None:
 def find_near_entries(
     store: KnowledgeStore, waiting: Sequence[Entry]
 ) -> Mapping[str, Sequence[Entry]]:
-    """Return the entries that come near to each one waiting, by its id.
+    """Return the entries similar to each waiting one, keyed by its id.
 
-    By their words and, where llm has a default embedding model, by their meaning.
+    Similar by words and, if llm has a default embedding model, by meaning.
     """
     entries = store.entries
     vectors = _embed(entries) if waiting else None
@@ -139,7 +139,7 @@ def _review(
 
 
 def _decide(here: Path, entry: Entry, key: str, near: Sequence[Entry]) -> bool:
-    """Carry out what was chosen; return whether that settles the entry."""
+    """Carry out a choice; return whether it settles the entry."""
     if key == "k":
         say(f"Kept: {render_short(keep_in_store(here, entry.id))}")
     elif key == "e":
@@ -171,7 +171,7 @@ def _show_commit(here: Path, entry: Entry) -> None:
 
 
 def _edit_fields(here: Path, entry: Entry) -> Entry:
-    """Ask for each field, with what it holds as the default, and return the changed entry."""
+    """Ask for each field, with its value as the default, and return the changed entry."""
     changes = {}
     for version in entry.other_versions:
         say("Another version: " + "; ".join(f"{k}: {one_line(v)}" for k, v in version.items()))
@@ -210,7 +210,7 @@ def edit(id_: str, **fields: str | None) -> None:
             raise click.UsageError(str(error)) from error
     elif terminal.has_terminal():
         found = [entry for entry in load_store(here).entries if entry.id == id_]
-        # Without one, the store says which ids are near.
+        # Without an entry, the store's error suggests similar ids.
         entry = _edit_fields(here, found[0]) if found else edit_in_store(here, id_, {})
     else:
         raise click.UsageError("nothing to change: give an option such as --rule")

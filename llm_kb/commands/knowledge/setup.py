@@ -1,4 +1,4 @@
-"""`llm kb knowledge setup`: plain fetches and pushes carry entries, and recipes for the rest."""
+"""`llm kb knowledge setup`: let plain fetches and pushes carry entries; print recipes."""
 
 from __future__ import annotations
 

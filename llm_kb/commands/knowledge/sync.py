@@ -1,4 +1,4 @@
-"""`llm kb knowledge pull`, `push` and `import`: stores elsewhere."""
+"""`llm kb knowledge pull`, `push` and `import`: exchange entries with other stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llm_kb.rendering.plain_text import count, one_line, visible_line
 
 
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    """Refuse what git would take for an option."""
+    """Raise an error for a remote that git would take for an option."""
     if not value or value.startswith("-"):
         raise click.BadParameter(f"{value!r} is not a remote")
     return value
@@ -85,7 +85,7 @@ def import_() -> None:
 
 
 def echo_pull(pulled: Pull, remote: str) -> None:
-    """Show what a pull brought, and every entry that did not simply come together."""
+    """Print what a pull brought, and every entry that could not simply be merged."""
     if pulled.annotations:
         commits = count(pulled.annotations, "commit")
         click.echo(f"Annotations of {commits} received.", err=True)

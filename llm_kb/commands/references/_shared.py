@@ -1,4 +1,4 @@
-"""What the commands of `llm kb references` share: the library, progress, approval."""
+"""Library, progress and approval, for all `llm kb references` commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class DeclinedError(KbError):
-    """A plan to which the operator has just said no."""
+    """A plan that the operator has just denied."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -47,7 +47,7 @@ class WaitingError(KbError):
 
 
 class TakenError(KbError):
-    """A title that a topic has already."""
+    """A title that a topic already has."""
 
     def __init__(self, topic_id: str, title: str) -> None:
         self.topic_id = topic_id
@@ -60,14 +60,14 @@ class TakenError(KbError):
 
 
 def current_library() -> Library:
-    """Return the reference topics, after putting right what a killed process left."""
+    """Return the reference topics, after cleaning up after killed processes."""
     library = api.current_library()
     library.store.clean()
     return library
 
 
 def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
-    """Show a plan and ask; without a terminal store it, and say how to approve it."""
+    """Show a plan and ask; without a terminal store it and say how to approve it."""
     # Imported here: these commands are loaded for a search as well.
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
     from llm_kb.references.plan.plan_text import render_plan  # noqa: PLC0415
@@ -82,7 +82,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
 
 @contextmanager
 def to_operator() -> Iterator[None]:
-    """Raise errors whose words are for models in words for the operator."""
+    """Reword errors meant for models for the operator."""
     try:
         yield
     except DeniedError as error:
@@ -120,14 +120,14 @@ def complete_reference(
     try:
         topics, _ = open_library(current_config(), find_user_dir()).topics()
     except KbError:
-        return []  # nobody reads an error while typing
+        return []  # completion prints no errors
     return [
         CompletionItem(t.id, help=one_line(t.title)) for t in topics if t.id.startswith(incomplete)
     ]
 
 
 class _Bars:
-    """One progress bar after the other, on standard error."""
+    """Progress bars on standard error, one after the other."""
 
     def __init__(self) -> None:
         self._label = ""
@@ -135,7 +135,7 @@ class _Bars:
         self._bar: ProgressBar[int] | None = None
 
     def show(self, label: str, done: int, total: int) -> None:
-        """Draw a bar; a new label begins a new one. With nothing to count, say the label."""
+        """Draw a bar, a new one for a new label; print only the label if nothing is counted."""
         if not total:
             self.close()
             say(label)
@@ -151,13 +151,13 @@ class _Bars:
                 update_min_steps=max(1, total // 100),
             )
             self._bar.__enter__()
-        self._bar.length = total  # a crawl learns of more pages on its way
-        # Not from the bar's position: it keeps steps back until they are worth drawing.
+        self._bar.length = total  # a crawl finds more pages as it goes
+        # Not from the bar's position: the bar holds back steps too small to draw.
         self._bar.update(done - self._done)
         self._done = done
 
     def close(self) -> None:
-        """Finish the bar that is drawn."""
+        """Finish the current bar."""
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None

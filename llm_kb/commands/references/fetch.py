@@ -1,4 +1,4 @@
-"""`llm kb references create`, `refresh`, `approve` and `pending`: all that reaches the network."""
+"""`llm kb references create`, `refresh`, `approve` and `pending`: the commands that fetch."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         "max_age_days": options["max_age_days"],
         "trust_score": options["trust_score"],
     }
-    # What is not given is as the repository's topic has it.
+    # Options that are not given are taken from the repository's topic.
     fields |= {key: value for key, value in kept.items() if fields[key] in ("", [], MAX_AGE)}
     request = parse_request(
         fields,
@@ -235,7 +235,7 @@ def pending(drop: str | None, json_: bool) -> None:
 
 
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Turn the options into tables as models write them."""
+    """Return the sources of the options, as tables like those that models write."""
     git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
     local: list[dict[str, Any]] = [
         {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
@@ -301,7 +301,7 @@ def _parse_source(text: str) -> dict[str, Any]:
 def _choose(
     library: Library, topics: tuple[str, ...], *, stale: bool
 ) -> tuple[list[str], list[str]]:
-    """Return the ids to refresh, and what is wrong with topics that cannot be read."""
+    """Return the ids to refresh, and the errors of topics that cannot be read."""
     problems: list[str] = []
     if topics:
         found = []

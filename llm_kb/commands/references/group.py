@@ -1,4 +1,4 @@
-"""`llm kb references`: see, search, describe, verify and delete reference topics."""
+"""`llm kb references`: list, search, describe, verify and delete reference topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`llm kb references export` and `import`: a topic as one file, for others."""
+"""`llm kb references export` and `import`: share a topic as one file."""
 
 from __future__ import annotations
 
