@@ -67,7 +67,11 @@ MOST_OUTLINED = 4_000_000
 MOST_SEARCHED = 50_000_000
 """Bytes of a topic in which the label of a cross reference is looked for."""
 
-_LABEL = re.compile(r"#?\w[\w .:-]{2,99}")
+LONGEST_LABEL = 100
+
+_LABEL = re.compile(rb"^\.\. _`?(\w.{1,99}?)`?:[ \t]*\r?$", re.MULTILINE)
+"""A label in reStructuredText, alone on its line."""
+_WORD = re.compile(r"[^\W_]+")
 
 
 def read_patterns(subjects: object) -> list[str] | None:
@@ -177,8 +181,8 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     if bundle:
         patterns = bundle.complete(patterns)
     selection = select(opened.catalog, patterns)
-    if labelled := {name: _find_label(opened.catalog, name) for name in selection.missing}:
-        patterns = [labelled.get(pattern) or pattern for pattern in patterns]
+    if labelled := _find_labels(opened.catalog, selection.missing):
+        patterns = [labelled.get(pattern, pattern) for pattern in patterns]
         selection = select(opened.catalog, patterns)
     near = find_near_each(selection.missing, opened.catalog)
     missing: list[NoMatchError] = [
@@ -212,30 +216,35 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     return answer.render(already=already, missing=missing)
 
 
-def _find_label(catalog: Catalog, name: str) -> str | None:
-    """Return the address of the part that a label of reStructuredText names, in whatever file."""
-    words = re.findall(r"[^\W_]+", name)
-    if not words or not _LABEL.fullmatch(name):
-        return None
-    between = rb"[\W_]+"
-    label = re.compile(
-        rb"^\.\. _`?" + between.join(word.encode() for word in words) + rb"`?:[ \t]*\r?$",
-        re.MULTILINE | re.IGNORECASE,
-    )
+def _find_labels(catalog: Catalog, names: Sequence[str]) -> dict[str, str]:
+    """Return the addresses of the parts that labels of reStructuredText name, in whatever file.
+
+    Keyed by the names that are labels. All are looked for in one pass over the topic.
+    """
+    wanted = {_fold_label(name): name for name in names if len(name) <= LONGEST_LABEL}
+    wanted.pop("", None)
+    found: dict[str, str] = {}
     room = MOST_SEARCHED
-    for subject in catalog.iter_listed():
+    for subject in catalog.iter_listed() if wanted else ():
         if not subject.path.lower().endswith((".rst", ".rest", ".txt")):
             continue
         try:
             data = catalog.read(subject, room).data
         except UnreadableError:
             continue
-        if label.search(data):
-            return f"{subject.name}#{name.removeprefix('#')}"
+        for match in _LABEL.finditer(data):
+            name = wanted.get(_fold_label(match[1].decode(errors="replace")))
+            if name:
+                found.setdefault(name, f"{subject.name}#{name.removeprefix('#')}")
         room -= len(data)
-        if room <= 0:
+        if room <= 0 or len(found) == len(wanted):
             break
-    return None
+    return found
+
+
+def _fold_label(label: str) -> str:
+    """Return the words of a label, by which it is compared."""
+    return " ".join(_WORD.findall(label)).lower()
 
 
 def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Config) -> str:
