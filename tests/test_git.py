@@ -62,6 +62,7 @@ def test_without_git_the_error_says_so(repo: Repo, monkeypatch: pytest.MonkeyPat
         run_git("status", cwd=repo.path)
 
 
+@pytest.mark.slow
 def test_a_git_that_hangs_is_ended_with_its_children() -> None:
     started = time.monotonic()
     with pytest.raises(GitError, match="timed out after 1 s"):

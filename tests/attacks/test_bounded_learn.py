@@ -107,6 +107,7 @@ def test_too_many_subjects_are_refused_with_a_way_out(root: Path) -> None:
 PIECES = st.sampled_from(["*", "**", "?", "[", "]", "/", "z", "é", "some-subject-", ".", "a" * 300])
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.lists(st.lists(PIECES, max_size=400).map("".join), max_size=60), st.integers(1, 100))
 def test_any_call_takes_at_most_two_seconds(root: Path, subjects: list[str], times: int) -> None:

@@ -289,6 +289,7 @@ def test_a_tree_that_unfolds_is_left_at_the_limit(library: Library, remote: Remo
         assert len(repository.tree(narrow).files) == 10
 
 
+@pytest.mark.slow
 def test_a_tree_that_unfolds_to_nothing_is_left_at_the_timeout(
     library: Library, remote: Remote
 ) -> None:
@@ -377,6 +378,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
 def test_git_ends_with_us_and_leaves_nothing(

@@ -70,6 +70,7 @@ def test_whatever_is_asked_the_answer_is_short_and_soon_there(
     assert "x" * 300 not in answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "subjects", ["**", "large", "large#*", "line", "line#*", ["large#part-1", "line#L2", "**"]]
 )

@@ -93,6 +93,7 @@ def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> N
     assert len(text) < 6_200
 
 
+@pytest.mark.slow
 def test_the_first_ctrl_c_ends_it(workspace: Path) -> None:
     server = Server(workspace)
     server.process.send_signal(signal.SIGINT)

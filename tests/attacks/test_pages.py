@@ -37,6 +37,7 @@ def test_long_character_references_are_replaced(html: str, text: str) -> None:
     assert html_to_markdown(html, URL) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "html",
     [
@@ -87,6 +88,7 @@ def test_deep_lists_and_quotes_keep_their_words() -> None:
         assert max(len(line) for line in text.splitlines()) < 100
 
 
+@pytest.mark.slow
 def test_a_hostile_page_does_not_end_a_crawl(site: Site) -> None:  # noqa: F811
     start = site.put("/d/", "<a href=bomb>b</a> <a href=good>g</a>")
     site.put("/d/bomb", "<table><tr>" + "<td>" * 9_000 + "<tr><td>" * 9_000)

@@ -71,6 +71,7 @@ def test_a_root_swapped_after_the_configuration_was_read_shows_nothing(
     assert "- f" not in answer
 
 
+@pytest.mark.slow
 def test_a_root_swapped_all_the_time_never_leaks(workspace: Path) -> None:
     """Another process exchanges directory and link while one call after the other is made."""
     kb, link, done = workspace / "kb", workspace / "link", threading.Event()

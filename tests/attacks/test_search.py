@@ -59,6 +59,7 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_any_question_takes_at_most_two_seconds(workspace: Path, question: str) -> None:
     kb = KnowledgeBase.discover(workspace)
@@ -92,6 +93,7 @@ def test_names_are_looked_for_in_linear_time() -> None:
         assert parse_question("x" * MAX_CHARACTERS) == ("x" * MAX_CHARACTERS,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content"),
     [

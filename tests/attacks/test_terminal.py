@@ -108,6 +108,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) 
     return repo
 
 
+@pytest.mark.slow
 def test_nothing_acts_on_a_terminal() -> None:
     shown = [run_on_terminal(["kb", *command])[0] for command in COMMANDS]
     outputs = [PROGRESS_BAR.sub("", output) for output in shown]

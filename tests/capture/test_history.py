@@ -193,6 +193,7 @@ def test_odd_scopes_do_not_exist(history: tuple[Repo, str], scope: str) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [40, 10])
 def test_commits_of_one_second_are_counted(history: tuple[Repo, str], length: int) -> None:
     """As a rebase makes them."""

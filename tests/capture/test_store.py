@@ -276,6 +276,7 @@ def test_what_a_commit_may_add_is_counted_over_runs(repo: Repo) -> None:
     assert record_entry(repo.path, convention("r2"), limit=2).is_new
 
 
+@pytest.mark.slow
 def test_a_lock_that_stays_is_reported_soon(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "LOCK_PATIENCE", 0.2)
     monkeypatch.setattr(store_module, "PATIENCE", 120.0)
@@ -324,6 +325,7 @@ def test_ten_processes_writing_at_once_lose_nothing(repo: Repo) -> None:
     assert repo.git("rev-list", "--count", KNOWLEDGE_REF) == "80"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_writer_killed_at_any_moment_leaves_a_store_that_works(repo: Repo) -> None:
     """The whole process group dies, git with it, at four different moments."""

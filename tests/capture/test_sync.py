@@ -202,6 +202,7 @@ for number in range(3):
 """
 
 
+@pytest.mark.slow
 def test_clones_that_push_at_the_same_time_lose_nothing(clones: tuple[Repo, Repo]) -> None:
     pushers = [
         Process([f"clone {number}"], program=PUSH_MANY, cwd=clone.path)

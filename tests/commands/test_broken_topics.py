@@ -180,6 +180,7 @@ def test_it_can_be_deleted(run_llm: RunLlm, broken: tuple[Path, str]) -> None:
         assert (result.exit_code, os.path.lexists(directory)) == (0, False), result.stderr
 
 
+@pytest.mark.slow
 def test_names_that_are_no_text_are_told_as_codes(
     root: Path,
 ) -> None:

@@ -145,6 +145,7 @@ def test_a_log_that_is_not_there(run_llm: RunLlm, user_dir: Path, tmp_path: Path
     assert not (user_dir / "logs.db").exists()
 
 
+@pytest.mark.slow
 def test_a_log_that_is_locked(run_llm: RunLlm, user_dir: Path) -> None:
     log = user_dir / "logs.db"
     with closing(sqlite3.connect(log, isolation_level=None)) as other:

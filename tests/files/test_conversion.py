@@ -78,6 +78,7 @@ def test_a_hostile_document_is_refused(kind: str, data: bytes, reason: str) -> N
         convert.CONVERTERS[kind](data)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused() -> None:
     bomb = pack({"x": b"\0" * 200_000_001})
     with pytest.raises(BadDocumentError, match="it unpacks to more than 200 MB"):

@@ -208,6 +208,7 @@ def test_names_that_nobody_can_read_are_reported_readably(
     assert found(opened, os.fsdecode(name)) == []
 
 
+@pytest.mark.slow
 def test_what_a_tag_would_lose_of_a_name_makes_it_unusable() -> None:
     odd = [chr(code) for code in range(sys.maxunicode + 1) if not chr(code).isprintable()]
     lost = [character for character in odd if attribute(character) != character]

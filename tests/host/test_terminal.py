@@ -60,6 +60,7 @@ def test_commands_colour_a_terminal_unless_told_not_to(
     assert plain != coloured
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
     done = subprocess.run(

@@ -299,6 +299,7 @@ def test_a_list_that_a_wiki_makes_may_be_where_a_crawl_begins(site: Site) -> Non
     assert find(site, start)[0] == ["/w/A"]
 
 
+@pytest.mark.slow
 def test_documents_that_pages_lead_to_are_converted(library: Library, site: Site) -> None:
     start = site.put(
         "/d/", "<p>Start <a href=guide.pdf>g</a> <a href=get?7>b</a> <a href=x.docx>x</a>"

@@ -228,6 +228,7 @@ def test_a_body_of_a_size_of_five_thousand_digits_is_read_to_its_end(site: Site)
     assert request(url, TRUSTING).body == b"x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["head", "body"])
 def test_a_server_that_drips_is_given_up_at_the_deadline(site: Site, part: str) -> None:
     """Each byte comes in time; only the whole does not."""
@@ -321,6 +322,7 @@ def test_a_redirect_from_https_to_http_is_refused(
         request(f"{url}/", secure_policy())
 
 
+@pytest.mark.slow
 def test_a_handshake_that_never_ends_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

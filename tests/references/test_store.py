@@ -53,6 +53,7 @@ def check_whole(library: Library) -> None:
     assert leftovers(library.root) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["refresh", "create"])
 def test_a_process_killed_at_any_moment_leaves_the_old_topic_or_the_new(
     tmp_path: Path, action: str
@@ -81,6 +82,7 @@ def test_a_process_killed_at_any_moment_leaves_the_old_topic_or_the_new(
     check_whole(library)
 
 
+@pytest.mark.slow
 def test_two_processes_that_refresh_one_topic_do_no_harm(tmp_path: Path) -> None:
     library = Library(root=tmp_path / "refs", settings=References())
     source = tmp_path / "src"

@@ -501,6 +501,7 @@ def test_text_of_an_unknown_kind_has_no_headings() -> None:
     assert outline("# not Markdown\n", "a.json") == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "unit", "times"),
     [
@@ -520,7 +521,7 @@ def test_text_of_an_unknown_kind_has_no_headings() -> None:
         ("a.py", "def f():\n    pass\n", 10_000),
         ("a.py", "# c\n@d\n", 15_000),
         ("a.py", "(" * 200_000, 1),
-        pytest.param("a.c", "a " * 75_000 + "(", 1, marks=pytest.mark.slow),
+        ("a.c", "a " * 75_000 + "(", 1),
         ("a.js", "const " * 100_000, 1),
         ("a.ts", "  f(\n" + "          x,\n" * 30, 500),
     ],

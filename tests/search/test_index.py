@@ -368,6 +368,7 @@ def fill(topic: Path, files: int) -> None:
         write(topic, f"many/{number}.md", "".join(sections))
 
 
+@pytest.mark.slow
 def test_killed_while_indexing_and_killed_again(topic: Path) -> None:
     fill(topic, 400)
     for delay in (0.3, 0.6, 0.9):
@@ -442,6 +443,7 @@ def test_wanted_chunks_are_scored_whatever_their_place(topic: Path) -> None:
         assert found.items() <= everything.items()
 
 
+@pytest.mark.slow
 def test_processes_at_once_index_everything_once(topic: Path) -> None:
     fill(topic, 300)
 
