@@ -116,7 +116,7 @@ def _write_new(name: str, data: bytes, directory: int) -> None:
 
 @contextmanager
 def _sibling(target: Path, data: bytes, new_mode: int) -> Iterator[Path]:
-    """Write a temporary file beside the target; remove what is left of it after the block."""
+    """Write a temporary file next to the target; remove it after the block if it is still there."""
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix="~")
     written = Path(name)
     try:

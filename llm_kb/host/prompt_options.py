@@ -1,4 +1,4 @@
-"""Decides what a request gets from the knowledge base: `-k`, `--kb-cfg`, `--no-kb`, `auto`.
+"""Adds knowledge to a request, as `-k`, `--kb-cfg`, `--no-kb` and `auto` ask for it.
 
 The wrapper around the host's commands opens a request here before the host runs. A request
 that does not use this plugin reads at most two small files.
@@ -44,7 +44,7 @@ def open_request(
     kb_cfg: Sequence[str] = (),
     no_kb: bool = False,
 ) -> Iterator[None]:
-    """Decide what a request gets, and add it to the arguments of the host's callback.
+    """Add the knowledge for a request to the arguments of the host's callback.
 
     Changes `kwargs` in place. Raises ClickException before any model is called if the
     configuration is invalid, or if something that was asked for does not exist.
@@ -248,7 +248,7 @@ def _leave_out(tool: str, reason: str, *, is_error: bool) -> None:
 
 
 def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
-    """Make the host offer these tools of ours, each once, beside all others."""
+    """Make the host offer these tools, each once, with all others."""
     before = arguments.tools()
     kept: list[str] = []
     for spec in before:

@@ -1,1 +1,1 @@
-"""Topics of all kinds opened together: what is sent, learned, and found by a search."""
+"""Opens topics of all kinds together, to send, learn and search them."""

@@ -82,7 +82,7 @@ SEVERAL = "One call can load several subjects, those of another topic as topic/s
 
 
 class KnowledgeBase:
-    """The topics of one request, what is pre-loaded of them, and what `learn` answers.
+    """The topics of one request, with the subjects pre-loaded and the answers of `learn`.
 
     `catalogs` are the enabled topics. `knowledge` are the values of `-k`, as (topic id,
     pattern); `remembered` are the subjects earlier turns were sent, as (topic id, root of the
@@ -154,7 +154,7 @@ class KnowledgeBase:
         return [opened.topic.id for opened in self.active if opened.topic.in_menu]
 
     def _is_asked_for(self, id_: str) -> bool:
-        """Tell whether a topic is the workspace's own, or a reference that something names.
+        """Tell whether a topic is the workspace's own, or a reference topic that was named.
 
         Outside of every workspace, references are all there is, and need no naming.
         """
@@ -235,7 +235,7 @@ class KnowledgeBase:
         return any(opened.has_left() for opened in self.active)
 
     def offers_search(self) -> bool:
-        """Tell whether `search_knowledge` comes with `learn`: where there is much to learn.
+        """Tell whether `search_knowledge` comes with `learn`, as it does if there is much to learn.
 
         Looks at no more subjects than it takes to tell.
         """
@@ -322,7 +322,7 @@ class KnowledgeBase:
         )
 
     def menu(self) -> FittedMenu:
-        """Return the menu within its budget, and what had to be cut for it."""
+        """Return the menu within its budget, and a note on the cuts."""
         left = [opened for opened in self.active if opened.has_left()]
         budget = self.config.menu_budget
         has_hidden = any(opened.catalog.has_hidden() for opened in left)
@@ -385,7 +385,7 @@ class KnowledgeBase:
         return any(id_.casefold() == wanted for id_ in self.topics.ids())
 
     def group_patterns(self, topic: str, given: Sequence[str]) -> dict[str, list[str]]:
-        """Return what a call of `learn` asks for: patterns by topic id, none for a listing.
+        """Return the patterns of a call of `learn` by topic id; none stands for a listing.
 
         A pattern is of the topic that it begins with, if this one has none such. Raises
         UnknownTopicError, PatternError, and KbError for too many patterns.
@@ -434,7 +434,7 @@ class KnowledgeBase:
         )
 
     def select(self, topic: str, pattern: str) -> Selection:
-        """Resolve a pattern of `learned` or `-k` once: what was found is what is sent."""
+        """Resolve a pattern of `learned` or `-k` once, so that exactly what was found is sent."""
         return self._select_each(topic, [pattern])[0]
 
     def _select_each(self, topic: str, patterns: Sequence[str]) -> list[Selection]:
@@ -445,7 +445,7 @@ class KnowledgeBase:
         return [self._selections[topic, pattern] for pattern in patterns]
 
     def require(self, topic: str, pattern: str) -> Selection:
-        """Return what a pattern names.
+        """Return the selection of a pattern.
 
         Raises UnknownTopicError, and NoMatchError also for a part that is not there.
         """
@@ -486,7 +486,7 @@ class KnowledgeBase:
 
 
 def _suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> str:
-    """Return what may have been meant by a topic that does not exist; empty for nothing."""
+    """Return suggestions for a topic that does not exist; empty without any."""
     if len(typed) > MAX_SHOWN:
         return ""
     if name == TOPIC_ID:

@@ -1,4 +1,4 @@
-"""What one call of `learn` answers: the listing of a topic, or the text of its subjects."""
+"""Answers calls of `learn`: with a listing of a topic, or the text of its subjects."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def read_patterns(subjects: object) -> list[str] | None:
-    """Return the patterns a model wrote, perhaps as a JSON list; None for what is not one."""
+    """Return the patterns in a model's JSON list; None if it is not such a list."""
     if isinstance(subjects, str) and subjects.startswith(('["', "[]")):
         with suppress(ValueError, RecursionError):
             subjects = json.loads(subjects)
@@ -97,7 +97,7 @@ def ask_to_list(opened: OpenTopic, patterns: Sequence[str]) -> bool:
 def list_subjects(
     opened: OpenTopic, config: Config, patterns: Sequence[str] = (), *, search: bool
 ) -> str:
-    """Return what a topic has left to learn, of what `ask_to_list` patterns match or all.
+    """Return a listing of the subjects left to learn, all or those that patterns match.
 
     `search` says whether the search is offered. Raises NoMatchError.
     """
@@ -171,7 +171,7 @@ def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over:
 
 
 def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bool = False) -> str:
-    """Return the text of subjects, and what of them was not found, left out or learned before.
+    """Return the text of subjects, and notes on those missing, left out or learned before.
 
     `wrap` puts even a single one between tags. Raises NoMatchError where nothing is found.
     """
@@ -269,7 +269,7 @@ def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Confi
 
 
 class NoMatchesError(NoMatchError):
-    """Several patterns, none of which matches anything."""
+    """Several patterns that match nothing."""
 
     def __init__(self, missing: Sequence[NoMatchError]) -> None:
         super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)

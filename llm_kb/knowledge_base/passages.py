@@ -1,4 +1,4 @@
-"""One search over topics of every kind: what to index of each, and passages with addresses."""
+"""Searches topics of every kind together, and returns passages with addresses."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class EmptyQuestionError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """How to search, beside what for."""
+    """The options of a search."""
 
     index_dir: Path | None = None
     """Where the indexes of directories are kept; None keeps none."""
@@ -128,7 +128,7 @@ def find_passages(
 
 
 def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) -> Iterator[str]:
-    """Yield what fetched topics are, with their caveats, of which there are passages."""
+    """Yield the descriptions, with their caveats, of the fetched topics among the passages."""
     shown = {passage.topic for passage in passages if passage.origin}
     for topic in (opened.topic for opened in topics if opened.topic.id in shown):
         if topic.description:
@@ -160,7 +160,7 @@ def _search(
 
 
 def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments | MemoryDocuments:
-    """Return what a search indexes of a topic, and where."""
+    """Return the documents of a topic for the index, and the index's place."""
     topic, catalog = opened.topic, opened.catalog
     if isinstance(catalog, ReferenceCatalog):
         return catalog.documents
@@ -248,7 +248,7 @@ class _Sources:
         self._read: dict[tuple[str, str], _Source | None] = {}
 
     def find(self, topic: str, path: str) -> _Source | None:
-        """Return a listed subject with its text; None where there is no such any more."""
+        """Return a listed subject with its text; None if it is gone."""
         if (topic, path) not in self._read:
             self._read[topic, path] = self._open(topic, path)
         return self._read[topic, path]
@@ -279,7 +279,7 @@ class _Source(NamedTuple):
     """The spans that passages show."""
 
     def cut(self, group: Sequence[Hit], rarities: Mapping[str, float], most: int) -> Passage | None:
-        """Return what is shown of hits that adjoin; None where there is nothing new to show."""
+        """Return the passage for adjoining hits; None if it would show nothing new."""
         best = max(group, key=lambda hit: hit.score)
         text = self.whole.text
         start = find_line(text, 0, group[0].first_line - 1)

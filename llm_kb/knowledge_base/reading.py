@@ -1,4 +1,4 @@
-"""What is read of subjects: all of one, parts of it, its start, and the files of a skill."""
+"""Reads subjects: whole, by parts, their start, and the files of a skill."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_asked(  # noqa: PLR0913 - what to read, and how much of it
     limit: int | None = None,
     outline_over: int = 0,
 ) -> tuple[list[Presented], list[AnchorError]]:
-    """Read a subject and return what is asked of it, and the anchors it does not have.
+    """Read a subject and return the requested pieces, and the unknown anchors.
 
     `limit` is how many bytes of a whole subject can be shown; None for all.
     """
@@ -73,7 +73,7 @@ def _read_content(
     limit: int | None,
     outline_over: int,
 ) -> Content:
-    """Read as much of a subject as what is asked of it takes."""
+    """Read as much of a subject as the request needs."""
     if subject.extension == "ipynb":
         return catalog.read(subject, MOST_READ)  # a piece of one cannot be read
     if WHOLE in asked:
@@ -111,7 +111,7 @@ def summarize_each(opened: OpenTopic, subjects: Sequence[Subject]) -> list[str]:
 
 
 def describe_skill(catalog: Catalog, subject: Subject) -> str:
-    """Return the whole description of a skill: it is what a skill is chosen by."""
+    """Return the whole description of a skill, by which models choose it."""
     return describe(_read_start(catalog, subject), subject.extension, subject.slug)
 
 

@@ -60,7 +60,7 @@ def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, A
 
 
 def make_signature(schema: Mapping[str, Any]) -> Signature:
-    """Return the signature that says in Python what a schema says, for `llm tools` to show."""
+    """Return the Python signature of a schema, for `llm tools` to show."""
     required = schema["required"]
     return Signature(
         [
@@ -138,7 +138,7 @@ def _annotate(schema: Mapping[str, Any]) -> Any:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Return the type of an argument, without the null that may stand beside it."""
+    """Return the type of an argument, without an alternative null."""
     kind = schema["type"]
     return kind if isinstance(kind, str) else next(each for each in kind if each != "null")
 

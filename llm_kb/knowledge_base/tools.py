@@ -1,4 +1,4 @@
-"""What models see of the tools that read topics: their names, descriptions and schemas."""
+"""The names, descriptions and schemas of the tools that read topics."""
 
 from __future__ import annotations
 

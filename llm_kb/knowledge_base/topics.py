@@ -1,4 +1,4 @@
-"""The topics of a request: where they come from, and what each is when it is opened."""
+"""Collects the topics of a request, and opens them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHIPPED = Topic(
 
 
 class TopicsById(Mapping[str, T]):
-    """What belongs to each topic, by id, made when it is first asked for.
+    """A value for each topic, by id, made when it is first requested.
 
     A topic whose maker returns None is not there.
     """
@@ -113,7 +113,7 @@ def _is_subject(topics: Iterable[Topic], path: Path) -> bool:
 def _open_adjusted(
     opener: Callable[[], tuple[Topic, Catalog] | None], adjustment: Topic
 ) -> tuple[Topic, Catalog] | None:
-    """Open a topic with what the configuration says of it, where it says something."""
+    """Open a topic with the settings that the configuration has for it."""
     pair = opener() if adjustment.enable else None
     if pair is None:
         return None
@@ -130,7 +130,7 @@ def _open_adjusted(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTopic:
-    """An enabled topic, the catalog of its subjects, and what is pre-loaded of it."""
+    """An enabled topic, the catalog of its subjects, and the subjects pre-loaded."""
 
     topic: Topic
     catalog: Catalog
@@ -142,7 +142,7 @@ class OpenTopic:
 
     @property
     def new(self) -> Selection:
-        """What of it this section is to hold."""
+        """The subjects and parts that this section sends."""
         return subtract(self.learned, self.known)
 
     @property
@@ -158,7 +158,7 @@ class OpenTopic:
 
     @property
     def preloaded_names(self) -> list[str]:
-        """What is pre-loaded, as listings call it: subjects, and parts of others."""
+        """The names of the pre-loaded subjects and parts."""
         if self.is_repeated:
             return []
         return [
@@ -180,7 +180,7 @@ class OpenTopic:
 
 
 def name_asked(subject: Subject, selection: Selection) -> list[str]:
-    """Return the names of what is asked of a subject: its own, or those of parts."""
+    """Return the names of the requested pieces of a subject: its own, or those of parts."""
     asked = selection.asked_of(subject)
     return [subject.name if anchor is None else f"{subject.name}#{anchor}" for anchor in asked]
 

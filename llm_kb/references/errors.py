@@ -64,7 +64,7 @@ class BlockedAddressError(FetchError):
 
 
 class NoPageError(FetchError):
-    """An address without a page: the server has none, or what it has is not text."""
+    """An address without a page: the server has none, or it is not text."""
 
 
 class TooLargeError(FetchError):
@@ -151,7 +151,7 @@ class ApprovalNeededError(KbError):
 
 
 class GrowthError(KbError):
-    """A refresh that would fetch what nobody has approved, where nobody can be asked."""
+    """A refresh that would fetch more than was approved, with nobody to ask."""
 
     def __init__(self, topic_id: str, reason: str) -> None:
         super().__init__(

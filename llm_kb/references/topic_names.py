@@ -14,11 +14,11 @@ class Titled(Protocol):
 
     @property
     def title(self) -> str | None:
-        """What it is called."""
+        """Its title; None if it has none."""
 
     @property
     def tags(self) -> Sequence[str]:
-        """What it is about."""
+        """The words that tag it."""
 
 
 T = TypeVar("T", bound=Titled)
@@ -73,5 +73,5 @@ def _singular(word: str) -> str:
 
 
 def _telling(words: frozenset[str]) -> frozenset[str]:
-    """Return the words that tell topics apart: all, where there are only those that do not."""
+    """Return the words that distinguish topics; all words if none does."""
     return words - _KINDS or words

@@ -1,1 +1,1 @@
-"""What a model reads: presentation, menu, section and listings. Pure."""
+"""Renders the texts that a model reads: subjects, menu, section and listings. Pure."""

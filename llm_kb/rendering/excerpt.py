@@ -59,7 +59,7 @@ class Excerpt(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """A paragraph with what belongs to it: its heading, its code, its indented lines."""
+    """A paragraph with its heading, its code and its indented lines."""
 
     start: int
     end: int
@@ -245,7 +245,7 @@ def _windows(blocks: Sequence[_Block], among: range, most: int) -> Iterator[tupl
 
 
 def _rate(blocks: Sequence[_Block], first: int, last: int) -> tuple[float, bool, bool, int]:
-    """Return how good a run of blocks is: it tells much, begins with that, and stands early."""
+    """Return how well a run of blocks answers: rare words count, and an early place."""
     held: dict[str, float] = {}
     for block in blocks[first : last + 1]:
         held.update(block.weight)

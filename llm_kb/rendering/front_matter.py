@@ -20,7 +20,7 @@ _NULLS = frozenset({"~", "null", "Null", "NULL"})
 
 
 def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
-    """Return the texts of the top-level keys, and what stands below the front matter.
+    """Return the texts of the top-level keys, and the text below the front matter.
 
     Values that are not text are left out; malformed front matter holds what can be made
     out. Front matter that the text ends within is read as far as it goes.
@@ -84,6 +84,6 @@ def _read_value(value: str) -> str:
 
 
 def _plain_words(value: str) -> str:
-    """Return what can be made out of a value that is not valid YAML."""
+    """Return the readable part of a value that is not valid YAML."""
     words = " ".join(_COMMENT.sub("", line).strip() for line in value.split("\n")).strip()
     return words.lstrip("|>\"'")

@@ -1,4 +1,4 @@
-"""Long lists of slugs, told as the patterns that narrow them down.
+"""Groups long lists of slugs by patterns that narrow them down.
 
 A few hundred names can be read; ten thousand cannot. They are partitioned into
 groups, each of which is exactly what one pattern matches.
@@ -17,7 +17,7 @@ _WILDCARDS = re.compile(r"([*?\[])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Names that one pattern matches, and none besides them.
+    """The names that one pattern matches, and no others.
 
     All begin with `stem`, and `rest` matches how they go on: `**` below a
     directory, `*` side by side, `*/**` in directories side by side, or nothing.
@@ -88,7 +88,7 @@ def _divide(
 
 
 def _by_component(name: str, start: int) -> tuple[str, str]:
-    """Tell the names below each directory from those beside them."""
+    """Separate the names below each directory from the other names."""
     end = name.find("/", start) + 1
     return (name[:end], "**") if end else (name[:start], "*")
 

@@ -1,4 +1,4 @@
-"""What the `learn` tool answers: the listing of a topic, or the text of its subjects."""
+"""Renders the answers of the `learn` tool: a listing of a topic, or the text of subjects."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def render_listing(
     learned: Sequence[str] = (),
     unsearched: Sequence[str] = (),
 ) -> str:
-    """Return what a topic holds: the subjects to learn, then those learned already.
+    """Return the listing of a topic: the subjects to learn, then those already learned.
 
     They stand in the order they are given, so pass them sorted. The heading has the id, since
     that is what the next call takes. `unsearched` names what a search does not see.
@@ -72,7 +72,7 @@ def _render_entry(subject: MenuSubject) -> str:
 
 
 def list_files(names: Sequence[str]) -> str:
-    """Return what comes with a skill, as it is loaded; empty where nothing does."""
+    """Return the list of a skill's bundled files; empty if there are none."""
     if not names:
         return ""
     more = [f"and {len(names) - MOST_FILES:,} more"] if len(names) > MOST_FILES else []
@@ -81,7 +81,7 @@ def list_files(names: Sequence[str]) -> str:
 
 
 class Answer:
-    """The text of subjects within a limit, and what of the request it does not hold.
+    """The text of subjects within a limit, and the rest of the request.
 
     `wrap` puts each between its tags; without it there is one at most. The limit
     (0 is none) counts the characters of subjects, in their order: one that no
@@ -109,7 +109,7 @@ class Answer:
         return self._first is None
 
     def add(self, item: Presented) -> None:
-        """Take in the next subject, or what of it `read_limit` left to be read."""
+        """Add the next subject, of which at most `read_limit` bytes were read."""
         self._first = self._first or item
         text = self._render(item)
         is_short = item.is_cut and not item.is_opening
@@ -120,7 +120,7 @@ class Answer:
             self._room -= len(text)
 
     def render(self, *, already: Sequence[str] = (), missing: Sequence[NoMatchError] = ()) -> str:
-        """Return the whole answer, with what was learned already and what was not found."""
+        """Return the whole answer, with the subjects already learned and the patterns not found."""
         parts, left_out = list(self._texts), self._left_out
         if self._first and not parts:
             parts.append(self._cut(self._first))
@@ -148,7 +148,7 @@ def join_groups(
     left_out: Sequence[str],
     max_chars: int,
 ) -> str:
-    """Return one answer of the parts of several topics, with what was not found or left out."""
+    """Return one answer for several topics, which names missing and omitted subjects."""
     parts = list(parts)
     if left_out:
         heading = f"## Left out (over the limit of {max_chars:,} characters):"

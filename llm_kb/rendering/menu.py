@@ -1,4 +1,4 @@
-"""The menu of what can be learned."""
+"""Renders the menu of topics and subjects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ their words (and by meaning, where there is an embedding model).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MenuSubject:
-    """A subject in the menu: what listings call it, and a line on what it says.
+    """A subject in the menu: its name in listings, and its summary.
 
     `summary` is None where it was not read. `size` is said of a large subject alone.
     """
@@ -57,7 +57,7 @@ class MenuTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedMenu:
-    """A menu as it is rendered: its topics, and what was cut from it, in words.
+    """The topics of a menu, and a note on what was cut to fit its budget.
 
     Made by `menu_budget.fit_menu` or `plain_menu`, which see to hostile texts. `tokens` may
     still be over the budget when nothing is left to cut.
@@ -82,7 +82,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def frame_length(*, has_hidden: bool) -> int:
-    """Return the characters of a menu besides its topics and its note on cuts."""
+    """Return the number of characters of a menu without its topics and its note on cuts."""
     return len(_HEADER) + len("\n") + len(_HOW) + (len(_HIDDEN_NOTE) if has_hidden else 0)
 
 

@@ -95,7 +95,7 @@ _LONGEST_NOTE = 200
 
 
 def _cut_subjects(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], list[str]]:
-    """Return the topics with as much on their subjects as there is room for, and what was cut."""
+    """Return the topics with as much about their subjects as fits, and a note on the cuts."""
     forms = [_list_forms(topic) for topic in topics]
     chosen = [0] * len(topics)
     sizes = [measure(each[0]) for each in forms]
@@ -152,7 +152,7 @@ def _list_forms(topic: MenuTopic) -> list[MenuTopic]:
 
 
 def _find_limit(topics: Sequence[MenuTopic], room: int) -> int | None:
-    """Return how long summaries may be for topics to fit; None where none need be shortened."""
+    """Return the longest summaries that let the topics fit; None if all fit as they are."""
     lengths = [len(s.summary or "") for topic in topics for s in topic.subjects or ()]
     limits = range(SHORTEST_SUMMARY, max(lengths, default=0))
     room -= sum(map(measure, topics)) - sum(lengths)
@@ -165,7 +165,7 @@ def _find_limit(topics: Sequence[MenuTopic], room: int) -> int | None:
 
 
 def _cut_introductions(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], list[str]]:
-    """Return the topics with introductions that fit, and what was cut."""
+    """Return the topics with introductions that fit, and a note on the cuts."""
     over = sum(map(measure, topics)) - room
     lengths = [len(one_line(topic.topic.introduction or "")) for topic in topics]
     if over <= 0 or not any(lengths):
@@ -225,7 +225,7 @@ def _with_summaries(topic: MenuTopic, limit: int | None) -> MenuTopic:
 
 
 def _has_summaries(topic: MenuTopic) -> bool:
-    """Tell whether any subject says something, or might: it was not read."""
+    """Tell whether any subject has a summary, or has not been read yet."""
     return any(subject.summary != "" for subject in topic.subjects or ())
 
 

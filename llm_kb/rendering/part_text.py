@@ -1,4 +1,4 @@
-"""What a request for a subject returns: all of it, its outline, or parts of it. Pure."""
+"""Renders a requested subject: all of it, its outline, or parts of it. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def present_asked(
     topic: str,
     outline_over: int = 0,
 ) -> tuple[list[Presented], list[AnchorError]]:
-    """Return what was asked of a subject, each piece once, and the anchors it does not have.
+    """Return the requested pieces of a subject, each once, and the unknown anchors.
 
     `asked` holds anchors, and None for the subject itself. What is longer than `outline_over`
     characters (0: never) is given as its opening and outline: the subject, and a part that
@@ -80,7 +80,7 @@ def _find_inner(parts: Sequence[Part], span: Span) -> list[Part]:
 
 
 def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> list[bytes]:
-    """Return the bytes of what was asked of a file: all of it, or its parts."""
+    """Return the bytes of the requested file or parts."""
     if not {None, WHOLE, OUTLINE}.isdisjoint(asked):
         return [data]
     text = decode_exactly(data)
@@ -104,7 +104,7 @@ def count_lines(text: str) -> int:
 
 
 def describe_size(size: int, parts: int) -> str:
-    """Return what listings say of a large subject: `(~29,900 tokens, 182 parts)`."""
+    """Return the size of a large subject for listings: `(~29,900 tokens, 182 parts)`."""
     inside = f", {count(parts, 'part')}" if parts else ""
     return f"(~{-(-size // 4):,} tokens{inside})"
 

@@ -59,7 +59,7 @@ _BLANK_LETTERS = {ord(c): f"\\u{ord(c):04x}" for c in "\u115f\u1160\u17b4\u17b5\
 
 
 def visible_line(text: str) -> str:
-    """Return text on one line, for people: what `one_line` would drop stands as its code."""
+    """Return text on one line, for people: characters that `one_line` drops become codes."""
     text = text.translate(_BLANK_LETTERS)
     if text.isprintable():
         return one_line(text)
@@ -67,7 +67,7 @@ def visible_line(text: str) -> str:
 
 
 def visible_text(text: str) -> str:
-    """Return text for people, line by line: what a terminal would carry out stands as its code.
+    """Return text for people, line by line: control characters become codes.
 
     Only a line feed ends a line: with any other separator a text could pose as two.
     """
@@ -122,7 +122,7 @@ def _two_digits(amount: float, unit: str) -> str:
 
 
 def _visible(character: str) -> str:
-    """Return what stands for a character on a line: itself, a space or nothing."""
+    """Return the replacement of a character on a line: itself, a space or nothing."""
     if character.isspace():
         return " "
     # Cc control, Cf format (bidirectional, tag characters), Cs surrogate

@@ -117,7 +117,7 @@ def read_as_markdown(subject: Subject, content: Content) -> Content:
 
 
 def present_unreadable(subject: Subject, error: UnreadableError) -> Presented:
-    """Return what stands in for a subject that could not be read: the reason."""
+    """Return the text for a subject that cannot be read, with the reason."""
     notice = f"cannot be read: {one_line(error.reason)}"
     return _without_body(subject, Content(data=b"", size=0), notice)
 
@@ -148,7 +148,7 @@ def append_wrapped(parts: list[str], subjects: Sequence[Presented]) -> None:
 
 
 def closing(presented: Presented) -> str:
-    """Return what follows a body: its fence on a line of its own, and what is missing."""
+    """Return the lines after a body: its closing fence, and a note on what is missing."""
     end = presented.tail
     if end and presented.body and not presented.body.endswith("\n"):
         end = "\n" + end
@@ -187,7 +187,7 @@ def truncate(presented: Presented, limit: int) -> Presented:
 
 
 def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
-    """Return text, the bytes it stands for, and notices of what was changed.
+    """Return text, the number of bytes it comes from, and notices of changes.
 
     Unless the data is whole, the start of a character at its end is left off.
     """
@@ -212,7 +212,7 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
 
 
 def _frame(subject: Subject, body: str) -> tuple[str, str]:
-    """Return what stands before and after a body: a fence it cannot close, or nothing."""
+    """Return the opening and closing fence, which the body cannot contain; empty for Markdown."""
     # Most subjects end in `.md`; asking that first saves working out the extension.
     if subject.path.endswith(".md") or (extension := subject.extension) in PASS_THROUGH:
         return "", ""
@@ -227,7 +227,7 @@ def _frame(subject: Subject, body: str) -> tuple[str, str]:
 
 
 def _preamble(origin: str | None, notices: Sequence[str]) -> str:
-    """Return the lines above a body: where it came from, then what is odd about it."""
+    """Return the lines above a body: its source, then notices."""
     lines = [one_line(origin)] if origin else []
     if notices:
         lines.append(f"(note: {'; '.join(notices)})")
@@ -244,7 +244,7 @@ def _without_body(
 
 
 def _kind_of_binary(data: bytes) -> str:
-    """Name what a file with NUL bytes is; UTF-16 is text that can be saved anew."""
+    """Describe a file with NUL bytes: UTF-16 text, which can be saved as UTF-8, or binary."""
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return "UTF-16 text, to be saved as UTF-8"
     return "binary file"

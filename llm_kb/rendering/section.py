@@ -1,4 +1,4 @@
-"""The `<knowledge>` element of a prompt: what is pre-loaded, and what can be learned."""
+"""Renders the `<knowledge>` element of a prompt: pre-loaded subjects and the menu."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _name(addresses: Sequence[str]) -> str:
 
 
 def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
-    """Return what subjects cost that are sent unasked, and how to send less, where that is much."""
+    """Return a note on the cost of large subjects sent unasked, and how to send less."""
     tokens = {
         f"{topic.topic.id}/{subject.name}": estimate_tokens(subject.text)
         for topic in preloaded

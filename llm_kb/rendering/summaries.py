@@ -1,4 +1,4 @@
-"""The one line that says what a subject is about, found in its first bytes."""
+"""Finds the summary of a subject, one line, in its first bytes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 
 
 def summarize(data: bytes, extension: str = "", slug: str = "") -> str:
-    """Return what front matter says, else the first heading, else the first line.
+    """Return the summary in the front matter, else the first heading, else the first line.
 
     `data` is the start of a file and may end anywhere. A title or heading that only
     repeats the slug says nothing: the first sentence below it does. In a file that is
@@ -66,7 +66,7 @@ def summarize(data: bytes, extension: str = "", slug: str = "") -> str:
 
 
 def describe(data: bytes, extension: str = "", slug: str = "") -> str:
-    """Return what a file says about itself, as `summarize` does, whatever its length."""
+    """Return the summary of a file, as `summarize` does, whatever its length."""
     if b"\0" in data or extension in _DATA:
         return ""
     text = data.decode("utf-8-sig", "replace")

@@ -1,4 +1,4 @@
-"""What tells good chunks from others beside their own scores. Pure.
+"""Computes the features by which chunks are ranked, besides their own scores. Pure.
 
 BM25 counts the words of a chunk, wherever they stand and whatever stands around the
 chunk. The features see whether the chunk opens a section and is what the question names,
@@ -35,7 +35,7 @@ _UNSPACED = "\u2e80"
 
 
 class Features(NamedTuple):
-    """What tells of a chunk beside its own score, each between 0 and 1.
+    """The features of a chunk besides its own score, each between 0 and 1.
 
     A share is of the question's words, of which rare ones count more.
     """
@@ -57,7 +57,7 @@ class Features(NamedTuple):
 
 
 class Question:
-    """The stems of a question's words, how much they tell, and all its words in order."""
+    """The stems of a question's words with their rarities, and all its words in order."""
 
     def __init__(
         self,
@@ -106,13 +106,13 @@ class Question:
 
 
 def _find_names(heading: str) -> tuple[str, str]:
-    """Return a heading as one word, and without what it belongs to: `Class.method()`, `method`."""
+    """Return a heading as one word, also without its qualifier: `Class.method()`, `method`."""
     name = _SIGNATURE.split(heading)[0] or heading
     return join_words(name), strip_owner(name)
 
 
 def find_rarity(frequency: int, total: int) -> float:
-    """Return how much a word tells: its inverse document frequency, never negative."""
+    """Return the rarity of a word: its inverse document frequency, never negative."""
     frequency = min(frequency, total)
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
@@ -211,7 +211,7 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
 
 
 def join_words(text: str) -> str:
-    """Return a text, folded, without what stands between its words."""
+    """Return a text, folded, without the characters between its words."""
     text = fold(text)
     if text.isascii():  # without a regex's time
         return text.encode().translate(None, _ASCII_BETWEEN).decode()

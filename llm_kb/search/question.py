@@ -78,7 +78,7 @@ def fold(text: str) -> str:
 
 
 def parse_question(question: str) -> tuple[str, ...]:
-    """Return what to search for, each once: the words, and identifiers as phrases.
+    """Return the terms to search for, each once: the words, and identifiers as phrases.
 
     A word holds letters and digits alone; a phrase is words with spaces between.
     Stop words are left out, unless there is nothing else. `get_default` is
@@ -104,7 +104,7 @@ def _split(word: str) -> list[str]:
 
 
 def find_name(question: str) -> str:
-    """Return what a question names, as one word, without what it belongs to; else nothing.
+    """Return the name in a question, as one word without its qualifier; empty without a name.
 
     An identifier, an option, a code or a single word is a name: `Class.get_item` says `getitem`.
     """
@@ -115,13 +115,13 @@ def find_name(question: str) -> str:
 
 
 def strip_owner(name: str) -> str:
-    """Return a name as one word, without what it belongs to."""
+    """Return a name as one word, without its qualifier."""
     parts = reversed(_OWNERS.split(name))
     return next(filter(None, ("".join(split_words(part)) for part in parts)), "")
 
 
 def bound_question(question: str) -> str:
-    """Return what is read of a question: of a pasted log its beginning and its end."""
+    """Return the part of a question that is read: of a pasted log its beginning and its end."""
     if len(question) <= MAX_CHARACTERS:
         return question
     half = MAX_CHARACTERS // 2
@@ -156,7 +156,7 @@ def replace_words(question: str, replaced: Mapping[str, str]) -> str:
 
 
 def list_runs(sequence: Sequence[str]) -> list[str]:
-    """Return the runs of four words of a question, stop words included, that tell something."""
+    """Return the runs of four words of a question that are not mostly stop words."""
     runs = (sequence[at : at + RUN] for at in range(len(sequence) - RUN + 1))
     telling = (run for run in runs if sum(word not in STOP_WORDS for word in run) >= RUN // 2)
     return [" ".join(run) for run in islice(telling, MOST_RUNS)]

@@ -55,7 +55,7 @@ class Candidates:
 
     @property
     def question(self) -> Question:
-        """What the features compare the chunks with."""
+        """The question, with which the features compare the chunks."""
         return Question(self.stems, self.frequencies, self.total, self.sequence, self.name)
 
 
@@ -99,7 +99,7 @@ def rank(candidates: Candidates, limit: int) -> list[Hit]:
 
 
 def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
-    """Return what every hit is ordered by; only the order of these says anything.
+    """Return the sort key of each hit; only the order of the keys has a meaning.
 
     Where much of the question stands somewhere word for word, meaning counts little beside it;
     for a look-up whose words are found, nothing.

@@ -1,4 +1,4 @@
-"""What a document is good for, by its path and content, and what a question asks for. Pure."""
+"""Finds the role of a document by its path and content, and the role a question asks for. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llm_kb.subjects.topics import slugify
 
 
 class Role(Enum):
-    """What a document is: explanations come before what is only found beside them."""
+    """The role of a document: explanations come before code, tests and change notes."""
 
     DOCS = "docs"
     CODE = "code"
@@ -103,7 +103,7 @@ script, and over twenty of JSON, unless it describes an API."""
 
 
 def is_machine_made(path: str, text: str) -> bool:
-    """Tell whether a file is a lock, minified, generated or data: nobody seeks an answer there."""
+    """Tell whether a file is machine-made: a lock, minified, generated or data."""
     name = path.rpartition("/")[2].lower()
     if _LOCKS.fullmatch(name) or _MADE.fullmatch(name):
         return True
@@ -156,7 +156,7 @@ TRUST = 0.2
 
 
 class Asked:
-    """What a question asks for beside documentation."""
+    """The roles that a question asks for besides documentation."""
 
     def __init__(self, question: str) -> None:
         self.roles = {role for role, pattern in _ASKED.items() if pattern.search(question)}
@@ -167,7 +167,7 @@ class Asked:
             self._costs[Role.CODE] = CODE_OF_HOW
 
     def find_prior(self, role: Role, path: str, trust: int | None = None) -> float:
-        """Return what role and trust in its topic add to the logarithm of a document's score."""
+        """Return what a document's role and its topic's trust add to the logarithm of its score."""
         trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
         if role in self.roles:
             return trusted
@@ -205,7 +205,7 @@ class Scope:
         )
 
     def covers(self, topic: str, path: str, role: Role) -> bool:
-        """Tell whether a document is looked at."""
+        """Tell whether a document is searched."""
         if self.roles and role not in self.roles:
             return False
         slug = slugify(path)

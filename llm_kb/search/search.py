@@ -68,7 +68,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What was found in one set."""
+    """The hits in one set."""
 
     candidates: Candidates
     report: IndexReport
@@ -131,7 +131,7 @@ def _find_nearest(sets: Sequence[Documents], unknown: Sequence[str]) -> dict[str
 
 
 def _ask_again(sets: Sequence[Documents], work: Callable[[Index], Answer]) -> Iterator[Answer]:
-    """Yield what each set that was just searched answers, but for those without an index."""
+    """Yield the results of the sets that have an index."""
     for documents in sets:
         with suppress(IndexUnusableError):
             yield with_index(documents, lambda index, _: work(index), max_age=JUST_CHECKED)

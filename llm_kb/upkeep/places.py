@@ -1,4 +1,4 @@
-"""What lies in a directory, by the names of its files: texts, pages, what tools keep there."""
+"""Tells by file names whether a directory holds texts, pages or the files of tools."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def find_names(directory: Path, besides: Collection[str] = ()) -> set[str]:
 
 
 def walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield what `os.walk` does, up to a bound; enter only directories that people made."""
+    """Walk like `os.walk`, up to a bound, and only through directories that people made."""
     looked_at = 0
     for parent, directories, names in os.walk(directory):
         yield Path(parent), directories, names

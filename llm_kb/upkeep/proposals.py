@@ -434,7 +434,7 @@ def _propose_tool_directories(root: Path) -> Iterator[Proposal]:
 
 
 def _propose_readmes(root: Path) -> Iterator[Proposal]:
-    """Propose the README files of directories, of which there may be many."""
+    """Propose the README files of directories."""
     found: list[Path] = []
     guides = {os.path.realpath(path) for path in root.glob("[!.]*") if path.is_file()}
     for parent, directories, names in walk(root):

@@ -1,4 +1,4 @@
-"""Fetches refs of a remote beside ours, pushes ours without force, and sets up git for both."""
+"""Fetches a remote's refs next to ours, pushes ours without force, and sets up git for both."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) ->
 def find_crawl(
     index: int, source: CrawlSource, old: OldTopic, remotes: Remotes, progress: Count
 ) -> FoundSource:
-    """Find the pages of a site anew, and ask each of them.
+    """Find the pages of a site again, and request each of them.
 
     A page is gone when the server says so, or when no page leads to it any more. One
     that fails keeps the file it gave before.

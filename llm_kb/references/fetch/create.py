@@ -30,7 +30,7 @@ Approve = Callable[[Plan], bool]
 
 
 def plan_topic(library: Library, request: Description, progress: Progress = SILENT) -> Plan:
-    """Ask the sources of a request what they hold; nothing is kept."""
+    """Plan the sources of a request; nothing is kept."""
     with open_remotes(library) as remotes:
         return make_plan(request, remotes, progress.asking)
 
@@ -183,5 +183,5 @@ def _find_made(library: Library, request: Description) -> Created:
 
 
 def _taken(library: Library, request: Description) -> TopicExistsError:
-    """Return why a topic cannot be made where there is one; raise what is wrong with that one."""
+    """Return the reason why a topic cannot replace the existing one; raise its errors."""
     return TopicExistsError(request.id, library.read(request.id).title)

@@ -38,7 +38,7 @@ class OldTopic:
 
     @classmethod
     def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
-        """Find what each source gave before; files of sources that are gone are left out."""
+        """Find the files of each source so far, without those of sources that are gone."""
         places = match_sources(recorded, sources)
         numbers = {old: new for new, old in enumerate(places) if old is not None}
         return cls(
@@ -76,7 +76,7 @@ class OldTopic:
         return {path: record for path, record in self.files.items() if record.source == index}
 
     def gave(self, path: str, text: str) -> bool:
-        """Tell whether a page is as it was when a file was written of it.
+        """Tell whether a page is unchanged since its file was written.
 
         Its links to other pages of the topic are paths there, in those of earlier versions not.
         """
@@ -91,7 +91,7 @@ class OldTopic:
         return next(((path, record) for path, record in records if record.url == url), None)
 
     def has(self, records: Mapping[str, FileRecord]) -> bool:
-        """Tell whether files are on disk as they were recorded."""
+        """Tell whether the files on disk are as recorded."""
         try:
             return all(
                 hash_content(read_regular(self.directory / path)) == record.hash
@@ -102,7 +102,7 @@ class OldTopic:
 
 
 def match_sources(recorded: Provenance, sources: Sequence[Source]) -> tuple[int | None, ...]:
-    """Return, for each source, the number it has in a record; None where it has none.
+    """Return the number of each source in a record; None for a source that is not in it.
 
     A source is known by what it asks for, else by its address alone. Where the record
     does not tell (it is of an earlier version), by the address of a file it gave, else

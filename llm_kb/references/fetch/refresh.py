@@ -35,7 +35,7 @@ ApproveGrowth = Callable[[Plan, str], bool]
 def refresh_topic(
     library: Library, topic_id: str, approve: ApproveGrowth, progress: Progress = SILENT
 ) -> Refreshed:
-    """Fetch what has changed of a topic's sources.
+    """Fetch the changes of a topic's sources.
 
     `approve` is asked, with the reason, only when the topic now leads to another host, has
     grown far beyond what was fetched before, or was imported and never refreshed since.
@@ -171,7 +171,7 @@ def _warnings(found: Sequence[FoundSource]) -> tuple[str, ...]:
 
 
 def _is_complete(found: Sequence[FoundSource]) -> bool:
-    """Tell whether all that was fetched before could be had again."""
+    """Tell whether everything fetched before was available again."""
     return not any(each.planned.problem or each.kept for each in found)
 
 
@@ -182,7 +182,7 @@ def _freshness(topic: TopicFile, now: str) -> dict[str, str]:
 
 
 def _summarize(topic_id: str, old: Provenance, staged: Staged, restored: int) -> Refreshed:
-    """Count what a refresh has changed."""
+    """Count the changes of a refresh."""
     new = staged.files
     both = old.files.keys() & new
     return Refreshed(

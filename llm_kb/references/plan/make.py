@@ -1,4 +1,4 @@
-"""Make plans: ask each source what it holds, without keeping anything of it."""
+"""Makes plans: asks each source for its files and their sizes, without keeping any."""
 
 from __future__ import annotations
 

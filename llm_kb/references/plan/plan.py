@@ -28,7 +28,7 @@ from llm_kb.rendering.plain_text import format_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSource:
-    """One source with what it holds now; `size` is None when a server does not say.
+    """One source with its present files; `size` is None if a server does not tell it.
 
     `source.commit` is the commit a git source will be fetched at. `problem` says
     why a source cannot be fetched; the others can be.

@@ -155,7 +155,7 @@ def _get_json(url: str, policy: HttpPolicy) -> dict[str, Any]:
 
 
 def _pypi() -> str:
-    """Return the root of the JSON API beside the user's index of Python packages."""
+    """Return the root of the JSON API next to the user's index of Python packages."""
     index = os.environ.get("PIP_INDEX_URL") or _pip_setting("index-url")
     root = (index or "https://pypi.org/simple").rstrip("/").removesuffix("/simple")
     return f"{root}/pypi"

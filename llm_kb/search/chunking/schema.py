@@ -45,7 +45,7 @@ class _Key(NamedTuple):
 
 
 def is_schema(text: str) -> bool:
-    """Tell whether a text says that it describes an API or the shape of data."""
+    """Tell whether a text is an OpenAPI description or a JSON Schema."""
     return bool(_RECOGNISED.search(text[:_LOOKED_AT]))
 
 

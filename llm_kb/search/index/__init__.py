@@ -1,1 +1,1 @@
-"""The index of a topic: an SQLite database beside its files, disposable."""
+"""The index of a topic: a disposable SQLite database."""

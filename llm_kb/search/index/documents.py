@@ -67,7 +67,7 @@ class Watch(Protocol):
     """Tells faster than a new list that no document has changed, come or gone."""
 
     def note(self) -> str:
-        """Return what a list depends on, before it is made; empty where that is not sure."""
+        """Return a note on the state a list depends on; empty if that is not certain."""
 
     def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
         """Return whether nothing of a note has changed, nor path, size and time of the files."""
@@ -90,7 +90,7 @@ class Documents(Protocol):
 
     @property
     def watch(self) -> Watch | None:
-        """What tells early that all is as it was; None where only a list does."""
+        """The watch on the directory; None if only a new list shows changes."""
 
     def list(self) -> Iterable[File]:
         """Return all documents, in no order. Raises OSError if the topic is missing."""

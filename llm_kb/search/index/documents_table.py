@@ -41,7 +41,7 @@ class Known(NamedTuple):
     """0 unless it is machine-made: 1 where it was left out for that, 2 where it was indexed."""
 
     def is_of(self, file: File) -> bool:
-        """Tell whether a file is surely what was indexed, and as its owner wants it."""
+        """Tell whether a file is certainly unchanged since it was indexed as its owner wants it."""
         known = (self.size, self.mtime_ns, self.racy, self.given_role)
         return known == (*file.stamp(), 0, file.role) and self.suits(file)
 
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
     """The role found by path and content; None if this content is indexed already."""
 
     def is_in(self, row: _Document | None) -> bool:
-        """Tell whether a row of the index is of this very content, and as wanted."""
+        """Tell whether a row of the index has exactly this content, and is wanted."""
         return row is not None and row[1:] == (self.known.hash, self.known.made)
 
 

@@ -113,7 +113,7 @@ def with_index(
     max_age: float = 0.0,
     in_memory: bool = False,
 ) -> Result:
-    """Bring the index of some documents up to date and return what `work` makes of it.
+    """Bring the index of some documents up to date and return the result of `work` on it.
 
     If the index turns out to be damaged, it is rebuilt and `work` runs again. The files
     are not looked at where this process did so less than `max_age` seconds ago. An index
@@ -199,7 +199,7 @@ class Index:
     def update(
         self, progress: Progress | None = None, listed: _Listed | None = None
     ) -> IndexReport:
-        """Index what has changed since the last update, reading nothing else.
+        """Index the documents that have changed since the last update, and read no others.
 
         A file is unchanged when its size and modification time are; where it was
         modified so shortly before it was read that these cannot tell, its
@@ -235,7 +235,7 @@ class Index:
         )
 
     def _write_note(self, note: str, count: int, beyond: Sequence[str]) -> None:
-        """Keep what tells that the documents are as they are now, for `check`.
+        """Record the present state of the documents for `check`.
 
         Another process may have removed documents that it did not see yet: then nothing tells.
         """
@@ -276,7 +276,7 @@ class Index:
         return counts
 
     def has_spelling(self, word: str) -> bool:
-        """Tell whether a word stands in a text as it is spelled, in some of those with its stem."""
+        """Tell whether a word occurs as it is spelled, in some of the chunks with its stem."""
         rows = self._connection.execute(
             "SELECT text FROM chunks WHERE id IN"
             " (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?)",
