@@ -1,6 +1,6 @@
 """What searching and reading parts cost, as whole commands and in a process that lives on.
 
-    python bench/searching.py [FILES]        49,000 unless told
+    python bench/searching.py [FILES [CHARACTERS]]     49,000 of up to 2,000 unless told
 
 Printed are ratios of processor time, medians of pairs that are measured in turn:
 
@@ -23,8 +23,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from known_items import CACHE
 from reading import write_workspace
+from sdists import CACHE
 
 from llm_kb.api import KnowledgeBase
 
@@ -39,9 +39,9 @@ PER_DIRECTORY = 98
 PAIRS = 7
 
 
-def make_tree(files: int) -> Path:
-    """Write a topic of so many files of up to 2,000 characters of Django's documentation, once."""
-    root = CACHE / "files" / str(files)
+def make_tree(files: int, characters: int) -> Path:
+    """Write a topic of so many files, each a piece of Django's documentation, once."""
+    root = CACHE / "files" / f"{files}-{characters}"
     if (root / "llm-kb.toml").exists():
         return root
     texts = (path.read_text() for path in sorted((DJANGO / "docs").rglob("*.txt")))
@@ -51,9 +51,11 @@ def make_tree(files: int) -> Path:
         directory = number // PER_DIRECTORY
         file = root / f"docs/area{directory // 25}/part{directory}/page{number % PER_DIRECTORY}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
-        start = chance.randrange(len(paragraphs) - 8)
+        start = chance.randrange(len(paragraphs) - characters // 100)
         file.write_text(
-            f"# Page {number}\n\n" + "\n\n".join(paragraphs[start : start + 8])[:2000] + "\n"
+            f"# Page {number}\n\n"
+            + "\n\n".join(paragraphs[start : start + characters // 100])[:characters]
+            + "\n"
         )
     (root / "llm-kb.toml").write_text('[kb.topic.docs]\nsubjects = "docs"\n')
     return root
@@ -78,12 +80,12 @@ def compare(ours: Callable[[], float], theirs: Callable[[], float]) -> float:
     return statistics.median(ours() / theirs() for _ in range(PAIRS))
 
 
-def main(files: int) -> None:
+def main(files: int = 49_000, characters: int = 2_000) -> None:
     user = CACHE / "searching-user"
     shutil.rmtree(user, ignore_errors=True)
     os.environ["LLM_USER_PATH"] = str(user)
     write_workspace(DJANGO, "django==5.2.19", "docs")
-    root = make_tree(files)
+    root = make_tree(files, characters)
     for _ in range(2):  # the index, and after its files' last change the note on their directories
         run(root, "kb", "search", "walrus")
         time.sleep(0.1)
@@ -109,4 +111,4 @@ def main(files: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 49_000)
+    main(*map(int, sys.argv[1:]))
