@@ -135,10 +135,11 @@ class Entry(NamedTuple):
     def other_versions(self) -> tuple[Mapping[str, str], ...]:
         """The differing fields of each version that could not be merged with this one."""
         found = self.fields.get(OTHER_VERSIONS)
-        versions = found if isinstance(found, list) else []
+        if not isinstance(found, list):
+            return ()
         return tuple(
             {name: text for name, text in version.items() if isinstance(text, str)}
-            for version in versions
+            for version in found
             if isinstance(version, dict)
         )
 

@@ -51,6 +51,8 @@ def one_line(text: str) -> str:
     """Return text on one line: runs of white space become a space, controls vanish."""
     if not text.isprintable():
         text = "".join(map(_visible, text))
+    elif "  " not in text:
+        return text.strip(" ")  # a space is the only white space that is printable
     return " ".join(text.split())
 
 
