@@ -145,8 +145,8 @@ _ASKS_HOW = re.compile(
 COSTS = {Role.CODE: 0.5, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 0.5}
 """What a role takes from the logarithm of a score where the question does not ask for it."""
 
-CODE_OF_HOW = 2.5
-"""What code costs where the question is put as people ask for an explanation."""
+COSTS_OF_HOW = {Role.CODE: 2.5, Role.CHANGES: 2.0}
+"""The same for a question put as people ask for an explanation."""
 
 ASIDE = 0.5
 """What a README or the like costs beside the pages of a directory for documentation."""
@@ -164,7 +164,7 @@ class Asked:
             self.roles.add(Role.CODE)
         self._costs = dict(COSTS)
         if _ASKS_HOW.search(question):
-            self._costs[Role.CODE] = CODE_OF_HOW
+            self._costs |= COSTS_OF_HOW
 
     def find_prior(self, role: Role, path: str, trust: int | None = None) -> float:
         """Return what a document's role and its topic's trust add to the logarithm of its score."""

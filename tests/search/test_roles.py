@@ -115,6 +115,19 @@ def test_documentation_comes_first_and_what_is_asked_for_beside_it(
     assert set(paths[: len(before)]) == before
 
 
+def test_release_notes_do_not_outrank_the_page_that_explains(tmp_path: Path) -> None:
+    notes = "".join(
+        f"## 1.{number}\n\nWriting a plugin: plugins can write a plugin log.\n\n"
+        for number in range(9)
+    )
+    for path, text in (("changelog.md", notes), ("plugins.md", "# Plugins\n\nWrite a class.\n")):
+        (tmp_path / "repo").mkdir(exist_ok=True)
+        (tmp_path / "repo" / path).write_text(text)
+    place = folder(tmp_path / "repo")
+    assert search([place], "how do I write a plugin").hits[0].path == "plugins.md"
+    assert search([place], "what changed in writing a plugin").hits[0].path == "changelog.md"
+
+
 def test_documentation_is_found_among_ever_so_much_code(tmp_path: Path) -> None:
     source = tmp_path / "repo" / "src"
     source.mkdir(parents=True)
