@@ -38,6 +38,7 @@ class Steps:
 
     def __init__(self) -> None:
         self.is_cancelled = False
+        self._is_finished = False
         self._loop = asyncio.get_running_loop()
         self._has_news = asyncio.Event()
         self._label = ""
@@ -59,12 +60,20 @@ class Steps:
             self._news = (self._reached, self._base + total, label)
             self._loop.call_soon_threadsafe(self._has_news.set)
 
+    def finish(self) -> None:
+        """Let `send_to` return once the client has the latest progress."""
+        self._is_finished = True
+        self._has_news.set()
+
     async def send_to(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Send the latest progress until cancelled; a slow client misses some of it."""
-        while True:
+        """Send the latest progress until finished; a slow client misses some in between."""
+        sent = self._news
+        while not self._is_finished:
             await self._has_news.wait()
             self._has_news.clear()
-            await ctx.session.report_progress(*self._news)
+            if self._news != sent:
+                sent = self._news
+                await ctx.session.report_progress(*sent)
 
 
 async def work(ctx: ServerRequestContext[Any, Any], function: Callable[[Steps], T]) -> T:
@@ -72,7 +81,10 @@ async def work(ctx: ServerRequestContext[Any, Any], function: Callable[[Steps], 
     steps = Steps()
     sender = asyncio.create_task(steps.send_to(ctx))
     try:
-        return await anyio.to_thread.run_sync(function, steps, abandon_on_cancel=True)
+        result = await anyio.to_thread.run_sync(function, steps, abandon_on_cancel=True)
+        steps.finish()
+        await asyncio.wait({sender})
+        return result
     finally:
         steps.is_cancelled = True
         sender.cancel()

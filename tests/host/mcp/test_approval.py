@@ -91,7 +91,7 @@ def test_what_the_person_approves_is_fetched_with_progress(
     assert {"reference_search", "reference_topic_search", "reference_topic_list"} < set(tools)
     assert json.loads(found[0])["results"][0]["file"] == "docs/guide.md"
     assert json.loads(listed[0])[0]["created_by_ghost"] == "mcp"
-    assert any(steps)  # the latest each time: a busy machine misses some
+    assert steps[-1] == "indexing"  # a busy machine may miss those before
     assert waiting() == []
 
 
