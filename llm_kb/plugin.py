@@ -199,15 +199,17 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         return cast(list[str], super().parse_args(ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand; an error in its arguments says what they may be meant for."""
+        """Run the subcommand; our errors become the host's, with a message and exit code 1."""
         try:
             return super().invoke(ctx)
-        except click.ClickException as error:
+        except Exception as error:
             # Imported here: only a command that fails pays for it.
-            from llm_kb.commands._errors import explain_usage
+            from llm_kb.commands._errors import explain
 
-            typed = getattr(ctx, "arg0", None)
-            raise explain_usage(error, ctx, typed, list(self._members)) from error
+            explained = explain(error, ctx, getattr(ctx, "arg0", None), list(self._members))
+            if explained is error:
+                raise
+            raise explained from error
 
 
 def _load_command(name: str, member: Member) -> click.Command:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 import click
 
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.rendering.plain_text import visible_text
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _NEAR_COMMAND = 0.6
 """How alike a mistyped command and a real one must be, as `difflib` counts it."""
@@ -24,26 +19,25 @@ _EXTRA = "Got unexpected extra argument"
 """How click begins the error for an argument that a command does not take."""
 
 
-def kb_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn a KbError into a ClickException: a message and exit code 1, no traceback.
+def explain(
+    error: Exception, ctx: click.Context, typed: str | None, commands: Sequence[str]
+) -> Exception:
+    """Return the host's error for one of a command; one that it does not expect, as it is.
 
-    An operating system error that nothing else handled, such as a full disk, is treated the same.
+    `typed` is the first argument if `list` ran because that argument is not a command.
     """
-
-    @wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except KbError as error:
-            # Messages quote files, servers and models.
-            raise click.ClickException(visible_text(str(error))) from error
-        except OSError as error:
-            _drop_unwritable()
-            if error.errno == errno.EPIPE:  # the reader, such as `head`, has closed the pipe
-                raise click.exceptions.Exit(0) from error
-            raise click.ClickException(_describe(error)) from error
-
-    return wrapper
+    if isinstance(error, KbError):
+        # Messages quote files, servers and models.
+        told = click.ClickException(visible_text(str(error)))
+        told.__cause__ = error
+        return _explain_usage(told, ctx, typed, commands)
+    if isinstance(error, OSError):  # that nothing else handled, such as a full disk
+        _drop_unwritable()
+        # The reader, such as `head`, may have closed the pipe.
+        return click.exceptions.Exit(0) if error.errno == errno.EPIPE else _describe(error)
+    if isinstance(error, click.ClickException):
+        return _explain_usage(error, ctx, typed, commands)
+    return error
 
 
 def _drop_unwritable() -> None:
@@ -54,18 +48,16 @@ def _drop_unwritable() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _describe(error: OSError) -> str:
+def _describe(error: OSError) -> click.ClickException:
     what = error.strerror or str(error)
-    return what if error.filename is None else f"{what}: {str(error.filename)!r}"
+    where = "" if error.filename is None else f": {str(error.filename)!r}"
+    return click.ClickException(f"{what}{where}")
 
 
-def explain_usage(
+def _explain_usage(
     error: click.ClickException, ctx: click.Context, typed: str | None, commands: Sequence[str]
 ) -> click.ClickException:
-    """Return a usage error reworded to help if its arguments were misunderstood.
-
-    `typed` is the first argument if `list` ran because that argument is not a command.
-    """
+    """Return a usage error reworded to help if its arguments were misunderstood."""
     is_usage = isinstance(error, click.UsageError)
     is_extra = is_usage and error.message.startswith(_EXTRA)
     if typed is None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from llm_kb.commands._editing import edit_file, nearest_file
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import find_cwd
@@ -37,7 +36,6 @@ MANY_TOKENS = 500_000
     "  [default: what DIRECTORY looks like]",
 )
 @click.option("--user", is_flag=True, help="A topic of your own, offered in every workspace")
-@kb_errors
 def add(
     *,
     topic: str,

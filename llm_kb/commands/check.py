@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
@@ -26,7 +25,6 @@ MANY = 500
 @click.command()
 @click.option("json_", "--json", is_flag=True, help="Output findings as JSON")
 @kb_cfg_option
-@kb_errors
 def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Find what is wrong with the knowledge base, or could be better

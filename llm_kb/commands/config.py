@@ -8,7 +8,6 @@ import click
 
 from llm_kb.api import find_user_dir
 from llm_kb.commands._config import current_config
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show_content, show_json
 from llm_kb.config.report import list_values, render_values
@@ -19,7 +18,6 @@ from llm_kb.errors import show_place
 @click.command()
 @knowledge_options
 @click.option("json_", "--json", is_flag=True, help="Output as a JSON array, defaults included")
-@kb_errors
 def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> None:
     """
     Show each effective value and the layer it came from
@@ -44,7 +42,6 @@ def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> 
 
 @click.command()
 @click.option("--user", is_flag=True, help="The user's file, whether it exists or not")
-@kb_errors
 def path(user: bool) -> None:
     """
     Print the path of the configuration file in effect

@@ -9,7 +9,6 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._editing import edit_file, file_of_topic
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._model import load_model, open_log, resolve_key
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import set_text
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 @click.option("-n", "--count", "most", default=50, show_default=True, help="Most questions to ask")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and how much is sent")
 @click.option("yes", "-y", "--yes", is_flag=True, help="Ask the model and write without asking")
-@kb_errors
 def describe(topic: str | None, model_id: str | None, most: int, dry_run: bool, yes: bool) -> None:
     """
     Let a model write the introduction of TOPIC, and missing summaries

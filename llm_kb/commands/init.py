@@ -13,7 +13,6 @@ import click
 
 from llm_kb.api import find_user_dir
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show
 from llm_kb.config.workspace import (
     VARIABLE,
@@ -36,7 +35,6 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 @click.option("--user", is_flag=True, help="Write your own kb.toml, for every directory")
 @click.option("all_", "--all", is_flag=True, help="Take every topic that was found, without asking")
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it")
-@kb_errors
 def init(user: bool, all_: bool, dry_run: bool) -> None:
     """
     Write a first llm-kb.toml in this directory

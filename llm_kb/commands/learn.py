@@ -9,7 +9,6 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show_content
 from llm_kb.knowledge_base.topics import EmptyTopicError
@@ -20,7 +19,6 @@ from llm_kb.rendering.learn_text import ALREADY
 @click.argument("topic", shell_complete=complete_topic)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_slug)
 @knowledge_options
-@kb_errors
 def learn(
     topic: str, patterns: tuple[str, ...], knowledge: tuple[str, ...], kb_cfg: tuple[str, ...]
 ) -> None:

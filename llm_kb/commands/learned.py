@@ -10,7 +10,6 @@ import click
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._editing import edit_file, file_of_topic
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say
 from llm_kb.config.changes import extend_patterns, reduce_patterns
 from llm_kb.errors import KbError, NoMatchError, show_place
@@ -27,7 +26,6 @@ from llm_kb.upkeep.check import disables_any
     "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
 )
 @click.option("--remove", is_flag=True, help="Take the patterns out instead")
-@kb_errors
 def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     """
     Pre-load the subjects of TOPIC that match PATTERN
@@ -92,7 +90,6 @@ def _find_unmatched(id_: str, name: str, patterns: Sequence[str]) -> Iterator[No
     "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
 )
 @click.option("--remove", is_flag=True, help="Take the patterns out instead")
-@kb_errors
 def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     """
     Exclude the subjects of TOPIC that match PATTERN

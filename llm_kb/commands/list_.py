@@ -8,7 +8,6 @@ import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_slug, complete_topic
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
 from llm_kb.host.terminal import style
@@ -31,7 +30,6 @@ from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, rende
 @click.option("json_", "--json", is_flag=True, help="Output as a JSON array")
 @click.option("nl", "--nl", is_flag=True, help="Output as newline-delimited JSON")
 @knowledge_options
-@kb_errors
 def list_(
     topic: str | None,
     patterns: tuple[str, ...],

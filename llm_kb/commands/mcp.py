@@ -12,7 +12,6 @@ import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
 from llm_kb.errors import show_place
@@ -50,7 +49,6 @@ _EXTRA = ("anyio", "mcp", "mcp_types", "starlette", "uvicorn")
     "--install", type=click.Choice(_CLIENTS), help="Write the configuration of this client instead"
 )
 @click.option("yes", "-y", "--yes", is_flag=True, help="With --install: write without asking")
-@kb_errors
 def mcp(
     directory: Path | None,
     knowledge: tuple[str, ...],

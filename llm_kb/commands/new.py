@@ -12,7 +12,6 @@ import click
 from llm_kb.capture.catalog import TOPIC_ID
 from llm_kb.commands._completion import complete_topic_slash, complete_topic_slash_slug
 from llm_kb.commands._config import current_config
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_content
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.directory import DirectoryCatalog
@@ -25,7 +24,6 @@ from llm_kb.upkeep.new_subject import SubjectExistsError, create_subject
 @click.command()
 @click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash)
 @click.option("--no-edit", is_flag=True, help="Only write the file")
-@kb_errors
 def new(name: str, no_edit: bool) -> None:
     """
     Write a new subject and open it in your editor
@@ -128,7 +126,6 @@ def open_editor(path: Path) -> None:
 
 @click.command()
 @click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
-@kb_errors
 def edit(name: str) -> None:
     """
     Open a subject in $VISUAL or $EDITOR

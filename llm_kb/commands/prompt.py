@@ -6,7 +6,6 @@ import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say_withheld
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_content, show_json
 from llm_kb.upkeep.costs import count_costs, render_costs
@@ -17,7 +16,6 @@ from llm_kb.upkeep.costs import count_costs, render_costs
 @click.option("--preloaded", is_flag=True, help="Without the menu, as -k sends it without -T learn")
 @click.option("--tokens", is_flag=True, help="Show what each part costs instead of the section")
 @click.option("json_", "--json", is_flag=True, help="Output the costs as JSON")
-@kb_errors
 def prompt(
     knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], preloaded: bool, tokens: bool, json_: bool
 ) -> None:

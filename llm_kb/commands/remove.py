@@ -6,7 +6,6 @@ import click
 
 from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._editing import edit_file, file_of_topic
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import drop_topic
 from llm_kb.errors import show_place
@@ -15,7 +14,6 @@ from llm_kb.errors import show_place
 @click.command()
 @click.argument("topic", shell_complete=complete_topic)
 @click.option("yes", "-y", "--yes", is_flag=True, help="Remove without asking")
-@kb_errors
 def remove(topic: str, yes: bool) -> None:
     """
     Take TOPIC out of the configuration; its files stay

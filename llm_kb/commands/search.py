@@ -8,7 +8,6 @@ import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import filter_options, kb_cfg_option, make_filters
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
@@ -43,7 +42,6 @@ from llm_kb.upkeep.subject_list import name_file
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @filter_options
 @kb_cfg_option
-@kb_errors
 def search(
     query: tuple[str, ...],
     topics: tuple[str, ...],

@@ -10,7 +10,6 @@ import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._completion import complete_topic_slash_pattern
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import show_content
 from llm_kb.config.fragments import split_knowledge
@@ -31,7 +30,6 @@ from llm_kb.subjects.topics import Config, Topic
     shell_complete=complete_topic_slash_pattern,
 )
 @kb_cfg_option
-@kb_errors
 def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
     Print subjects as they are on disk, one after the other

@@ -10,7 +10,6 @@ import click
 
 from llm_kb.api import find_user_dir
 from llm_kb.commands._config import current_layers, require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.config.load import Layers
 from llm_kb.config.trust import is_trusted, read_trust, trust_path
@@ -25,7 +24,6 @@ from llm_kb.errors import show_place
 @click.option("yes", "-y", "--yes", is_flag=True, help="Trust without asking")
 @click.option("list_", "--list", is_flag=True, help="List the trusted files instead")
 @click.option("json_", "--json", is_flag=True, help="With --list: output as JSON")
-@kb_errors
 def trust(yes: bool, list_: bool, json_: bool) -> None:
     """
     Trust what this workspace's configuration asks for
@@ -90,7 +88,6 @@ def say_corrupt(trusted: Mapping[str, str] | None) -> None:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@kb_errors
 def untrust(file: Path | None) -> None:
     """
     Withdraw the trust in this workspace's configuration, or in FILE

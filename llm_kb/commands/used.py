@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.host.log import read_turns
@@ -50,7 +49,6 @@ def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 )
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @kb_cfg_option
-@kb_errors
 def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Show which subjects models read in this workspace, by llm's log

@@ -11,13 +11,11 @@ from llm_kb.capture.annotation import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
 from llm_kb.capture.store_format import dump_json
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import show_json_document
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
-@kb_errors
 def annotate(file: BinaryIO) -> None:
     """
     Annotate a commit with what an agent learned while making it

@@ -14,7 +14,6 @@ from llm_kb.capture.commits.plan import Choice, Plan, PlannedCommit, choose_comm
 from llm_kb.capture.commits.ranges import CommitRange, resolve_commits
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key
 from llm_kb.commands._output import confirm
 from llm_kb.host.capture_agent import (
@@ -83,7 +82,6 @@ def parse_again(ctx: click.Context, _param: click.Parameter, value: str | None) 
 @click.option("--dry-run", is_flag=True, help="Show what would be sent; call no model")
 @click.option("-n", "--no-log", is_flag=True, help="Don't log to llm's database")
 @click.pass_context
-@kb_errors
 def capture(
     ctx: click.Context,
     revisions: tuple[str, ...],

@@ -10,7 +10,6 @@ import click
 from llm_kb.capture.sharing.export import EXPORTS, exports_of, place_block, render_block
 from llm_kb.capture.store import Change, Snapshot, change_store, load_store, require_repository
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_content
 from llm_kb.commands.knowledge._shared import narrow, scope_option
 from llm_kb.files.atomic import WriteError, replace_file
@@ -23,7 +22,6 @@ from llm_kb.rendering.plain_text import count
 @click.option("--to", "file", metavar="FILE", help="Write them into this Markdown file")
 @scope_option
 @click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
-@kb_errors
 def export(file: str | None, scope: str | None, check: bool) -> None:
     """
     Write entries into a Markdown file, so that a pull request can review them

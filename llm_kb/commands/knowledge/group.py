@@ -28,7 +28,6 @@ from llm_kb.capture.store import (
 )
 from llm_kb.capture.store_format import dump_json, dump_store
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show_json_document
 from llm_kb.commands.knowledge._shared import (
     complete_id,
@@ -52,7 +51,6 @@ def _type_of(kind: Kind) -> str:
 @click.command("list")
 @scope_option
 @click.option("json_", "--json", is_flag=True, help="Output the store as it is kept, as JSON")
-@kb_errors
 def list_(scope: str | None, json_: bool) -> None:
     """
     List conventions, module boundaries and anti-patterns
@@ -106,7 +104,6 @@ def list_(scope: str | None, json_: bool) -> None:
 @click.option(
     "--learned-from", metavar="COMMIT", help="Anti-pattern: the commit or issue that taught it"
 )
-@kb_errors
 def add(
     type_: str | None,
     id_: str | None,
@@ -173,7 +170,6 @@ def _infer_type(fields: Mapping[str, str | None]) -> str:
 
 @click.command()
 @click.argument("id_", metavar="ID", shell_complete=complete_id)
-@kb_errors
 def remove(id_: str) -> None:
     """
     Remove an entry by its ID

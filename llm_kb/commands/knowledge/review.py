@@ -23,7 +23,6 @@ from llm_kb.capture.store import (
     remove_from_store,
 )
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import say, show, show_content
 from llm_kb.commands.knowledge._shared import (
     complete_id,
@@ -53,7 +52,6 @@ _KEYS = {
 @click.command()
 @scope_option
 @click.option("all_", "--all", is_flag=True, help="Every entry, also those without a reason")
-@kb_errors
 def review(scope: str | None, all_: bool) -> None:
     """
     Look at entries one at a time, the most doubtful first
@@ -187,7 +185,6 @@ def _edit_fields(here: Path, entry: Entry) -> Entry:
 @click.command()
 @click.argument("id_", metavar="ID", shell_complete=complete_id)
 @field_options
-@kb_errors
 def edit(id_: str, **fields: str | None) -> None:
     """
     Change the entry of an ID

@@ -9,7 +9,6 @@ import click
 from llm_kb.capture.sharing.remotes import add_settings, missing_settings
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.commands.knowledge.sync import remote_argument
 from llm_kb.git import GitError
@@ -66,7 +65,6 @@ jobs:
     help="Print a hook or a workflow to look at, and change nothing",
 )
 @click.option("-y", "--yes", is_flag=True, help="Don't ask before the configuration is changed")
-@kb_errors
 def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
     """
     Make plain fetches from REMOTE bring its entries

@@ -12,7 +12,6 @@ from llm_kb.capture.sharing.sync import pull as pull_store
 from llm_kb.capture.sharing.sync import push as push_store
 from llm_kb.capture.store import load_store
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._errors import kb_errors
 from llm_kb.rendering.plain_text import count, one_line, visible_line
 
 
@@ -28,7 +27,6 @@ remote_argument = click.argument("remote", default="origin", callback=check_remo
 
 @click.command()
 @remote_argument
-@kb_errors
 def pull(remote: str) -> None:
     """
     Fetch the entries of REMOTE and merge them with those here
@@ -46,7 +44,6 @@ def pull(remote: str) -> None:
 
 @click.command()
 @remote_argument
-@kb_errors
 def push(remote: str) -> None:
     """
     Push the entries here to REMOTE
@@ -66,7 +63,6 @@ def push(remote: str) -> None:
 
 
 @click.command("import")
-@kb_errors
 def import_() -> None:
     """
     Add the entries that git-chronicle keeps in a place of its own

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm as confirm_or_abort
 from llm_kb.commands._output import say, show_json
 from llm_kb.commands.references._shared import (
@@ -94,7 +93,6 @@ def _refuse_paths(
 @click.option("--trust-score", type=click.IntRange(0, 10), help="How far the sources are trusted")
 @yes_option
 @json_option
-@kb_errors
 def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any) -> None:
     """
     Fetch a new reference topic, after showing what would be fetched
@@ -142,7 +140,6 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
 @click.option("--stale", is_flag=True, help="Only those that are stale; alone: all of these")
 @yes_option
 @json_option
-@kb_errors
 def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: bool) -> None:
     """
     Fetch what has changed since a topic was fetched
@@ -185,7 +182,6 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
 @click.argument("plan_id", metavar="ID")
 @yes_option
 @json_option
-@kb_errors
 def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
     Show a plan that a model has made, and carry it out if you approve it
@@ -208,7 +204,6 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
 @click.command()
 @click.option("--drop", metavar="ID", help="Forget this plan instead")
 @json_option
-@kb_errors
 def pending(drop: str | None, json_: bool) -> None:
     """
     List the plans that wait for your approval

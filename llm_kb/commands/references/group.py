@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._options import filter_options, make_filters
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.commands.references._shared import (
@@ -33,7 +32,6 @@ topic_argument = click.argument("topic", shell_complete=complete_reference)
 @click.command("list")
 @click.option("--include-obsolete", is_flag=True, help="Also those marked obsolete")
 @json_option
-@kb_errors
 def list_(include_obsolete: bool, json_: bool) -> None:
     """
     List reference topics, with their age
@@ -70,7 +68,6 @@ def list_(include_obsolete: bool, json_: bool) -> None:
 @click.command()
 @topic_argument
 @json_option
-@kb_errors
 def show(topic: str, json_: bool) -> None:
     """
     Show what a reference topic is and where it came from
@@ -116,7 +113,6 @@ def show(topic: str, json_: bool) -> None:
 )
 @filter_options
 @json_option
-@kb_errors
 def search(
     query: tuple[str, ...],
     topic: str | None,
@@ -162,7 +158,6 @@ def search(
 @click.option("--body", metavar="TEXT", help="New description; '-' reads it from standard input")
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="Tags, in place of all old ones")
 @json_option
-@kb_errors
 def update(
     topic: str,
     status: str | None,
@@ -200,7 +195,6 @@ def update(
 @click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
 @json_option
-@kb_errors
 def verify(topics: tuple[str, ...], json_: bool) -> None:
     """
     Compare the files of topics with what was fetched
@@ -234,7 +228,6 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
 @click.command()
 @topic_argument
 @click.option("-y", "--yes", is_flag=True, help="Do not ask")
-@kb_errors
 def delete(topic: str, yes: bool) -> None:
     """
     Delete a topic, its files and its index

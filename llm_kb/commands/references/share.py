@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._errors import kb_errors
 from llm_kb.commands._output import confirm, say
 from llm_kb.commands.references._shared import complete_reference, current_library, show_progress
 from llm_kb.commands.references.fetch import json_option, tell_created
@@ -22,7 +21,6 @@ from llm_kb.rendering.plain_text import count
 @click.command()
 @click.argument("topic", shell_complete=complete_reference)
 @click.argument("file", type=click.Path(path_type=Path))
-@kb_errors
 def export(topic: str, file: Path) -> None:
     """
     Write a topic into a new .tar.gz, with the record of its files
@@ -42,7 +40,6 @@ def export(topic: str, file: Path) -> None:
 @click.option("--sha256", metavar="HEX", help="What the SHA-256 of the archive must be")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before a URL is fetched")
 @json_option
-@kb_errors
 def import_(place: str, sha256: str | None, yes: bool, json_: bool) -> None:
     """
     Make the topic that another has exported, verified by its hashes
