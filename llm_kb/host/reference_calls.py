@@ -24,8 +24,9 @@ from llm_kb.search.roles import ROLES
 
 if TYPE_CHECKING:
     from llm_kb.references.errors import ApprovalNeededError
-    from llm_kb.references.fetch.outcomes import Created, Progress
+    from llm_kb.references.fetch.create import Created
     from llm_kb.references.library import Library
+    from llm_kb.references.plan.make import Progress
     from llm_kb.references.plan.plan import Plan
 
 _SOURCE = {
@@ -180,10 +181,10 @@ def create(
     """Carry out a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
     from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
-    from llm_kb.references.fetch.outcomes import SILENT  # noqa: PLC0415
+    from llm_kb.references.plan.make import silent  # noqa: PLC0415
 
     request = parse_call(library, arguments, created_by)
-    return create_topic(library, request, approve, progress or SILENT, by_model=True)
+    return create_topic(library, request, approve, progress or silent, by_model=True)
 
 
 def parse_call(

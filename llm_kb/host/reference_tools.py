@@ -83,7 +83,7 @@ class References(llm.Toolbox):
             )
 
     def _create(self, **arguments: Any) -> dict[str, Any]:
-        from llm_kb.references.fetch.outcomes import created_answer  # noqa: PLC0415 - see `create`
+        from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415 - see `create`
 
         library = current_library()
         created = create(

@@ -18,8 +18,7 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
-from llm_kb.references.fetch.create import carry_out, create_topic, plan_topic
-from llm_kb.references.fetch.outcomes import Created, Progress
+from llm_kb.references.fetch.create import Created, carry_out, create_topic, plan_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
@@ -303,11 +302,12 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
     plan = plan_topic(library, request(GitSource(url=remote.url)))
     open_pending(library).add(plan)
 
-    def interrupt(done: int, total: int) -> None:
-        raise KeyboardInterrupt
+    def interrupt(step: str, done: int, total: int) -> None:
+        if step == "indexing":
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        carry_out(library, plan.id, never, Progress(indexing=interrupt))
+        carry_out(library, plan.id, never, interrupt)
     assert (library.store.ids(), open_pending(library).read_all()[0]) == (["topic-frob"], [])
 
 

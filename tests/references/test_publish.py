@@ -13,8 +13,7 @@ import pytest
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
 from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.outcomes import Refreshed
-from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource

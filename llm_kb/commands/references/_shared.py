@@ -23,7 +23,7 @@ from llm_kb.rendering.plain_text import one_line, visible_line
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from llm_kb.references.fetch.outcomes import Progress
+    from llm_kb.references.plan.make import Progress
     from llm_kb.references.plan.plan import Plan
 
 
@@ -96,19 +96,9 @@ def to_operator() -> Iterator[None]:
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Draw progress bars on a terminal; elsewhere say nothing."""
-    from llm_kb.references.fetch.outcomes import Progress  # noqa: PLC0415 - slow to import
-
-    if not is_terminal(sys.stderr):
-        yield Progress()
-        return
     bars = _Bars()
     try:
-        yield Progress(
-            asking=lambda what, done, total: bars.show(f"Looking at {what}", done, total),
-            fetching=lambda what, done, total: bars.show(f"Fetching {what}", done, total),
-            indexing=lambda done, total: bars.show("Indexing", done, total),
-            embedding=lambda done, total: bars.show("Embedding", done, total),
-        )
+        yield bars.show if is_terminal(sys.stderr) else lambda *_: None
     finally:
         bars.close()
 
@@ -134,8 +124,10 @@ class _Bars:
         self._done = 0
         self._bar: ProgressBar[int] | None = None
 
-    def show(self, label: str, done: int, total: int) -> None:
-        """Draw a bar, a new one for a new label; print only the label if nothing is counted."""
+    def show(self, step: str, done: int, total: int) -> None:
+        """Draw a bar, a new one for a new step; print only its label if nothing is counted."""
+        verb, _, rest = step.partition(" ")
+        label = f"{'Looking at' if verb == 'asking' else verb.capitalize()} {rest}".rstrip()
         if not total:
             self.close()
             say(label)

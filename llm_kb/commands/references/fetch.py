@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,7 @@ from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal, read_input
 from llm_kb.references.ask import find_id
 from llm_kb.references.errors import GrowthError, UnknownPlanError
-from llm_kb.references.fetch.create import carry_out, create_topic
-from llm_kb.references.fetch.outcomes import Created, created_answer, refreshed_answer
+from llm_kb.references.fetch.create import Created, carry_out, create_topic, created_answer
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.fetch.share import describe_kept
 from llm_kb.references.library import Library
@@ -337,7 +337,7 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
         refreshed = refresh_topic(library, topic_id, ask, progress)
     for warning in refreshed.warnings:
         say(f"Warning: {warning}")
-    return refreshed_answer(refreshed)
+    return asdict(refreshed)
 
 
 def tell_created(created: Created, *, json_: bool) -> None:

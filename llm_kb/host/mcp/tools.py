@@ -30,8 +30,7 @@ from llm_kb.knowledge_base.tool_text import (
 from llm_kb.knowledge_base.tools import LEARN_SCHEMA, SEARCH_KNOWLEDGE
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import UnknownPlanError
-from llm_kb.references.fetch.create import carry_out
-from llm_kb.references.fetch.outcomes import Progress, created_answer
+from llm_kb.references.fetch.create import carry_out, created_answer
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
@@ -152,7 +151,7 @@ def _create(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
     """Answer a call of `reference_topic_create`. Raises ApprovalNeededError for a new plan."""
     library = open_references(kb)
     keep = open_pending(library).keep
-    created = reference_calls.create(library, given, CREATED_BY, keep, _progress(steps))
+    created = reference_calls.create(library, given, CREATED_BY, keep, steps.report)
     return dump(created_answer(created))
 
 
@@ -181,7 +180,7 @@ def carry_out_approved(
     read_plan(kb, plan_id, arguments)
     library = open_references(kb)
     keep = open_pending(library).keep
-    return dump(created_answer(carry_out(library, plan_id, keep, _progress(steps))))
+    return dump(created_answer(carry_out(library, plan_id, keep, steps.report)))
 
 
 def read_plan(kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any]) -> Plan:
@@ -193,15 +192,6 @@ def read_plan(kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any]) -> 
     if plan.request.digest != wanted.digest:
         raise UnknownPlanError(plan_id, "it was made for another request")
     return plan
-
-
-def _progress(steps: Steps) -> Progress:
-    return Progress(
-        asking=lambda what, done, total: steps.report(f"asking {what}", done, total),
-        fetching=lambda what, done, total: steps.report(f"fetching {what}", done, total),
-        indexing=lambda done, total: steps.report("indexing", done, total),
-        embedding=lambda done, total: steps.report("embedding", done, total),
-    )
 
 
 def dump(value: object) -> str:

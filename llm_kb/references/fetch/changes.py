@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from llm_kb.errors import KbError
-from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
-from llm_kb.references.fetch.fetcher import FoundSource, conditions
+from llm_kb.references.errors import FetchError, PlanChangedError, refuse_hostile
+from llm_kb.references.fetch.fetcher import conditions
 from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same
 from llm_kb.references.plan.crawl import Count, find_pages
 from llm_kb.references.plan.make import Progress, check_source, explain, plan_tree
@@ -24,41 +24,30 @@ from llm_kb.references.sources.records import (
     PackageSource,
     PlannedPage,
     Source,
+    TreeSource,
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.sources.web import Conditions, Page, fetch_page
-from llm_kb.references.topic.provenance import FileRecord, hash_content
+from llm_kb.references.sources.web import fetch_page
+from llm_kb.references.topic.provenance import FileRecord, hash_content, total_size
 
 
 def find_changes(
     sources: Sequence[Source], old: OldTopic, remotes: Remotes, progress: Progress
-) -> tuple[FoundSource, ...]:
-    """Return every source as it is now; one that cannot be asked has a problem in its plan."""
+) -> tuple[PlannedSource, ...]:
+    """Return every source as it is now; one that cannot be asked has a problem."""
     remotes = remotes.while_planning()
     found = []
     for index, source in enumerate(sources):
-        progress(source.url, 0, 0)
-        found.append(_find(index, source, old, remotes, partial(progress, source.url)))
+        progress(f"asking {source.url}", 0, 0)
+        asking = partial(progress, f"asking {source.url}")
+        found.append(_find(index, source, old, remotes, asking))
     return tuple(found)
-
-
-def count_restored(old: OldTopic, files: Mapping[str, FileRecord]) -> int:
-    """Count the files that are fetched again only because they were edited or lost here."""
-    recorded = old.files
-    return sum(
-        # The same record: the file was taken over as it is.
-        path in recorded
-        and record is not recorded[path]
-        and record.hash == recorded[path].hash
-        and not old.has({path: record})
-        for path, record in files.items()
-    )
 
 
 def _find(
     index: int, source: Source, old: OldTopic, remotes: Remotes, progress: Count
-) -> FoundSource:
+) -> PlannedSource:
     try:
         with refuse_hostile(source.url):
             if isinstance(source, GitSource):
@@ -71,42 +60,43 @@ def _find(
                 raise FetchError(source.url, "a package is looked up by create, not by refresh")
             else:
                 found = _find_local(index, source, old, remotes)
-        check_source(found.planned, remotes.settings)
+        check_source(found, remotes.settings)
     except KbError as error:
-        return FoundSource(planned=PlannedSource(source=source, problem=explain(error, source)))
+        return PlannedSource(source=source, problem=explain(error, source))
     return found
 
 
-def _find_repository(index: int, source: GitSource, old: OldTopic, remotes: Remotes) -> FoundSource:
+def _find_repository(
+    index: int, source: GitSource, old: OldTopic, remotes: Remotes
+) -> PlannedSource:
     source = follow_package(source, remotes)
     records = old.of_source(index)
     commit = remotes.find_commit(source)
     pinned = replace(source, commit=commit)
-    is_same = (
-        bool(records)
-        and asks_the_same(source, old.asked[index])
-        and all(record.commit == commit for record in records.values())
+    is_same = asks_the_same(source, old.asked[index]) and all(
+        record.commit == commit for record in records.values()
     )
-    if is_same and commit == source.commit and old.has(records):
-        planned = PlannedSource(
-            source=pinned, files=len(records), size=sum(r.size for r in records.values())
-        )
-        return FoundSource(planned=planned, is_unchanged=True)
+    if records and is_same and commit == source.commit and old.has(records):
+        return _unchanged(pinned, records)
     tree = remotes.measure(pinned, {r.blob: r.size for r in records.values() if r.blob})
-    return FoundSource(planned=plan_tree(pinned, tree))
+    return plan_tree(pinned, tree)
+
+
+def _unchanged(source: TreeSource, records: Mapping[str, FileRecord]) -> PlannedSource:
+    """Return the plan of a source whose files are as they were fetched."""
+    size = total_size(records.values())
+    return PlannedSource(source=source, files=len(records), size=size, is_unchanged=True)
 
 
 def _find_local(
     index: int, source: LocalSource | ArchiveSource, old: OldTopic, remotes: Remotes
-) -> FoundSource:
+) -> PlannedSource:
     records = old.of_source(index)
     if isinstance(source, ArchiveSource):
         source = follow_archive(source, remotes)
         is_known = records and asks_the_same(source, old.asked[index])
         if is_known and old.has(records):  # its hash says what is in it: nothing is asked
-            size = sum(record.size for record in records.values())
-            planned = PlannedSource(source=source, files=len(records), size=size)
-            return FoundSource(planned=planned, is_unchanged=True)
+            return _unchanged(source, records)
     place = remotes.locate(source)
     tree = list_local(place, remotes.settings.max_bytes)
     for path, reason in tree.unread.items():
@@ -126,10 +116,10 @@ def _find_local(
         not record.etag or record.etag == stat_tag(place, path.removeprefix(prefix))
         for path, record in records.items()
     )
-    return FoundSource(planned=plan_tree(source, tree), is_unchanged=is_same and old.has(records))
+    return replace(plan_tree(source, tree), is_unchanged=is_same and old.has(records))
 
 
-def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -> FoundSource:
+def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -> PlannedSource:
     """Ask the address of a page, wherever it led before."""
     records = old.of_source(index)
     known = {path: record for path, record in records.items() if old.has({path: record})}
@@ -144,26 +134,23 @@ def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) ->
     except PlanChangedError as error:
         # It leads to a host that was not approved: it is asked once that is.
         moved = PlannedPage(url=error.leads_to or source.url)
-        planned = PlannedSource(source=source, files=1, size=None, pages=(moved,))
-        return FoundSource(planned=planned)
+        return PlannedSource(source=source, files=1, size=None, pages=(moved,))
     url = page.url if page else record.url if record else source.url
     is_here = record is not None and url == record.url
     is_same = is_here and (page is None or old.gave(path, page.text))
-    return FoundSource(
-        planned=PlannedSource(
-            source=source,
-            files=1,
-            size=page.size if page else 0,
-            pages=(PlannedPage(url=url),),
-        ),
+    return PlannedSource(
+        source=source,
+        files=1,
+        size=page.size if page else 0,
+        pages=(PlannedPage(url=url),),
+        read={url: page},
         is_unchanged=is_same and len(records) == 1,
-        pages={url: page},
     )
 
 
 def find_crawl(
     index: int, source: CrawlSource, old: OldTopic, remotes: Remotes, progress: Count
-) -> FoundSource:
+) -> PlannedSource:
     """Find the pages of a site again, and request each of them.
 
     A page is gone when the server says so, or when no page leads to it any more. One
@@ -178,61 +165,39 @@ def find_crawl(
         for record in records.values()
     }
     crawl = find_pages(source, remotes.http, tags, progress)
-    planned = PlannedSource(source=source, files=len(crawl.pages), size=None, pages=crawl.pages)
+    kept = tuple(path for path, record in records.items() if record.url in crawl.failed)
+    planned = PlannedSource(
+        source=source,
+        files=len(crawl.pages) + len(kept),
+        size=sum(page.size or 0 for page in crawl.pages),
+        # Without their sizes, which are not limits: growth is asked about as a whole.
+        pages=tuple(PlannedPage(url=page.url) for page in crawl.pages),
+        read=crawl.read,
+        kept=kept,
+        warnings=_warn(crawl.failed, {records[path].url for path in kept}),
+    )
     if not _approved_hosts(source, records).issuperset(planned.hosts):
         # It has moved to a host that was not approved: it is fetched once that is.
-        return FoundSource(planned=planned, warnings=_warn(crawl.failed, set()))
-    asked, newly_failed = _ask_pages(planned, crawl.read, tags, remotes)
-    failed = {**crawl.failed, **newly_failed}
-    if not asked:
-        raise FetchError(source.url, next(iter(failed.values()), "it holds no file to fetch"))
+        warnings = _warn(crawl.failed, set())
+        return PlannedSource(
+            source=source,
+            files=len(crawl.pages),
+            size=None,
+            pages=crawl.pages,
+            warnings=warnings,
+        )
+    if not crawl.pages:
+        raise FetchError(source.url, next(iter(crawl.failed.values()), "it holds no file to fetch"))
     same = {
         url
-        for url, page in asked.items()
+        for url, page in crawl.read.items()
         if url in there and (page is None or old.gave(there[url], page.text))
     }
-    kept = tuple(path for path, record in records.items() if record.url in failed)
-    accounted = same | failed.keys()
-    return FoundSource(
-        planned=PlannedSource(
-            source=source,
-            files=len(asked) + len(kept),
-            size=sum(page.size for page in asked.values() if page),
-            pages=tuple(PlannedPage(url=url) for url in asked),
-        ),
-        is_unchanged=asked.keys() == same and all(r.url in accounted for r in records.values()),
-        pages=asked,
-        kept=kept,
-        warnings=_warn(failed, {records[path].url for path in kept}),
+    accounted = same | crawl.failed.keys()
+    is_unchanged = (
+        len(same) == len(crawl.pages) and {record.url for record in records.values()} <= accounted
     )
-
-
-def _ask_pages(
-    planned: PlannedSource,
-    read: Mapping[str, Page | None],
-    known: Mapping[str, Conditions],
-    remotes: Remotes,
-) -> tuple[dict[str, Page | None], dict[str, str]]:
-    """Ask for the pages that were not read, on condition where they are known.
-
-    Returns all, and the reasons of failures.
-    """
-    asked: dict[str, Page | None] = {}
-    failed: dict[str, str] = {}
-    for url in (page.url for page in planned.pages):
-        if url in read:
-            asked[url] = read[url]
-            continue
-        try:
-            # The size that was measured is not a limit: growth is asked about as a whole.
-            asked[url] = fetch_page(
-                PlannedPage(url=url), remotes.http, hosts=planned.hosts, known=known.get(url)
-            )
-        except NoPageError:
-            continue
-        except FetchError as error:
-            failed[url] = error.reason
-    return asked, failed
+    return replace(planned, is_unchanged=is_unchanged)
 
 
 def _approved_hosts(

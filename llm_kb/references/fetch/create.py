@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
-from llm_kb.references.fetch.fetcher import FoundSource
-from llm_kb.references.fetch.outcomes import SILENT, Created, Progress
-from llm_kb.references.fetch.publish import asked_sources, fetch_sources, index_topic, publish
+from llm_kb.references.fetch.old_topic import OldTopic
+from llm_kb.references.fetch.publish import fetch_topic, index_topic
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import make_plan, open_remotes, unmeasured_plan
+from llm_kb.references.plan.make import (
+    Progress,
+    make_plan,
+    open_remotes,
+    silent,
+    unmeasured_plan,
+)
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import summarize_plan
@@ -21,25 +27,43 @@ from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
-from llm_kb.references.topic.topic_file import Description, format_time
+from llm_kb.references.topic.topic_file import Description
 from llm_kb.references.topic.topic_text import new_topic_file, render_topic_file
 from llm_kb.search.index.index import update_index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """The result of creating a topic."""
+
+    topic_id: str
+    file_count: int
+    chunk_count: int
+    warnings: tuple[str, ...] = ()
+
+
+def created_answer(created: Created) -> dict[str, Any]:
+    """Return the answer of `reference_topic_create`: the seed's fields, and warnings if any."""
+    answer = asdict(created)
+    warnings = list(answer.pop("warnings"))
+    return answer | ({"warnings": warnings} if warnings else {})
+
 
 Approve = Callable[[Plan], bool]
 """Asks the operator about a plan; False denies it. It may raise to answer later."""
 
 
-def plan_topic(library: Library, request: Description, progress: Progress = SILENT) -> Plan:
+def plan_topic(library: Library, request: Description, progress: Progress = silent) -> Plan:
     """Plan the sources of a request; nothing is kept."""
     with open_remotes(library) as remotes:
-        return make_plan(request, remotes, progress.asking)
+        return make_plan(request, remotes, progress)
 
 
 def create_topic(
     library: Library,
     request: Description,
     approve: Approve,
-    progress: Progress = SILENT,
+    progress: Progress = silent,
     *,
     by_model: bool = False,
 ) -> Created:
@@ -78,18 +102,18 @@ def _create(
     """Plan a topic by asking these hosts alone, or any; have the plan approved; carry it out."""
     with open_remotes(library) as remotes:
         remotes = replace(remotes, hosts=hosts)
-        plan = make_plan(request, remotes, progress.asking)
+        plan = make_plan(request, remotes, progress)
         _require_approval(library, plan, approve)
         try:
             return _carry_out(library, plan, remotes, progress)
         except PlanChangedError:
-            plan = make_plan(request, remotes, progress.asking)
+            plan = make_plan(request, remotes, progress)
             _require_approval(library, plan, approve)
             return _carry_out(library, plan, remotes, progress)
 
 
 def carry_out(
-    library: Library, plan_id: str, approve: Approve, progress: Progress = SILENT
+    library: Library, plan_id: str, approve: Approve, progress: Progress = silent
 ) -> Created:
     """Carry out a pending plan, which the operator approves by this; it waits again if it fails.
 
@@ -102,7 +126,6 @@ def carry_out(
             hosts = approved_hosts(library) | set(plan.hosts)
             return _create(library, plan.request, approve, progress, hosts)
         with open_remotes(library) as remotes:
-            remotes.pages.update(plan.read)
             return _carry_out(library, plan, remotes, progress)
     except BaseException:
         # Unless only the index failed: the topic is there then, and the plan is used up.
@@ -112,11 +135,19 @@ def carry_out(
 
 
 def _carry_out(library: Library, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
+    """Fetch the sources of an approved plan, and index the topic they make."""
     request = plan.request
+    described = replace(request, sources=tuple(each.source for each in plan.sources))
+
+    def render(staged: Staged) -> str:
+        return render_topic_file(new_topic_file(described, sorted(staged.files), now))
+
     with library.store.lock(request.id):
         if library.store.exists(request.id):
             raise _taken(library, request)
-        staged = _fetch(library, plan, remotes, progress)
+        now = library.clock()
+        old = OldTopic.match(library.store.directory(request.id), Provenance(), described.sources)
+        staged = fetch_topic(library, plan, old, remotes, render, progress=progress)
         # Waiting plans for the same request could bring the topic back after it is deleted.
         open_pending(library).drop_request(request)
     chunks, problems = index_topic(library, request.id, progress)
@@ -126,24 +157,6 @@ def _carry_out(library: Library, plan: Plan, remotes: Remotes, progress: Progres
         chunk_count=chunks,
         warnings=(*staged.warnings, *problems),
     )
-
-
-def _fetch(library: Library, plan: Plan, remotes: Remotes, progress: Progress) -> Staged:
-    """Fetch the sources of a plan and publish the topic they make."""
-    request = plan.request
-    now = library.clock()
-    found = [FoundSource(planned=planned) for planned in plan.sources]
-    with library.store.staging(request.id) as directory:
-        staged = Staged(
-            directory=directory, now=format_time(now), most_bytes=library.settings.max_bytes
-        )
-        fetch_sources(found, request.title, staged, remotes, progress)
-        described = replace(request, sources=tuple(each.source for each in plan.sources))
-        text = render_topic_file(new_topic_file(described, sorted(staged.files), now))
-        asked = asked_sources(found, staged.failed, [None] * len(found))
-        record = Provenance(request=request.digest, files=staged.files, sources=asked)
-        publish(library, request.id, staged, text, record)
-    return staged
 
 
 def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:

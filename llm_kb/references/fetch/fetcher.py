@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
@@ -15,7 +15,7 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch.links import PageLinks
 from llm_kb.references.fetch.staging import Staged
-from llm_kb.references.plan.make import explain
+from llm_kb.references.plan.make import Progress, explain
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.file_names import page_name, page_path, unused_name
@@ -31,25 +31,9 @@ from llm_kb.references.sources.records import (
     TreeSource,
     WebSource,
 )
-from llm_kb.references.sources.web import Page, fetch_page
+from llm_kb.references.sources.web import fetch_page
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 from llm_kb.references.topic.topic_directory import RESERVED
-
-Progress = Callable[[str, int, int], None]
-"""Called with the source being fetched, its files fetched so far and in all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundSource:
-    """One source as it was found to be now; a refresh has asked for some of it already."""
-
-    planned: PlannedSource
-    is_unchanged: bool = False
-    pages: Mapping[str, Page | None] = field(default_factory=dict)
-    """The pages asked for so far, by URL; None for those that have not changed."""
-    kept: tuple[str, ...] = ()
-    """Old files whose pages may still exist, but cannot be fetched now."""
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,21 +42,20 @@ class Fetcher:
 
     remotes: Remotes
     staged: Staged
-    progress: Progress = lambda *_: None
+    progress: Progress
 
-    def fetch(self, sources: Sequence[FoundSource]) -> None:
+    def fetch(self, sources: Sequence[PlannedSource]) -> None:
         """Fetch every source; one that fails is a warning, and keeps its old files.
 
         Raises PlanChangedError when a source is not what was approved, and
         TopicTooLargeError when all of them together exceed `max_bytes`.
         """
-        old = self.staged.old.files if self.staged.old else {}
-        folders = choose_folders([found.planned.source for found in sources], old)
-        for index, found in enumerate(sources):
-            url = found.planned.source.url
+        old = self.staged.old.files
+        folders = choose_folders([planned.source for planned in sources], old)
+        for index, planned in enumerate(sources):
             try:
-                with refuse_hostile(url):
-                    self._fetch_source(index, found, folders.get(index, ""))
+                with refuse_hostile(planned.source.url):
+                    self._fetch_source(index, planned, folders.get(index, ""))
             except (PlanChangedError, TopicTooLargeError, WriteError):
                 raise
             except KbError as error:
@@ -91,23 +74,24 @@ class Fetcher:
                 self.staged.rewrite(path, linked)
             self.staged.reuse(path)
 
-    def _fetch_source(self, index: int, found: FoundSource, folder: str) -> None:
-        source = found.planned.source
-        if found.planned.problem:
-            raise FetchError(source.url, found.planned.problem)
+    def _fetch_source(self, index: int, planned: PlannedSource, folder: str) -> None:
+        source = planned.source
+        if planned.problem:
+            raise FetchError(source.url, planned.problem)
         if isinstance(source, GitSource):
-            self._fetch_git(index, found, source, folder)
+            self._fetch_git(index, planned, source, folder)
         elif isinstance(source, LocalSource | ArchiveSource):
             self._fetch_local(index, source, folder)
         else:
-            self._fetch_pages(index, found)
+            self._fetch_pages(index, planned)
 
-    def _fetch_git(self, index: int, found: FoundSource, source: GitSource, folder: str) -> None:
-        planned = found.planned
+    def _fetch_git(
+        self, index: int, planned: PlannedSource, source: GitSource, folder: str
+    ) -> None:
         repository = self.remotes.open(source)
         tree = repository.tree(source)
         files = tree.files
-        is_measured = not found.is_unchanged
+        is_measured = not planned.is_unchanged
         if is_measured and len(files) != planned.files:
             raise PlanChangedError(
                 source.url, f"{planned.files:,} files planned, {len(files):,} found"
@@ -132,7 +116,7 @@ class Fetcher:
                 blob=file.blob,
             )
             self.staged.write(prefix + paths[file.path], data, record)
-            self.progress(source.url, done, len(fetched))
+            self.progress(f"fetching {source.url}", done, len(fetched))
 
     def _keep_blob(self, index: int, source: GitSource, file: GitFile, path: str) -> bool:
         old = self._recorded(index, path)
@@ -160,35 +144,38 @@ class Fetcher:
             kept = replace(old, etag=record.etag) if old and same else None
             if not (kept and self.staged.keep(prefix + path, kept)):
                 self.staged.write(prefix + path, data, record)
-            self.progress(source.url, done, len(files))
+            self.progress(f"fetching {source.url}", done, len(files))
 
-    def _fetch_pages(self, index: int, found: FoundSource) -> None:
-        planned, source = found.planned, found.planned.source
+    def _fetch_pages(self, index: int, planned: PlannedSource) -> None:
+        source, old = planned.source, self.staged.old
         # First, so that no new page takes their names.
-        for path in found.kept:
-            self._keep(index, path)
+        for path in planned.kept:
+            self.staged.keep_as_it_is(path, old.files[path])
         failed: list[FetchError] = []
         for done, page in enumerate(planned.pages, 1):
             try:
                 with refuse_hostile(page.url):
-                    self._fetch_page(index, found, page)
+                    self._fetch_page(index, planned, page)
             except (PlanChangedError, TopicTooLargeError):
                 raise
             except FetchError as error:
                 failed.append(error)
-                if before := self._find_page(index, page.url):
+                if before := old.find_page(index, page.url):
                     self.staged.keep_as_it_is(*before)
-            self.progress(source.url, done, len(planned.pages))
+            self.progress(f"fetching {source.url}", done, len(planned.pages))
         if len(failed) == len(planned.pages):
             reasons = dict.fromkeys(explain(error, source) for error in failed)
             raise FetchError(source.url, "; ".join(reasons))
         self.staged.warnings += map(str, failed)
 
-    def _fetch_page(self, index: int, found: FoundSource, page: PlannedPage) -> None:
+    def _fetch_page(self, index: int, planned: PlannedSource, page: PlannedPage) -> None:
         """Write a page, or take it over from the old topic where it has not changed."""
-        planned = found.planned
-        old = self._find_page(index, page.url)
-        fetched = self._ask(found, page, old)
+        old = self.staged.old.find_page(index, page.url)
+        if page.url in planned.read:
+            fetched = planned.read[page.url]
+        else:
+            known = conditions(old[1]) if old else None
+            fetched = fetch_page(page, self.remotes.http, hosts=planned.hosts, known=known)
         if fetched is None and old and self.staged.keep(*old):
             return
         if fetched is None:
@@ -214,30 +201,13 @@ class Fetcher:
         is_crawled = isinstance(planned.source, CrawlSource)
         name = old or (page_path(record.url) if is_crawled else page_name(record.url))
         stay = {page.url for page in planned.pages}
-        before = self.staged.old.of_source(record.source) if self.staged.old else {}
+        before = self.staged.old.of_source(record.source)
         kept = [path for path, known in before.items() if known.url in stay and path != old]
         return unused_name(name, [*self.staged.files, *RESERVED, *kept])
 
-    def _ask(
-        self, found: FoundSource, page: PlannedPage, old: tuple[str, FileRecord] | None
-    ) -> Page | None:
-        if page.url in found.pages:
-            return found.pages[page.url]
-        if read := self.remotes.pages.pop(page.url, None):
-            return read
-        known = conditions(old[1]) if old else None
-        return fetch_page(page, self.remotes.http, hosts=found.planned.hosts, known=known)
-
-    def _keep(self, index: int, path: str) -> None:
-        if record := self._recorded(index, path):
-            self.staged.keep_as_it_is(path, record)
-
-    def _find_page(self, index: int, url: str) -> tuple[str, FileRecord] | None:
-        return self.staged.old.find_page(index, url) if self.staged.old else None
-
     def _recorded(self, index: int, path: str) -> FileRecord | None:
         """Return the record the old topic has of a source's file."""
-        record = self.staged.old.files.get(path) if self.staged.old else None
+        record = self.staged.old.files.get(path)
         return record if record and record.source == index else None
 
 

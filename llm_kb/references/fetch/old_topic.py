@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,13 +24,15 @@ class OldTopic:
 
     `asked` has, for each of them, the source as it was when it was fetched; None for one
     that is new, or of which an earlier version recorded too little. `recorded` are the paths
-    of all fetched files, those of sources that are gone included.
+    of all fetched files, those of sources that are gone included. Of a topic that is being made
+    the record is empty, and the directory missing.
     """
 
     directory: Path
     files: Mapping[str, FileRecord]
     asked: tuple[Source | None, ...]
     recorded: frozenset[str] = frozenset()
+    request: str = ""
 
     @cached_property
     def links(self) -> PageLinks:
@@ -53,6 +56,7 @@ class OldTopic:
                 for old in places
             ),
             recorded=frozenset(recorded.files),
+            request=recorded.request,
         )
 
     def find_own_files(self) -> list[str]:
@@ -60,7 +64,9 @@ class OldTopic:
 
         Raises TopicFileError for a directory that cannot be read: files may be in it.
         """
-        found = []
+        found: list[str] = []
+        if not os.path.lexists(self.directory):
+            return found
         for path, entry in iter_files(self.directory):
             if isinstance(entry, OSError):
                 raise TopicFileError(
@@ -89,6 +95,17 @@ class OldTopic:
         """Return path and record of a page."""
         records = self.of_source(index).items()
         return next(((path, record) for path, record in records if record.url == url), None)
+
+    def count_restored(self, files: Mapping[str, FileRecord]) -> int:
+        """Count the files that were fetched again only because they were edited or lost here."""
+        return sum(
+            # The same record: the file was taken over as it is.
+            path in self.files
+            and record is not self.files[path]
+            and record.hash == self.files[path].hash
+            and not self.has({path: record})
+            for path, record in files.items()
+        )
 
     def has(self, records: Mapping[str, FileRecord]) -> bool:
         """Tell whether the files on disk are as recorded."""

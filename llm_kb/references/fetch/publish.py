@@ -1,33 +1,66 @@
-"""Put a fetched topic in its place, whole or not at all, and index it."""
+"""Fetch a planned topic, put it in its place, whole or not at all, and index it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from llm_kb.references.errors import NothingFetchedError, NotIndexedError
-from llm_kb.references.fetch.fetcher import Fetcher, FoundSource
-from llm_kb.references.fetch.outcomes import Progress
+from llm_kb.references.fetch.fetcher import Fetcher
+from llm_kb.references.fetch.old_topic import OldTopic
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
+from llm_kb.references.plan.make import Progress
+from llm_kb.references.plan.plan import Plan, PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.records import Source
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import write_provenance, write_topic_text
+from llm_kb.references.topic.topic_file import format_time
 from llm_kb.search.index.database import IndexUnusableError
 from llm_kb.search.index.index import Index, IndexReport, with_index
 from llm_kb.search.index.vectors import EmbeddingError, update_vectors
 
 
-def fetch_sources(
-    found: Sequence[FoundSource], title: str, staged: Staged, remotes: Remotes, progress: Progress
+def fetch_topic(  # noqa: PLR0913 - what a topic is made of
+    library: Library,
+    plan: Plan,
+    old: OldTopic,
+    remotes: Remotes,
+    render: Callable[[Staged], str],
+    *,
+    progress: Progress,
+) -> Staged:
+    """Fetch the sources of a plan, and put the topic they make in the place of the old one.
+
+    `render` returns its `topic.md`. The caller must hold the topic's lock. Raises
+    NothingFetchedError if there is no file.
+    """
+    topic_id = plan.request.id
+    with library.store.staging(topic_id) as directory:
+        staged = Staged(
+            directory=directory,
+            now=format_time(library.clock()),
+            most_bytes=library.settings.max_bytes,
+            old=old,
+            warnings=[warning for planned in plan.sources for warning in planned.warnings],
+        )
+        Fetcher(remotes=remotes, staged=staged, progress=progress).fetch(plan.sources)
+        if not staged.files:
+            raise NothingFetchedError(plan.request.title, staged.warnings)
+        staged.restored = old.count_restored(staged.files)
+        staged.keep_own_files()
+        sources = asked_sources(plan.sources, staged.failed, old)
+        record = Provenance(
+            request=old.request or plan.request.digest, files=staged.files, sources=sources
+        )
+        put_in_place(library, topic_id, staged, render(staged), record)
+    return staged
+
+
+def put_in_place(
+    library: Library, topic_id: str, staged: Staged, text: str, record: Provenance
 ) -> None:
-    """Fetch sources into a staging directory; raise NothingFetchedError if there is no file."""
-    Fetcher(remotes=remotes, staged=staged, progress=progress.fetching).fetch(found)
-    if not staged.files:
-        raise NothingFetchedError(title, staged.warnings)
-
-
-def publish(library: Library, topic_id: str, staged: Staged, text: str, record: Provenance) -> None:
     """Complete a staged topic with our own two files, and swap it in.
 
     The caller must hold the topic's lock.
@@ -38,14 +71,12 @@ def publish(library: Library, topic_id: str, staged: Staged, text: str, record: 
 
 
 def asked_sources(
-    found: Sequence[FoundSource],
-    failed: Collection[int],
-    before: Sequence[Source | None],
+    sources: Sequence[PlannedSource], failed: Collection[int], old: OldTopic
 ) -> tuple[Source, ...]:
     """Return the sources to record: as they were fetched now, or before where they failed."""
     return tuple(
-        (old if index in failed else None) or each.planned.source
-        for index, (each, old) in enumerate(zip(found, before, strict=True))
+        (before if index in failed else None) or planned.source
+        for index, (planned, before) in enumerate(zip(sources, old.asked, strict=True))
     )
 
 
@@ -59,13 +90,14 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     def embed(index: Index, report: IndexReport) -> tuple[int, list[str]]:
         try:
             if embedder := library.find_embedder():
-                update_vectors(index, embedder.model, embedder.embed, progress=progress.embedding)
+                embedding = partial(progress, "embedding")
+                update_vectors(index, embedder.model, embedder.embed, progress=embedding)
         except EmbeddingError as error:
             return report.chunks, [str(error)]
         return report.chunks, []
 
     try:
         documents = library.store.documents(topic_id)
-        return with_index(documents, embed, progress=progress.indexing)
+        return with_index(documents, embed, progress=partial(progress, "indexing"))
     except IndexUnusableError as error:
         raise NotIndexedError(topic_id, str(error)) from error

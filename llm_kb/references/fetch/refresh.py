@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from llm_kb.references.errors import (
@@ -12,15 +13,13 @@ from llm_kb.references.errors import (
     NothingFetchedError,
     TopicFileError,
 )
-from llm_kb.references.fetch.changes import count_restored, find_changes
-from llm_kb.references.fetch.fetcher import FoundSource
+from llm_kb.references.fetch.changes import find_changes
 from llm_kb.references.fetch.old_topic import OldTopic
-from llm_kb.references.fetch.outcomes import SILENT, Progress, Refreshed
-from llm_kb.references.fetch.publish import asked_sources, fetch_sources, index_topic, publish
+from llm_kb.references.fetch.publish import asked_sources, fetch_topic, index_topic
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import check_limits, open_remotes
-from llm_kb.references.plan.plan import Plan, grows_beyond
+from llm_kb.references.plan.make import Progress, check_limits, open_remotes, silent
+from llm_kb.references.plan.plan import Plan, PlannedSource, grows_beyond
 from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.rules import host_and_port
@@ -28,12 +27,32 @@ from llm_kb.references.topic.provenance import Provenance, total_size
 from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """The result of a refresh: how many files are new, changed and gone.
+
+    `restored` files were edited or lost here and are as fetched again; `own` are the files
+    that were never fetched but put into the topic by hand, and stay.
+    """
+
+    topic_id: str
+    changed: bool
+    added: int = 0
+    modified: int = 0
+    removed: int = 0
+    restored: int = 0
+    file_count: int = 0
+    own: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 ApproveGrowth = Callable[[Plan, str], bool]
 """Asks the operator about a refresh, with the reason; False denies it."""
 
 
 def refresh_topic(
-    library: Library, topic_id: str, approve: ApproveGrowth, progress: Progress = SILENT
+    library: Library, topic_id: str, approve: ApproveGrowth, progress: Progress = silent
 ) -> Refreshed:
     """Fetch the changes of a topic's sources.
 
@@ -68,44 +87,26 @@ class _Refresh:
         file = self.topic.file
         if not file.sources:
             raise NothingFetchedError(file.title, ["its topic.md names no sources"])
-        found = find_changes(file.sources, self.old, self.remotes, progress.asking)
+        found = find_changes(file.sources, self.old, self.remotes, progress)
         failed = _failures(found)
         if len(failed) == len(found):
             raise NothingFetchedError(file.title, list(failed.values()))
         # A source that failed counts as unchanged: its files stay.
-        is_same = all(each.is_unchanged or each.planned.problem for each in found)
+        is_same = all(each.is_unchanged or each.problem for each in found)
         if is_same and len(self.old.files) == len(self.recorded.files):
             self._note_unchanged(found)
+            warnings = (warning for each in found for warning in each.warnings)
             return Refreshed(
                 topic_id=file.id,
                 changed=False,
                 file_count=len(self.old.files),
-                warnings=(*failed.values(), *_warnings(found)),
+                warnings=(*failed.values(), *warnings),
             )
-        plan = Plan(request=file, sources=tuple(each.planned for each in found))
+        plan = Plan(request=file, sources=found)
         self._require_approval(plan, approve)
-        return self._fetch(plan, found, progress)
-
-    def _fetch(self, plan: Plan, found: Sequence[FoundSource], progress: Progress) -> Refreshed:
-        """Fetch the sources into a new directory, and swap it for the topic's."""
-        topic_id = self.topic.file.id
-        with self.library.store.staging(topic_id) as directory:
-            staged = Staged(
-                directory=directory,
-                now=format_time(self.library.clock()),
-                old=self.old,
-                most_bytes=self.library.settings.max_bytes,
-                warnings=list(_warnings(found)),
-            )
-            fetch_sources(found, plan.request.title, staged, self.remotes, progress)
-            restored = count_restored(self.old, staged.files)
-            staged.keep_own_files()
-            changed = self._change(plan, staged, is_complete=_is_complete(found))
-            asked = asked_sources(found, staged.failed, self.old.asked)
-            request = self.recorded.request or plan.request.digest
-            record = Provenance(request=request, files=staged.files, sources=asked)
-            publish(self.library, topic_id, staged, changed.text, record)
-        return _summarize(topic_id, self.recorded, staged, restored)
+        render = partial(self._render, found)
+        staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)
+        return _summarize(file.id, self.recorded, staged)
 
     def _require_approval(self, plan: Plan, approve: ApproveGrowth) -> None:
         """Ask about a plan that goes beyond what was fetched before; raise DeniedError."""
@@ -119,9 +120,9 @@ class _Refresh:
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, summarize_plan(plan))
 
-    def _note_unchanged(self, found: Sequence[FoundSource]) -> None:
+    def _note_unchanged(self, found: Sequence[PlannedSource]) -> None:
         """Record that a topic was found up to date, and the numbers its sources have now."""
-        asked = asked_sources(found, _failures(found), self.old.asked)
+        asked = asked_sources(found, _failures(found), self.old)
         renumbered = replace(self.recorded, files=self.old.files, sources=asked)
         if renumbered != self.recorded:
             write_provenance(self.topic.directory, renumbered)
@@ -129,19 +130,19 @@ class _Refresh:
             topic = self._reread()
             topic.change(_freshness(topic.file, format_time(self.library.clock()))).write()
 
-    def _change(self, plan: Plan, staged: Staged, *, is_complete: bool) -> StoredTopic:
-        """Return the topic with its `topic.md` brought up to what was fetched."""
+    def _render(self, sources: Sequence[PlannedSource], staged: Staged) -> str:
+        """Return the topic's `topic.md` brought up to what was fetched."""
         topic = self._reread()
         changes: dict[str, Any] = {
             "files": tuple(sorted(staged.files)),
             "sources": [
                 planned.source if not planned.problem else source
-                for planned, source in zip(plan.sources, topic.file.sources, strict=True)
+                for planned, source in zip(sources, topic.file.sources, strict=True)
             ],
         }
-        if is_complete and not staged.failed:
+        if _is_complete(sources) and not staged.failed:
             changes |= _freshness(topic.file, staged.now)
-        return topic.change(changes)
+        return topic.change(changes).text
 
     def _reread(self) -> StoredTopic:
         """Return the topic with the edits its owner made while its sources were asked."""
@@ -157,22 +158,18 @@ class _Refresh:
         return edited
 
 
-def _failures(found: Sequence[FoundSource]) -> dict[int, str]:
+def _failures(found: Sequence[PlannedSource]) -> dict[int, str]:
     """Return why sources failed, by their number."""
     return {
-        index: str(FetchError(each.planned.source.url, each.planned.problem))
+        index: str(FetchError(each.source.url, each.problem))
         for index, each in enumerate(found)
-        if each.planned.problem
+        if each.problem
     }
 
 
-def _warnings(found: Sequence[FoundSource]) -> tuple[str, ...]:
-    return tuple(warning for each in found for warning in each.warnings)
-
-
-def _is_complete(found: Sequence[FoundSource]) -> bool:
+def _is_complete(found: Sequence[PlannedSource]) -> bool:
     """Tell whether everything fetched before was available again."""
-    return not any(each.planned.problem or each.kept for each in found)
+    return not any(each.problem or each.kept for each in found)
 
 
 def _freshness(topic: TopicFile, now: str) -> dict[str, str]:
@@ -181,7 +178,7 @@ def _freshness(topic: TopicFile, now: str) -> dict[str, str]:
     return {"fetched_at": now} | ({"status": Status.ACTIVE.value} if marked else {})
 
 
-def _summarize(topic_id: str, old: Provenance, staged: Staged, restored: int) -> Refreshed:
+def _summarize(topic_id: str, old: Provenance, staged: Staged) -> Refreshed:
     """Count the changes of a refresh."""
     new = staged.files
     both = old.files.keys() & new
@@ -191,7 +188,7 @@ def _summarize(topic_id: str, old: Provenance, staged: Staged, restored: int) ->
         added=len(new.keys() - old.files),
         modified=sum(old.files[path].hash != new[path].hash for path in both),
         removed=len(old.files.keys() - new),
-        restored=restored,
+        restored=staged.restored,
         file_count=len(new),
         own=staged.own,
         warnings=tuple(staged.warnings),

@@ -18,11 +18,12 @@ from llm_kb.references.errors import (
     ShareError,
     TooLargeError,
 )
-from llm_kb.references.fetch.outcomes import SILENT, Created, Progress
-from llm_kb.references.fetch.publish import index_topic, publish
+from llm_kb.references.fetch.create import Created
+from llm_kb.references.fetch.old_topic import OldTopic
+from llm_kb.references.fetch.publish import index_topic, put_in_place
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import open_remotes
+from llm_kb.references.plan.make import Progress, open_remotes, silent
 from llm_kb.references.sources.archive import list_archive, read_archive
 from llm_kb.references.sources.file_names import is_safe_path
 from llm_kb.references.sources.records import GitSource, LocalSource, read_source
@@ -71,7 +72,7 @@ def export_topic(library: Library, topic_id: str, path: Path) -> int:
     return len(recorded.files)
 
 
-def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> Created:
+def import_topic(library: Library, path: Path, progress: Progress = silent) -> Created:
     """Make the topic that an archive holds; raise ShareError unless it is whole.
 
     Every file of the record must be there with its hash, and no other.
@@ -97,10 +98,15 @@ def import_topic(library: Library, path: Path, progress: Progress = SILENT) -> C
         topic = StoredTopic.parse(library.store.directory(topic_id), text)
         _refuse_local(topic, recorded, topic_id)
         with library.store.staging(topic_id) as directory:
-            staged = Staged(directory=directory, now="", most_bytes=settings.max_bytes)
+            staged = Staged(
+                directory=directory,
+                now="",
+                most_bytes=settings.max_bytes,
+                old=OldTopic.match(topic.directory, Provenance(), ()),
+            )
             _unpack(path, recorded, staged)
             # Without a request: nobody here has approved the hosts that it was fetched from.
-            publish(library, topic_id, staged, text, replace(recorded, request=""))
+            put_in_place(library, topic_id, staged, text, replace(recorded, request=""))
     chunks, problems = index_topic(library, topic_id, progress)
     return Created(
         topic_id=topic_id,
@@ -115,7 +121,7 @@ def fetch_archive(
     url: str,
     sha256: str | None,
     approve: Callable[[str], bool],
-    progress: Progress = SILENT,
+    progress: Progress = silent,
 ) -> Created:
     """Import a topic from the web; `approve` is asked about each host it leads to.
 

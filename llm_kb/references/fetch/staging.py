@@ -23,14 +23,16 @@ class Staged:
     """A topic in a staging directory, with the files put there so far.
 
     `failed` are the numbers of the sources that gave nothing new, `own` the files kept that
-    were never fetched. Methods that write raise WriteError, as on a full disk.
+    were never fetched, `restored` the number of those that were edited or lost. Methods that
+    write raise WriteError, as on a full disk.
     """
 
     directory: Path
     now: str
     most_bytes: int
-    old: OldTopic | None = None
+    old: OldTopic
     own: tuple[str, ...] = ()
+    restored: int = 0
     written_bytes: int = 0
     files: dict[str, FileRecord] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -75,9 +77,8 @@ class Staged:
 
     def reuse(self, path: str) -> None:
         """Take the old topic's file where it is the same: it has been indexed already."""
-        record = self.files[path]
-        before = self.old.files.get(path) if self.old else None
-        if self.old and before and before.hash == record.hash and self.old.has({path: before}):
+        record, before = self.files[path], self.old.files.get(path)
+        if before and before.hash == record.hash and self.old.has({path: before}):
             (self.directory / path).unlink()
             self.keep(path, record)
 
@@ -86,9 +87,8 @@ class Staged:
         self.failed.add(index)
         for path in [path for path, record in self.files.items() if record.source == index]:
             self._remove(path)
-        if self.old:
-            for path, record in self.old.of_source(index).items():
-                self.keep_as_it_is(path, record)
+        for path, record in self.old.of_source(index).items():
+            self.keep_as_it_is(path, record)
 
     def keep_as_it_is(self, path: str, record: FileRecord) -> None:
         """Take over a file that cannot be fetched now, edited or not."""
@@ -100,8 +100,6 @@ class Staged:
 
         A hard link keeps its modification time, so that it is not indexed again.
         """
-        if self.old is None:
-            return False
         origin, target = self.old.directory / path, self.directory / path
         try:
             if not stat.S_ISREG(origin.lstat().st_mode) or target.exists():
@@ -125,8 +123,6 @@ class Staged:
 
         One whose name a fetched file has now is kept under another name, with a warning.
         """
-        if self.old is None:
-            return
         kept: list[str] = []
         own = self.old.find_own_files()
         for path in own:

@@ -42,7 +42,13 @@ from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
 
 Progress = Callable[[str, int, int], None]
-"""Called with the address in progress and, for a crawl, the pages read and found so far."""
+"""Called with a step, such as `asking URL` or `indexing`, and how much of it is done, of how much.
+
+The total is 0 where nothing is counted."""
+
+
+def silent(_step: str, _done: int, _total: int) -> None:
+    """Report no progress."""
 
 
 @contextmanager
@@ -77,7 +83,7 @@ def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
     return Plan(request=request, sources=tuple(sources))
 
 
-def make_plan(request: Description, remotes: Remotes, progress: Progress = lambda *_: None) -> Plan:
+def make_plan(request: Description, remotes: Remotes, progress: Progress = silent) -> Plan:
     """Plan every source of a request; one that cannot be fetched says why.
 
     Raises NothingFetchedError when none can be, TooLargeError over the limits.
@@ -85,12 +91,12 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = lambd
     remotes = remotes.while_planning()
     planned = []
     for source in request.sources:
-        progress(source.url, 0, 0)
-        planned.append(plan_source(source, remotes, partial(progress, source.url)))
+        progress(f"asking {source.url}", 0, 0)
+        planned.append(plan_source(source, remotes, partial(progress, f"asking {source.url}")))
     problems = [f"{p.source.url}: {p.problem}" for p in planned if p.problem]
     if not any(p.files for p in planned if not p.problem):
         raise NothingFetchedError(request.title, problems)
-    plan = Plan(request=request, sources=tuple(planned), read=dict(remotes.pages))
+    plan = Plan(request=request, sources=tuple(planned))
     check_limits(plan, remotes.settings)
     return plan
 
@@ -170,15 +176,18 @@ def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
     page = found.page
     if found.content is None:
         raise no_text(page.url)
-    remotes.pages[page.url] = found.content
     return PlannedSource(
-        source=source, files=1, size=page.size, pages=(page,), notes=_moved(source.url, page.url)
+        source=source,
+        files=1,
+        size=page.size,
+        pages=(page,),
+        notes=_moved(source.url, page.url),
+        read={page.url: found.content},
     )
 
 
 def _plan_crawl(source: CrawlSource, remotes: Remotes, progress: Count) -> PlannedSource:
     crawl = find_pages(source, remotes.http, progress=progress)
-    remotes.pages.update((url, page) for url, page in crawl.read.items() if page)
     sizes = [page.size for page in crawl.pages if page.size is not None]
     return PlannedSource(
         source=source,
@@ -186,6 +195,7 @@ def _plan_crawl(source: CrawlSource, remotes: Remotes, progress: Count) -> Plann
         size=sum(sizes) if len(sizes) == len(crawl.pages) else None,
         pages=crawl.pages,
         notes=(*_moved(source.url, crawl.start), *crawl.notes),
+        read=crawl.read,
     )
 
 

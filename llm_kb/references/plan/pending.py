@@ -132,8 +132,7 @@ class PendingPlans:
 
     def take(self, plan_id: str) -> Plan:
         """Remove a plan in order to carry it out; of several processes one succeeds."""
-        plan = self.read(plan_id).plan
-        plan = replace(plan, read=self._read_pages(plan))
+        plan = self._with_pages(self.read(plan_id).plan)
         try:
             self._path(plan_id).unlink()
         except FileNotFoundError as error:
@@ -193,14 +192,15 @@ class PendingPlans:
 
     def _write_pages(self, plan: Plan) -> None:
         """Keep the pages that were read for a plan, unless they are too much."""
-        if plan.read and sum(len(page.text) for page in plan.read.values()) <= MAX_PAGES:
-            table = {"plan": plan.digest, "pages": list(map(asdict, plan.read.values()))}
+        pages = [page for each in plan.sources for page in each.read.values() if page]
+        if pages and sum(len(page.text) for page in pages) <= MAX_PAGES:
+            table = {"plan": plan.digest, "pages": list(map(asdict, pages))}
             # Escaped: JSON can name what is not a character.
             packed = gzip.compress(json.dumps(table).encode())
             replace_file(self._pages_path(plan.id), packed, new_mode=0o600)
 
-    def _read_pages(self, plan: Plan) -> dict[str, Page]:
-        """Return the pages kept for a plan; empty where they cannot be used."""
+    def _with_pages(self, plan: Plan) -> Plan:
+        """Return a plan with the pages that were kept for it; without, if they are unusable."""
         path = self._pages_path(plan.id)
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(read_regular(path))) as packed:
@@ -210,9 +210,13 @@ class PendingPlans:
                 isinstance(page.text, str) and isinstance(page.size, int) for page in pages
             )
         except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, RecursionError):
-            return {}
-        planned = {page.url for source in plan.sources for page in source.pages}
-        return {page.url: page for page in pages if is_whole and page.url in planned}
+            return plan
+        kept = {page.url: page for page in pages if is_whole}
+        sources = (
+            replace(each, read={p.url: kept[p.url] for p in each.pages if p.url in kept})
+            for each in plan.sources
+        )
+        return replace(plan, sources=tuple(sources))
 
     def _write(self, pending: PendingPlan) -> None:
         table = {

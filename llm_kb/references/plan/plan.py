@@ -31,7 +31,8 @@ class PlannedSource:
     """One source with its present files; `size` is None if a server does not tell it.
 
     `source.commit` is the commit a git source will be fetched at. `problem` says
-    why a source cannot be fetched; the others can be.
+    why a source cannot be fetched; the others can be. The fields from `read` on are not part of
+    what is approved.
     """
 
     source: Source
@@ -40,6 +41,12 @@ class PlannedSource:
     pages: tuple[PlannedPage, ...] = ()
     problem: str | None = None
     notes: tuple[str, ...] = ()
+    read: Mapping[str, Page | None] = field(default_factory=dict, compare=False, repr=False)
+    """The pages read already, by address; None for those that have not changed."""
+    is_unchanged: bool = False
+    kept: tuple[str, ...] = ()
+    """Files of an earlier fetch whose pages may still exist, but cannot be fetched now."""
+    warnings: tuple[str, ...] = ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -54,8 +61,6 @@ class Plan:
 
     request: Description
     sources: tuple[PlannedSource, ...]
-    read: Mapping[str, Page] = field(default_factory=dict, compare=False, repr=False)
-    """Pages read while planning, by address; their content is not part of the digest."""
 
     @property
     def files(self) -> int:

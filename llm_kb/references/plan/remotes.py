@@ -19,7 +19,6 @@ from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy, request
 from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
 from llm_kb.references.sources.rules import check_git_url, host_and_port
-from llm_kb.references.sources.web import Page
 from llm_kb.subjects.topics import References
 
 MAX_ARCHIVE_BYTES = 100_000_000
@@ -38,8 +37,6 @@ class Remotes:
     resolver: Resolver = field(default=system_resolver)
     workspace: Path | None = None
     """The directory whose installed packages count; None for none."""
-    pages: dict[str, Page] = field(default_factory=dict)
-    """Pages read while planning, by address; each is taken from here when it is fetched."""
     hosts: frozenset[str] | None = None
     """The hosts that may be asked, with their ports; None for any."""
     archives: dict[str, Path] = field(default_factory=dict)
