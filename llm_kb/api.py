@@ -244,7 +244,11 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         if patterns is None:
             problems.append(f"subjects is {describe(subjects)}, not a string or a list of strings")
         if problems:
-            raise LearnArgumentsError(limit_problems(problems), self.menu_ids)
+            raise KbError(
+                f"learn: {'; '.join(limit_problems(problems))}; it takes topic (required) and"
+                " subjects (a pattern, or a list of patterns); valid topics:"
+                f" {', '.join(self.menu_ids)}"
+            )
         return self.learn(str(topic), patterns)
 
 
@@ -320,15 +324,3 @@ def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:
     }
     for topic in config.topics + config.adjustments:
         yield from ((topic.id, each) for each in topic.learned if (topic.id, each) not in known)
-
-
-class LearnArgumentsError(KbError):
-    """A call of `learn` that does not fit its schema."""
-
-    def __init__(self, problems: Sequence[str], topics: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        self.topics = tuple(topics)
-        super().__init__(
-            f"learn: {'; '.join(self.problems)}; it takes topic (required) and subjects (a pattern,"
-            f" or a list of patterns); valid topics: {', '.join(self.topics)}"
-        )

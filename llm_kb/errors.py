@@ -1,8 +1,8 @@
 """The root error and the errors that more than one module raises.
 
-Each error takes data, builds its own message and keeps the data. A message
-stands alone: what is wrong, where, and what to do. How it names a place is said
-here too.
+An error has a class of its own if code catches it, or raises the same message in several
+places; all others are a KbError. A message stands alone: what is wrong, where, and what to
+do.
 """
 
 from __future__ import annotations
@@ -100,7 +100,6 @@ class UnresolvableError(KbError):
     """A path whose links cannot be resolved, for instance while another process swaps them."""
 
     def __init__(self, path: str, reason: str) -> None:
-        self.path = path
         self.reason = f"its links cannot be resolved: {reason}"
         super().__init__(f"{show_place(path)}: {self.reason}")
 
@@ -121,9 +120,7 @@ class UnknownTopicError(KbError):
         self, name: str, topics: Sequence[str], *, near: str = "", has_workspace: bool = True
     ) -> None:
         self.name = name
-        self.near = near
         self.topics = tuple(topics)
-        self.has_workspace = has_workspace
         known = join_names(self.topics) or "none here ('llm kb add' makes one)"
         near = near or _suggest(name, self.topics)
         message = f"unknown topic {quote(name)}; valid topics: {known}{near}"
@@ -164,8 +161,6 @@ class NoPartError(NoMatchError):
         self, topic: str, slug: str, anchor: str, near: Sequence[str], *, is_ambiguous: bool
     ) -> None:
         super().__init__(topic, f"{slug}#{anchor}", [f"{slug}#{other}" for other in near])
-        self.slug = slug
-        self.anchor = anchor
         what = "has several parts" if is_ambiguous else "has no part"
         message = f"subject {quote(slug)} of topic {topic!r} {what} {quote(f'#{anchor}')}"
         if self.near:
@@ -180,15 +175,3 @@ class UnreadableError(KbError):
         self.path = path
         self.reason = reason
         super().__init__(f"cannot read {path!r}: {reason}")
-
-
-class NoTagError(KbError):
-    """Tags that none of the topics has."""
-
-    def __init__(self, tags: Sequence[str], known: Sequence[str]) -> None:
-        self.tags = tuple(tags)
-        self.known = tuple(known)
-        super().__init__(
-            f"no topic here has the tag {' or '.join(map(quote, tags[:3]))};"
-            f" tags: {join_names(known) or 'none'}"
-        )

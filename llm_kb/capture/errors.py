@@ -12,7 +12,6 @@ class NotARepositoryError(KbError):
     """A directory that is not in a git repository."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
         super().__init__(
             f"{str(directory)!r} is not inside a git repository; "
             "captured knowledge is kept in one, so change into it or run `git init`"
@@ -23,7 +22,6 @@ class NoCommitError(KbError):
     """A repository without a commit, so that knowledge has no provenance."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
         super().__init__(
             f"the repository of {str(directory)!r} has no commit yet; "
             "knowledge is recorded with the commit it comes from, so commit something first"
@@ -34,7 +32,6 @@ class UnknownCommitError(KbError):
     """A name that is not that of a commit of the repository."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
         super().__init__(f"no commit is called {name!r} in this repository")
 
 
@@ -44,10 +41,7 @@ class DamagedStoreError(KbError):
     def __init__(
         self, ref: str, path: str, problems: Sequence[str], remote: str | None = None
     ) -> None:
-        self.ref = ref
-        self.path = path
         self.problems = tuple(problems)
-        self.remote = remote
         listed = "".join(f"\n  - {problem}" for problem in self.problems)
         if remote is None:
             message = f"the knowledge store under {ref} cannot be read, and was not touched"
@@ -62,8 +56,6 @@ class BusyStoreError(KbError):
     """A store that other writers kept changing until the time was over."""
 
     def __init__(self, ref: str, reason: str) -> None:
-        self.ref = ref
-        self.reason = reason
         super().__init__(
             f"{ref} kept being changed or locked by others; try again. git's message: {reason}"
         )
@@ -94,5 +86,4 @@ class TooManyEntriesError(KbError):
     """A model that has recorded the most entries that one commit may add."""
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
         super().__init__(f"{limit} entries were recorded from this commit, and that is the limit")

@@ -52,17 +52,6 @@ def new(name: str, no_edit: bool) -> None:
         say("llm-kb: there is no terminal, so the editor was not opened")
 
 
-class AmbiguousSlugError(KbError):
-    """A slug shared by several files where one file is needed."""
-
-    def __init__(self, topic: str, slug: str, names: list[str]) -> None:
-        self.topic = topic
-        self.slug = slug
-        self.names = tuple(names)
-        shown = ", ".join(f"{topic}/{name}" for name in names)
-        super().__init__(f"{slug!r} of topic {topic!r} names several subjects: {shown}")
-
-
 def split_name(name: str) -> tuple[str, str]:
     """Return the topic and the slug of `TOPIC/SLUG`."""
     topic, slash, slug = name.partition("/")
@@ -85,16 +74,14 @@ def find_topic(name: str) -> Topic:
 
 
 def find_file(topic: Topic, slug: str) -> Path:
-    """Return the file of one subject, which may be hidden.
-
-    Raises NoMatchError, AmbiguousSlugError.
-    """
+    """Return the file of one subject, which may be hidden. Raises KbError."""
     catalog = DirectoryCatalog(topic)
     subjects = catalog.find(slug)
     if not subjects:
         raise NoMatchError(topic.id, slug, find_near(slug, catalog))
     if len(subjects) > 1:
-        raise AmbiguousSlugError(topic.id, slug, [subject.name for subject in subjects])
+        shown = ", ".join(f"{topic.id}/{subject.name}" for subject in subjects)
+        raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
     return topic.root / subjects[0].path
 
 

@@ -57,22 +57,9 @@ def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
     return kb.find_topic(topic), selection
 
 
-class DisabledError(KbError):
-    """A pattern that matches only disabled subjects."""
-
-    def __init__(self, error: NoMatchError, setting: str) -> None:
-        self.topic = error.topic
-        self.pattern = error.pattern
-        self.setting = setting
-        super().__init__(
-            f"no subject of topic {error.topic!r} matches {error.pattern!r}: what would is "
-            f"disabled by {setting}"
-        )
-
-
 @contextmanager
 def explain_disabled(kb: KnowledgeBase) -> Iterator[None]:
-    """Raise DisabledError instead of a NoMatchError caused by `disabled`."""
+    """Name the setting in an error for a pattern that matches only disabled subjects."""
     try:
         yield
     except NoPartError:
@@ -81,7 +68,10 @@ def explain_disabled(kb: KnowledgeBase) -> Iterator[None]:
         setting = _find_setting(kb.config, error)
         if setting is None:
             raise
-        raise DisabledError(error, setting) from error
+        raise KbError(
+            f"no subject of topic {error.topic!r} matches {error.pattern!r}: what would is "
+            f"disabled by {setting}"
+        ) from error
 
 
 def _find_setting(config: Config, error: NoMatchError) -> str | None:

@@ -50,20 +50,12 @@ class Change:
             document[name] = self.value
 
 
-class TopicExistsError(KbError):
-    """A new topic whose id exists already."""
-
-    def __init__(self, id_: str) -> None:
-        self.id = id_
-        super().__init__(
+def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str]) -> Change:
+    """Return the change that defines a new topic. Raises KbError for one that exists."""
+    if id_ in _topics(document):
+        raise KbError(
             f"topic {id_!r} exists already; 'llm kb new {id_}/SLUG' writes a subject of it"
         )
-
-
-def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str]) -> Change:
-    """Return the change that defines a new topic. Raises TopicExistsError."""
-    if id_ in _topics(document):
-        raise TopicExistsError(id_)
 
     def write(text: str) -> Iterator[str]:
         lines = "".join(f"{name} = {_quote(value)}\n" for name, value in fields.items())

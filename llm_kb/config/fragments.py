@@ -30,21 +30,6 @@ from llm_kb.subjects.topics import Layer, Origin
 SUFFIX = ".toml"
 
 
-class UnknownFragmentError(KbError):
-    """A name for which no directory of `config_load_paths` has a file."""
-
-    def __init__(self, name: str, known: Sequence[str], searched: Sequence[Path]) -> None:
-        self.name = name
-        self.known = tuple(known)
-        self.searched = tuple(searched)
-        places = ", ".join(map(show_place, searched)) or "no directory"
-        names = ", ".join(known) or "none"
-        super().__init__(
-            f"unknown config fragment {quote(name, MAX_PATH_SHOWN)}; there are: {names}"
-            f" (in {places}){suggest(name, known)}"
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentPlaces:
     """The directories in which fragments are searched, and the base of relative paths."""
@@ -61,8 +46,7 @@ def read_fragment(text: str, places: FragmentPlaces) -> tuple[LayerConfig, bool]
     """Return the settings of a value of `--kb-cfg`, and whether they are in a workspace's file.
 
     A file inside the workspace may set what the workspace's own file may; an
-    assignment, or a file elsewhere, may set what the user may. Raises
-    UnknownFragmentError, ConfigError.
+    assignment, or a file elsewhere, may set what the user may. Raises KbError.
     """
     if is_assignment(text):
         place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
@@ -87,7 +71,7 @@ def find_fragment(text: str, places: FragmentPlaces) -> Path:
     """Return the absolute path of the file that a name or a path stands for.
 
     A name is looked up first, unless the text can only be a path, or is the path of an
-    existing file that ends in `.toml`. Raises UnknownFragmentError, ConfigError.
+    existing file that ends in `.toml`. Raises KbError.
     """
     if not text.strip() or "\0" in text:
         raise ConfigError(
@@ -104,7 +88,12 @@ def find_fragment(text: str, places: FragmentPlaces) -> Path:
         return named
     if is_file:
         return path
-    raise UnknownFragmentError(text, list_fragments(places.load_paths), places.load_paths)
+    known = list_fragments(places.load_paths)
+    searched = ", ".join(map(show_place, places.load_paths)) or "no directory"
+    raise KbError(
+        f"unknown config fragment {quote(text, MAX_PATH_SHOWN)}; there are:"
+        f" {', '.join(known) or 'none'} (in {searched}){suggest(text, known)}"
+    )
 
 
 def list_fragments(load_paths: Sequence[Path]) -> list[str]:

@@ -119,8 +119,7 @@ def load_config(
     """Load all layers and return the effective configuration.
 
     `cwd` is None if the current directory was deleted. `fragments` are the values of
-    `--kb-cfg`, `knowledge` those of `-k`, in order. Raises ConfigError,
-    UnknownFragmentError, UnknownTopicError, PatternError.
+    `--kb-cfg`, `knowledge` those of `-k`, in order. Raises KbError.
     """
     layers = read_layers(cwd, user_dir=user_dir, environ=environ)
     withheld, file = layers.withheld, layers.file

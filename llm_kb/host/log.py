@@ -54,8 +54,6 @@ class LogError(KbError):
     """A log that does not exist or cannot be read."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        self.path = path
-        self.reason = reason
         super().__init__(f"the log of llm, {str(path)!r}, {reason}")
 
 

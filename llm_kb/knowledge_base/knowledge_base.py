@@ -259,8 +259,7 @@ class KnowledgeBase:
     ) -> Passages:
         """Return the passages that answer a question, of these topics or of all in the menu.
 
-        Raises UnknownTopicError, NoTagError, PatternError, EmptyQuestionError and
-        IndexUnusableError.
+        Raises KbError, for a question without a word EmptyQuestionError.
         """
         # Late: few requests search, and the database takes its time.
         from llm_kb.knowledge_base.passages import SearchOptions, find_passages  # noqa: PLC0415

@@ -28,12 +28,9 @@ class ArgumentsError(KbError):
     """Arguments of a call that do not fit the tool's schema."""
 
     def __init__(self, tool: str, problems: Sequence[str], allowed: Sequence[str] = ()) -> None:
-        self.tool = tool
-        self.problems = tuple(problems)
-        self.allowed = tuple(allowed)
-        message = f"{tool}: {'; '.join(self.problems)}"
-        if self.allowed:
-            message += f"; its arguments are {', '.join(self.allowed)}"
+        message = f"{tool}: {'; '.join(problems)}"
+        if allowed:
+            message += f"; its arguments are {', '.join(allowed)}"
         super().__init__(message)
 
 

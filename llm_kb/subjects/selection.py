@@ -9,7 +9,7 @@ from heapq import nlargest
 from itertools import islice
 from pathlib import PurePosixPath
 
-from llm_kb.errors import KbError, NoTagError, PatternError
+from llm_kb.errors import KbError, PatternError, join_names, quote
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility
 
@@ -244,7 +244,7 @@ def is_listed(subject: Subject) -> bool:
 def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[int]:
     """Return the indices of the topics that have a wanted tag, or all if no tag is wanted.
 
-    Raises NoTagError if no topic has one.
+    Raises KbError if no topic has one.
     """
     folded = {tag.casefold() for tag in wanted}
     kept = [
@@ -253,5 +253,9 @@ def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) ->
         if not folded or not folded.isdisjoint(map(str.casefold, tags))
     ]
     if wanted and not kept:
-        raise NoTagError(wanted, sorted({tag for tags in tags_of_each for tag in tags}))
+        known = sorted({tag for tags in tags_of_each for tag in tags})
+        raise KbError(
+            f"no topic here has the tag {' or '.join(map(quote, wanted[:3]))};"
+            f" tags: {join_names(known) or 'none'}"
+        )
     return kept

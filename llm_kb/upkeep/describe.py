@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.atomic import replace_file
@@ -54,15 +53,6 @@ class Question:
         return shorten(one_line(answer).strip("\"'` "), longest)
 
 
-class ChangedFileError(KbError):
-    """A file to which no summary can be added."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(f"{str(path)!r} is left as it is: {reason}")
-
-
 def find_questions(opened: OpenTopic, *, introduction: bool) -> Iterator[Question]:
     """Yield a question for the introduction, and one for each subject without a summary.
 
@@ -85,17 +75,15 @@ def find_questions(opened: OpenTopic, *, introduction: bool) -> Iterator[Questio
 
 
 def write_summary(opened: OpenTopic, subject: Subject, summary: str) -> None:
-    """Put a summary into the front matter of a subject's file.
-
-    Raises ChangedFileError, UnreadableError, WriteError.
-    """
+    """Put a summary into the front matter of a subject's file. Raises KbError."""
     path = opened.topic.root / subject.path
+    untouched = f"{str(path)!r} is left as it is"
     if not resolve_links(path).is_relative_to(resolve_links(opened.topic.root)):
-        raise ChangedFileError(path, "it lies outside its topic")
+        raise KbError(f"{untouched}: it lies outside its topic")
     try:
         text = opened.catalog.read(subject).data.decode()
     except UnicodeDecodeError as error:
-        raise ChangedFileError(path, "it is not valid UTF-8") from error
+        raise KbError(f"{untouched}: it is not valid UTF-8") from error
     replace_file(path, add_summary(text, summary).encode())
 
 

@@ -22,8 +22,6 @@ class BadSlugError(KbError):
     """A slug that a new subject cannot have."""
 
     def __init__(self, slug: str, reason: str) -> None:
-        self.slug = slug
-        self.reason = reason
         super().__init__(f"cannot make a subject {slug!r}: {reason}")
 
 
@@ -31,9 +29,6 @@ class SubjectExistsError(KbError):
     """A new subject whose file exists already."""
 
     def __init__(self, topic: str, slug: str, path: Path) -> None:
-        self.topic = topic
-        self.slug = slug
-        self.path = path
         super().__init__(f"{str(path)!r} exists already; use 'llm kb edit {topic}/{slug}'")
 
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from llm_kb.config.changes import (
     Change,
-    TopicExistsError,
     apply_change,
     define_topic,
     drop_topic,
@@ -240,7 +239,7 @@ def test_patterns_are_added_and_taken_out(change: Change, learned: list[str]) ->
 
 
 def test_what_cannot_be_decided_is_told() -> None:
-    with pytest.raises(TopicExistsError, match="topic 'p' exists already"):
+    with pytest.raises(KbError, match="topic 'p' exists already"):
         define_topic(DOCUMENT, "p", {})
     with pytest.raises(UnknownTopicError, match="unknown topic 'q'; valid topics: p"):
         drop_topic(DOCUMENT, "q")

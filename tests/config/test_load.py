@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.fragments import UnknownFragmentError
 from llm_kb.config.load import load_config, read_layers
 from llm_kb.config.trust import trust
 from llm_kb.config.workspace import (
@@ -19,7 +18,7 @@ from llm_kb.config.workspace import (
     find_workspace,
     mentions_auto,
 )
-from llm_kb.errors import ConfigError, PatternError, UnknownTopicError
+from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError
 from llm_kb.subjects.topics import Config, Layer, Origin
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
@@ -461,7 +460,7 @@ def test_a_path_is_taken_where_no_name_is_found(workspace: Path, user_dir: Path,
 def test_an_unknown_fragment_is_told_with_what_there_is(
     workspace: Path, user_dir: Path, fragment: Path
 ) -> None:
-    with pytest.raises(UnknownFragmentError) as caught:
+    with pytest.raises(KbError) as caught:
         load(workspace, user_dir, "kb/reveiw")
     assert str(caught.value) == (
         "unknown config fragment 'kb/reveiw'; there are: kb/review "

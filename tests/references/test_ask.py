@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.errors import KbError, NoTagError
+from llm_kb.errors import KbError
 from llm_kb.references.ask import ObsoleteTopicError, ask, find_topic, find_topics
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.library import Library
@@ -143,7 +143,7 @@ def test_a_search_is_narrowed_by_role_path_and_tag(stocked: Library) -> None:
     assert files(scope=Scope(paths=["docs/", "src/*"])) == ["docs/use.md", "src/frob.py"]
     assert files(scope=Scope(roles=[Role.CODE], paths=["docs"])) == []
     assert files(tags=["RUST"]) == ["a.md"]
-    with pytest.raises(NoTagError, match="no topic here has the tag 'go'; tags: python, rust, web"):
+    with pytest.raises(KbError, match="no topic here has the tag 'go'; tags: python, rust, web"):
         files(tags=["go"])
 
 

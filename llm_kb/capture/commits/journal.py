@@ -15,8 +15,6 @@ class JournalError(KbError):
     """A record that cannot be read or written."""
 
     def __init__(self, path: Path, error: OSError) -> None:
-        self.path = path
-        self.error = error
         super().__init__(
             f"the record of captured commits, {str(path)!r}, cannot be used: {error.strerror}"
         )

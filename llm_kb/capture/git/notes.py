@@ -39,7 +39,6 @@ class DamagedNotesError(KbError):
     """A ref or an object that does not hold git notes."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
         super().__init__(f"{name} holds no git notes that can be read; run `git fsck`")
 
 

@@ -54,8 +54,6 @@ class ClientFileError(KbError):
     """A client's configuration that cannot be changed."""
 
     def __init__(self, path: Path, reason: str, entry: str) -> None:
-        self.path = path
-        self.reason = reason
         super().__init__(f"{show_place(path)} {reason}; write this into it yourself:\n{entry}")
 
 
