@@ -11,9 +11,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
@@ -30,14 +31,11 @@ _HEADER = re.compile(r"\s*\[")
 _BLANK_OR_COMMENT = re.compile(r"\s*(#.*)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A change of one dotted key to a value; None removes the key."""
+class Change(NamedTuple):
+    """A new value for a dotted key of a topic, or for the topic; None removes it."""
 
     key: tuple[str, ...]
     value: dict[str, str] | list[str] | str | None
-    write: Callable[[str], Iterator[str]]
-    """Yields proposals for the new text, the best first."""
 
     def apply(self, document: Any) -> None:
         """Make the change in a document."""
@@ -56,14 +54,7 @@ def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str
         raise KbError(
             f"topic {id_!r} exists already; 'llm kb new {id_}/SLUG' writes a subject of it"
         )
-
-    def write(text: str) -> Iterator[str]:
-        lines = "".join(f"{name} = {_quote(value)}\n" for name, value in fields.items())
-        start = text.rstrip("\n") + "\n\n" if text.strip() else ""
-        name = id_ if re.fullmatch(r"[A-Za-z0-9_-]+", id_) else _quote(id_)
-        yield f"{start}[kb.topic.{name}]\n{lines}"
-
-    return Change(key=("kb", "topic", id_), value=dict(fields), write=write)
+    return Change(("kb", "topic", id_), dict(fields))
 
 
 def drop_topic(document: Mapping[str, Any], id_: str) -> Change:
@@ -72,9 +63,7 @@ def drop_topic(document: Mapping[str, Any], id_: str) -> Change:
     Raises UnknownTopicError.
     """
     _require_topic(document, id_)
-    return Change(
-        key=("kb", "topic", id_), value=None, write=lambda text: _without_table(text, id_)
-    )
+    return Change(("kb", "topic", id_), None)
 
 
 def extend_patterns(
@@ -82,7 +71,7 @@ def extend_patterns(
 ) -> Change:
     """Return the change that adds patterns to a topic's list, each only once."""
     there = _topics(document).get(id_, {}).get(name, [])
-    return set_patterns(id_, name, list(dict.fromkeys((*there, *patterns))))
+    return Change(("kb", "topic", id_, name), list(dict.fromkeys((*there, *patterns))))
 
 
 def reduce_patterns(
@@ -97,28 +86,13 @@ def reduce_patterns(
         if pattern not in there:
             holds = ", ".join(there) or "nothing"
             raise KbError(f"{pattern!r} is not in kb.topic.{id_}.{name}; it holds: {holds}")
-    return set_patterns(id_, name, [pattern for pattern in there if pattern not in patterns])
+    return Change(("kb", "topic", id_, name), [each for each in there if each not in patterns])
 
 
 def set_text(document: Mapping[str, Any], id_: str, name: str, value: str) -> Change:
     """Return the change that sets a text of a topic. Raises UnknownTopicError."""
     _require_topic(document, id_)
-
-    def write(text: str) -> Iterator[str]:
-        if name not in _topics(document)[id_]:
-            yield from _with_line(text, id_, f"{name} = {_quote(value)}")
-
-    return Change(key=("kb", "topic", id_, name), value=value, write=write)
-
-
-def set_patterns(id_: str, name: str, patterns: Sequence[str]) -> Change:
-    """Return the change that sets `learned` or `disabled` of a topic to these patterns."""
-
-    def write(text: str) -> Iterator[str]:
-        yield _with_tomlkit(text, lambda document: _edit_array(document, id_, name, patterns))
-        yield from _with_line(text, id_, f"{name} = {json.dumps(list(patterns))}")
-
-    return Change(key=("kb", "topic", id_, name), value=list(patterns), write=write)
+    return Change(("kb", "topic", id_, name), value)
 
 
 def _topics(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -131,6 +105,23 @@ def _require_topic(document: Mapping[str, Any], id_: str) -> None:
         raise UnknownTopicError(id_, sorted(_topics(document)))
 
 
+def _propose(text: str, change: Change) -> Iterator[str]:
+    """Yield texts that may show a change, the best first."""
+    (_, _, id_, *name), value = change
+    if isinstance(value, dict):
+        lines = "".join(f"{key} = {_quote(text)}\n" for key, text in value.items())
+        start = text.rstrip("\n") + "\n\n" if text.strip() else ""
+        header = id_ if re.fullmatch(r"[A-Za-z0-9_-]+", id_) else _quote(id_)
+        yield f"{start}[kb.topic.{header}]\n{lines}"
+    elif value is None:
+        yield from _without_table(text, id_)
+    else:
+        if isinstance(value, list):
+            yield _with_tomlkit(text, lambda document: _edit_array(document, change.key, value))
+        yield from _with_line(text, id_, f"{name[0]} = {_quote(value)}")
+    yield _with_tomlkit(text, change.apply)
+
+
 def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
     """Return the text after a change of the document, or unchanged if that fails."""
     try:
@@ -141,9 +132,9 @@ def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
         return text
 
 
-def _edit_array(document: Any, id_: str, name: str, patterns: Sequence[str]) -> None:
+def _edit_array(document: Any, key: Sequence[str], patterns: Sequence[str]) -> None:
     """Change an array to these patterns, keeping the comments of the others."""
-    array = document["kb"]["topic"][id_][name]
+    array = reduce(getitem, key, document)
     for place in reversed(range(len(array))):
         if array[place] not in patterns:
             del array[place]
@@ -188,7 +179,7 @@ def _find_headers(lines: Sequence[str], id_: str) -> list[int]:
     return [number for number, line in enumerate(lines) if header.fullmatch(line)]
 
 
-def _quote(value: str) -> str:
+def _quote(value: str | list[str]) -> str:
     # JSON strings are TOML strings, except that TOML also escapes DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -228,7 +219,7 @@ def apply_change(change: Change, text: str, path: Path) -> str:
     expected = decode_toml(text)
     change.apply(expected)
     _prune(expected)
-    for candidate in (*change.write(text), _with_tomlkit(text, change.apply)):
+    for candidate in _propose(text, change):
         if _reads_as(candidate, expected):
             return candidate.replace("\n", newline)
     key = ".".join(change.key)

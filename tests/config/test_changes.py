@@ -22,7 +22,6 @@ from llm_kb.config.changes import (
     edit_config,
     extend_patterns,
     reduce_patterns,
-    set_patterns,
 )
 from llm_kb.config.load import workspace_source
 from llm_kb.config.workspace import WorkspaceFile
@@ -41,6 +40,11 @@ def remove_topic(id_: str) -> Change:
 
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+
+
+def set_patterns(id_: str, name: str, patterns: list[str]) -> Change:
+    return Change(("kb", "topic", id_, name), patterns)
+
 
 WRITTEN = """\
 # Head
@@ -189,14 +193,10 @@ def test_other_ways_of_writing_it(before: str, change: Change, after: str) -> No
 
 
 def test_a_change_that_no_text_can_show_is_refused() -> None:
-    def write(text: str) -> Any:
-        yield text
-        yield "not toml ["
-
-    unknown: Any = object()
-    change = Change(key=("kb", "x"), value=unknown, write=write)
-    with pytest.raises(KbError, match=r"cannot change kb\.x in 'f'"):
-        apply_change(change, "", Path("f"))
+    unequal: Any = float("nan")  # not even to itself
+    change = Change(("kb", "topic", "p", "x"), unequal)
+    with pytest.raises(KbError, match=r"cannot change kb\.topic\.p\.x in 'f'"):
+        apply_change(change, "[kb.topic.p]\n", Path("f"))
 
 
 names = st.text("abcxyz09._-", min_size=1, max_size=4).map(lambda text: "a" + text)
