@@ -54,23 +54,23 @@ _REFERENCES = {
     "verify": "llm_kb.commands.references.group:verify",
 }
 COMMANDS: dict[str, Member] = {
-    "add": "llm_kb.commands.add:add",
+    "add": "llm_kb.commands.topics:add",
     "check": "llm_kb.commands.check:check",
     "config": "llm_kb.commands.config:config",
     "describe": "llm_kb.commands.describe:describe",
-    "disable": "llm_kb.commands.learned:disable",
+    "disable": "llm_kb.commands.topics:disable",
     "edit": "llm_kb.commands.new:edit",
     "init": "llm_kb.commands.init:init",
     "knowledge": ("Record conventions and decisions in Git notes", _KNOWLEDGE),
     "learn": "llm_kb.commands.learn:learn",
-    "learned": "llm_kb.commands.learned:learned",
+    "learned": "llm_kb.commands.topics:learned",
     "list": "llm_kb.commands.list_:list_",
     "mcp": "llm_kb.commands.mcp:mcp",
     "new": "llm_kb.commands.new:new",
     "path": "llm_kb.commands.config:path",
     "prompt": "llm_kb.commands.prompt:prompt",
     "references": ("Manage reference material fetched for models", _REFERENCES),
-    "remove": "llm_kb.commands.remove:remove",
+    "remove": "llm_kb.commands.topics:remove",
     "search": "llm_kb.commands.search:search",
     "show": "llm_kb.commands.show:show",
     "trust": "llm_kb.commands.trust:trust",
@@ -281,9 +281,9 @@ def make_completion(name: str) -> Callable[[click.Context, click.Parameter, str]
     """Return a completion that is imported when it is called."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from llm_kb.commands import _completion
+        from llm_kb.commands import _options
 
-        return cast(list[Any], getattr(_completion, name)(ctx, param, incomplete))
+        return cast(list[Any], getattr(_options, name)(ctx, param, incomplete))
 
     return complete
 

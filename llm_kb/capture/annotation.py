@@ -8,13 +8,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from llm_kb.capture.emission import add_entry, parse_emission, with_provenance
-from llm_kb.capture.entries import Entry
+from llm_kb.capture.entries import Entry, dump_json, read_fields
 from llm_kb.capture.errors import InvalidAnnotationError, InvalidEntryError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, commit_note, read_note
 from llm_kb.capture.git.repository import read_config
 from llm_kb.capture.likeness import find_place_problem
 from llm_kb.capture.store import Change, Snapshot, change_store, has_place
-from llm_kb.capture.store_format import dump_json, read_fields
 from llm_kb.files.fields import Fields
 from llm_kb.git import ObjectReader, run_git
 

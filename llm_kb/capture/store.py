@@ -19,7 +19,7 @@ from llm_kb.capture.emission import (
     remove_entry,
     with_provenance,
 )
-from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.entries import Entry, KnowledgeStore, dump_store, parse_store
 from llm_kb.capture.errors import (
     BusyStoreError,
     DamagedStoreError,
@@ -41,7 +41,6 @@ from llm_kb.capture.git.notes import (
 )
 from llm_kb.capture.git.repository import Repository, find_repository
 from llm_kb.capture.likeness import find_place_problem, normalize_place
-from llm_kb.capture.store_format import dump_store, parse_store
 from llm_kb.git import ObjectReader
 
 PATIENCE = 30.0

@@ -10,7 +10,7 @@ import click
 from llm_kb.api import find_user_dir
 from llm_kb.commands._output import say
 from llm_kb.config.load import Layers, load_config, read_layers
-from llm_kb.config.trust_report import render_replaced, render_withheld
+from llm_kb.config.report import render_replaced, render_withheld
 from llm_kb.config.workspace import find_cwd
 from llm_kb.subjects.topics import Config
 

@@ -1,14 +1,143 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the completion of what is typed.
+
+Help and completion import this module, which imports its own dependencies when completing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from llm_kb.commands._completion import complete_fragment, complete_topic_slash_pattern
 from llm_kb.search.roles import ROLES, Role, Scope
+
+if TYPE_CHECKING:
+    from llm_kb.subjects.topics import Catalog, Topic
+
+
+Topics: TypeAlias = "Sequence[tuple[Topic, Catalog]]"
+Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+MOST_LOOKED_AT = 20_000
+"""Most subjects read for one completion, so that it is there at once."""
+MOST_OFFERED = 500
+
+
+def complete_quietly(find: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
+    """Return a completion that offers nothing after an error: it runs while someone types."""
+
+    def complete(
+        ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        try:
+            return find(ctx, incomplete)
+        except Exception:  # noqa: BLE001 - see above
+            return []
+
+    return complete
+
+
+def _open_topics(ctx: click.Context) -> Topics:
+    """Return the enabled topics. What a completion needs is imported when it runs."""
+    from llm_kb.api import find_user_dir  # noqa: PLC0415
+    from llm_kb.commands._config import current_config  # noqa: PLC0415
+    from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
+    from llm_kb.knowledge_base.topics import open_catalogs  # noqa: PLC0415
+
+    config = current_config(tuple(ctx.params.get("kb_cfg") or ()))
+    return list(open_catalogs(config, find_cwd(), find_user_dir()).values())
+
+
+def _find_fragments(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    from llm_kb.commands._config import current_config  # noqa: PLC0415
+    from llm_kb.config.fragments import list_fragments  # noqa: PLC0415
+
+    names = list_fragments(current_config().config_load_paths)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _find_kb_references(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    if not incomplete.startswith("kb:"):
+        return [CompletionItem("kb:")] if "kb:".startswith(incomplete) else []
+    offered = _offer_slugs(_open_topics(ctx), incomplete.removeprefix("kb:"), everything=["**"])
+    return [CompletionItem(f"kb:{item.value}", help=item.help) for item in offered]
+
+
+def _find_slugs_of_topic(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Return the listed slugs of the topic given before, without hidden ones."""
+    wanted = ctx.params.get("topic")
+    catalogs = [catalog for topic, catalog in _open_topics(ctx) if topic.id == wanted]
+    return [CompletionItem(slug) for each in catalogs for slug in _find_slugs(each, incomplete)]
+
+
+complete_topic = complete_quietly(lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "{}"))
+complete_slug = complete_quietly(_find_slugs_of_topic)
+# Once only one topic fits, its slugs are offered; a pattern may also be all of them.
+complete_topic_slash_pattern = complete_quietly(
+    lambda ctx, typed: _offer_slugs(_open_topics(ctx), typed, everything=["**"])
+)
+complete_topic_slash_slug = complete_quietly(
+    lambda ctx, typed: _offer_slugs(_open_topics(ctx), typed)
+)
+# A slug that does not exist yet cannot be offered.
+complete_topic_slash = complete_quietly(
+    lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "{}/")
+)
+complete_fragment = complete_quietly(_find_fragments)
+# The host's `-f` and `-t` take these.
+complete_kb_fragment = complete_quietly(_find_kb_references)
+complete_kb_template = complete_quietly(
+    lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "kb:{}")
+)
+
+
+def _offer_topics(topics: Topics, incomplete: str, form: str) -> list[CompletionItem]:
+    offered = (CompletionItem(form.format(topic.id), help=topic.title) for topic, _ in topics)
+    return [item for item in offered if item.value.startswith(incomplete)]
+
+
+def _offer_slugs(
+    topics: Topics, incomplete: str, everything: Sequence[str] = ()
+) -> list[CompletionItem]:
+    """Offer topics, then slugs, with the patterns of `everything` before a slug begins."""
+    wanted, slash, start = incomplete.partition("/")
+    found = [
+        (topic, catalog)
+        for topic, catalog in topics
+        if (topic.id == wanted if slash else topic.id.startswith(wanted))
+    ]
+    if len(found) != 1:
+        return _offer_topics(found, "", "{}/")
+    topic, catalog = found[0]
+    slugs = [*(() if start else everything), *_find_slugs(catalog, start)]
+    return [CompletionItem(f"{topic.id}/{slug}") for slug in slugs]
+
+
+def _find_slugs(catalog: Catalog, start: str) -> list[str]:
+    if "#" in start:
+        return _find_parts(catalog, start)
+    looked_at = islice(catalog.iter_listed(), MOST_LOOKED_AT)
+    matching = (subject.name for subject in looked_at if subject.name.startswith(start))
+    return sorted(islice(matching, MOST_OFFERED))
+
+
+def _find_parts(catalog: Catalog, start: str) -> list[str]:
+    """Return the parts of the listed subject named before the `#`."""
+    from llm_kb.rendering.part_text import decode_exactly  # noqa: PLC0415
+    from llm_kb.rendering.parts import find_parts  # noqa: PLC0415
+    from llm_kb.subjects.selection import is_listed  # noqa: PLC0415
+
+    slug = start.partition("#")[0]
+    names = [
+        f"{slug}#{part.anchor}"
+        for subject in filter(is_listed, catalog.find(slug))
+        for part in find_parts(decode_exactly(catalog.read(subject).data), subject.path)
+    ]
+    return [name for name in names if name.startswith(start)][:MOST_OFFERED]
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._completion import complete_topic
 from llm_kb.commands._editing import edit_file, file_of_topic
 from llm_kb.commands._model import load_model, open_log, resolve_key
+from llm_kb.commands._options import complete_topic
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import set_text
 from llm_kb.errors import KbError

@@ -7,9 +7,8 @@ import shlex
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._completion import complete_slug, complete_topic
 from llm_kb.commands._config import say_withheld
-from llm_kb.commands._options import knowledge_options
+from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show_content
 from llm_kb.knowledge_base.topics import EmptyTopicError
 from llm_kb.rendering.learn_text import ALREADY

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._completion import complete_slug, complete_topic
-from llm_kb.commands._options import knowledge_options
+from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
 from llm_kb.host.terminal import style
 from llm_kb.upkeep.subject_list import list_topic, list_topics

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from llm_kb.capture.catalog import TOPIC_ID
-from llm_kb.commands._completion import complete_topic_slash, complete_topic_slash_slug
 from llm_kb.commands._config import current_config
+from llm_kb.commands._options import complete_topic_slash, complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.directory import DirectoryCatalog

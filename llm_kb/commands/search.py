@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._completion import complete_topic
-from llm_kb.commands._options import filter_options, kb_cfg_option, make_filters
+from llm_kb.commands._options import complete_topic, filter_options, kb_cfg_option, make_filters
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.terminal import draw_progress, style

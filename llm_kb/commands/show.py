@@ -9,8 +9,7 @@ from dataclasses import replace
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._completion import complete_topic_slash_pattern
-from llm_kb.commands._options import kb_cfg_option
+from llm_kb.commands._options import complete_topic_slash_pattern, kb_cfg_option
 from llm_kb.commands._output import show_content
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.layers import topic_key

@@ -12,10 +12,10 @@ from llm_kb.api import find_user_dir
 from llm_kb.commands._config import current_layers, require_cwd
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.config.load import Layers
+from llm_kb.config.report import render_request
 from llm_kb.config.trust import is_trusted, read_trust, trust_path
 from llm_kb.config.trust import trust as record_trust
 from llm_kb.config.trust import untrust as withdraw_trust
-from llm_kb.config.trust_report import render_request
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import show_place
 

@@ -168,8 +168,8 @@ def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
     if not mentions_auto(*where):
         return None
     # Imported here: most requests have no `auto`.
+    from llm_kb.config.report import render_skipped, render_withheld
     from llm_kb.config.trust import find_untrusted_auto
-    from llm_kb.config.trust_report import render_skipped, render_withheld
 
     if untrusted := find_untrusted_auto(*where):
         say(render_skipped(untrusted, ["kb.auto"]))
@@ -210,7 +210,7 @@ def _decide_tools(
     out with a message.
     """
     # Loading the configuration has imported most of it.
-    from llm_kb.config.trust_report import render_replaced, render_withheld
+    from llm_kb.config.report import render_replaced, render_withheld
 
     tools = set(asked)
     if set(kb.config.withheld) - {"kb.auto"}:

@@ -9,11 +9,9 @@ PURE = (
     "commits.briefing",
     "emission",
     "entries",
-    "git.trees",
     "likeness",
     "sharing.merging",
     "rendering",
-    "store_format",
 )
 
 OUTSIDE = ("click", "llm", "llm_kb.git", "sqlite3", "subprocess")

@@ -9,7 +9,7 @@ import pytest
 
 from llm_kb.capture.commits.briefing import MAX_DIFF_CHARS, CommitInfo
 from llm_kb.capture.commits.diffs import read_briefing
-from llm_kb.capture.commits.ranges import CommitRange, read_infos, resolve_commits
+from llm_kb.capture.commits.plan import CommitRange, read_infos, resolve_commits
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import NoCommitError, UnknownCommitError
 from llm_kb.capture.store import add_to_store, load_store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Anchor, Entry, Status
-from llm_kb.capture.review import (
+from llm_kb.capture.likeness import (
     STALE,
     find_near_meaning,
     order_for_review,

@@ -18,13 +18,11 @@ from llm_kb.capture.entries import (
     Entry,
     KnowledgeStore,
     arrange,
-)
-from llm_kb.capture.errors import DamagedStoreError
-from llm_kb.capture.store_format import (
     dump_json,
     dump_store,
     parse_store,
 )
+from llm_kb.capture.errors import DamagedStoreError
 
 refuse = partial(DamagedStoreError, "ref", "path")
 

@@ -12,14 +12,13 @@ from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF
 from llm_kb.capture.git.repository import find_repository
-from llm_kb.capture.sharing.annotations import join_annotations
 from llm_kb.capture.sharing.remotes import (
     add_settings,
     find_unmerged,
     missing_settings,
     take_hint,
 )
-from llm_kb.capture.sharing.sync import Outcome, has_store, pull, push
+from llm_kb.capture.sharing.sync import Outcome, has_store, join_annotations, pull, push
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
 from llm_kb.git import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones

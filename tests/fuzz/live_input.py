@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from llm_kb.capture.annotation import annotation_json, parse_live_input
+from llm_kb.capture.entries import dump_json
 from llm_kb.capture.errors import InvalidAnnotationError
-from llm_kb.capture.store_format import dump_json
 
 
 def fuzz(data: bytes) -> None:

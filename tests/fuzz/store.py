@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from llm_kb.capture.entries import dump_store, parse_store
 from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.rendering import View, render_store
-from llm_kb.capture.store_format import dump_store, parse_store
 
 refuse = partial(DamagedStoreError, "ref", "path")
 

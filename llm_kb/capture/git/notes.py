@@ -1,4 +1,4 @@
-"""Reads a git note, and replaces it without losing what others wrote meanwhile.
+"""Reads a git note and its trees, and replaces it without losing what others wrote meanwhile.
 
 `git notes add` overwrites whatever was written since it read. Here a note is read
 together with the commit of its ref, and the ref moves to the new commit only if it
@@ -7,11 +7,12 @@ still is at the old one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from llm_kb.capture.git.trees import BLOB, TREE, TreeEntry, format_tree, parse_tree
 from llm_kb.errors import KbError
 from llm_kb.git import GitError, GitObject, ObjectReader, run_git
 
@@ -213,3 +214,40 @@ def move_refs(directory: Path, moves: Sequence[tuple[str, str, str | None]], rea
         if any(sign in error.stderr for sign in _MOVED):
             raise RefMovedError(error.stderr.strip()) from error
         raise
+
+
+TREE = b"40000"
+BLOB = b"100644"
+
+
+class TreeEntry(NamedTuple):
+    """One entry of a tree object, with its id in binary form."""
+
+    mode: bytes
+    name: bytes
+    id: bytes
+
+    @property
+    def sort_key(self) -> bytes:
+        """The key by which git sorts: the name, with a slash at the end for a tree."""
+        return self.name + b"/" if self.mode == TREE else self.name
+
+
+def parse_tree(data: bytes, width: int) -> tuple[TreeEntry, ...]:
+    """Return the entries of a tree whose ids have `width` bytes; raise ValueError."""
+    line = re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % width, re.DOTALL)
+    entries = []
+    position = 0
+    while position < len(data):
+        found = line.match(data, position)
+        if not found:
+            raise ValueError(f"no tree: {data[position : position + 80]!r}")
+        entries.append(TreeEntry._make(found.groups()))
+        position = found.end()
+    return tuple(entries)
+
+
+def format_tree(entries: Iterable[TreeEntry]) -> bytes:
+    """Return a tree object of these entries, in git's order."""
+    ordered = sorted(entries, key=lambda entry: entry.sort_key)
+    return b"".join(b"%b %b\0%b" % entry for entry in ordered)

@@ -1,21 +1,36 @@
-"""Shares the store with a remote by fetch, merge and push, never by force."""
+"""Shares entries and annotations with a remote by fetch, merge and push, never by force.
+
+The stores of git-chronicle, in other places of a repository, are imported here, too.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
-from llm_kb.capture.entries import KnowledgeStore
+from llm_kb.capture.emission import Addition, add_entry
+from llm_kb.capture.entries import KnowledgeStore, dump_json, dump_store
+from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import (
     ANNOTATIONS_REF,
+    BLOB,
+    CHRONICLE_TARGET,
     KNOWLEDGE_REF,
     Note,
+    RefMovedError,
+    TreeEntry,
     commit_note,
+    commit_tree,
     flatten_notes,
+    format_tree,
+    move_refs,
     read_note,
+    write_object,
 )
-from llm_kb.capture.sharing.annotations import pull_annotations
 from llm_kb.capture.sharing.merging import Merge, merge
 from llm_kb.capture.sharing.remotes import (
     SHARED_REFS,
@@ -32,8 +47,8 @@ from llm_kb.capture.store import (
     parse_note,
     require_repository,
 )
-from llm_kb.capture.store_format import dump_store
 from llm_kb.git import ObjectReader
+from llm_kb.rendering.plain_text import count
 
 
 class Outcome(Enum):
@@ -127,3 +142,117 @@ def _with_notes_of(directory: Path, note: Note, ours: str, theirs: str) -> Note:
     with ObjectReader(directory) as reader:
         notes = {**flatten_notes(reader, theirs), **flatten_notes(reader, ours)}
     return replace(note, levels=(tuple(notes.values()),))
+
+
+_MAX_ATTEMPTS = 10
+
+
+def pull_annotations(directory: Path, remote: str) -> int:
+    """Merge the remote's annotations into ours; return the number of new or changed ones."""
+    theirs = fetch_ref(directory, remote, ANNOTATIONS_REF)
+    if theirs is None:
+        return 0
+    for _ in range(_MAX_ATTEMPTS):
+        with ObjectReader(directory) as reader:
+            found = reader.read(ANNOTATIONS_REF)
+            ours = found.id if found else None
+            before = flatten_notes(reader, ours) if ours else {}
+        base = find_merge_base(directory, ours, theirs) if ours else None
+        if base == theirs:
+            return 0
+        new = theirs if ours is None or base == ours else _merge(directory, ours, theirs, base)
+        try:
+            move_refs(directory, [(ANNOTATIONS_REF, new, ours)], f"Pull from {remote}")
+        except RefMovedError as error:
+            last = error
+            continue
+        with ObjectReader(directory) as reader:
+            after = flatten_notes(reader, new)
+        return sum(before.get(name) != entry for name, entry in after.items())
+    raise BusyStoreError(ANNOTATIONS_REF, str(last)) from last
+
+
+def _merge(directory: Path, ours: str, theirs: str, base: str | None) -> str:
+    """Return a commit that holds the annotations of both sides."""
+    with ObjectReader(directory) as reader:
+        sides = [flatten_notes(reader, commit) if commit else {} for commit in (base, ours, theirs)]
+        kept: list[TreeEntry] = []
+        joined: dict[bytes, bytes] = {}
+        for name in sorted(sides[1].keys() | sides[2].keys()):
+            old, mine, other = (side.get(name) for side in sides)
+            if mine and other and len({old, mine, other}) == 3:
+                blobs = reader.read_ids([other.id.hex(), mine.id.hex()])
+                joined[name] = join_annotations(*(b.data if b else b"" for b in blobs))
+            elif mine == old:
+                kept += [other] if other else []
+            elif chosen := mine or (other if other != old else None):
+                kept.append(chosen)
+    for name, data in joined.items():
+        blob = write_object(directory, "blob", data)
+        kept.append(TreeEntry(mode=BLOB, name=name, id=bytes.fromhex(blob)))
+    tree = write_object(directory, "tree", format_tree(kept))
+    return commit_tree(directory, tree, "Merge annotations", [ours, theirs])
+
+
+def join_annotations(first: bytes, second: bytes) -> bytes:
+    """Return an annotation with the lessons of both; texts in another format are appended."""
+    one, other = _parse(first), _parse(second)
+    if one is None or other is None:
+        return first.rstrip(b"\n") + b"\n\n" + second
+    lessons = list(one.get("wisdom") or [])
+    said = [*(other.get("wisdom") or [])]
+    if other.get("summary") not in (None, one.get("summary")):
+        # An annotation has only one summary, so the other becomes a lesson.
+        said.append({"category": "insight", "content": other["summary"]})
+    lessons += [lesson for lesson in said if lesson not in lessons]
+    return dump_json({**other, **one, **({"wisdom": lessons} if lessons else {})})
+
+
+def _parse(data: bytes) -> Mapping[str, Any] | None:
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    is_annotation = isinstance(raw, dict) and isinstance(raw.get("wisdom", []), list)
+    return raw if is_annotation else None
+
+
+OLDER_PLACES = (
+    (ANNOTATIONS_REF, CHRONICLE_TARGET),
+    (ANNOTATIONS_REF, None),
+    (KNOWLEDGE_REF, CHRONICLE_TARGET),
+)
+"""The ref and the object of each store: beside the annotations, and on the id that
+git-chronicle uses for the empty tree. None stands for the empty tree itself."""
+
+
+def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
+    """Return the stores of git-chronicle in a repository, each with the note it is in."""
+    notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
+    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
+
+
+def import_older(directory: Path) -> tuple[Addition, ...]:
+    """Add the entries of those stores to ours, and return the result for each.
+
+    An entry keeps its other fields, and its id if that is free.
+    """
+    require_repository(directory)
+    with ObjectReader(directory) as reader:
+        entries = [e for _, store in read_older_stores(reader) for e in store.entries]
+
+    def decide(snapshot: Snapshot) -> Change[tuple[Addition, ...]]:
+        store, additions = snapshot.store, []
+        for entry in entries:
+            is_free = all(other.id != entry.id for other in store.entries)
+            id_ = entry.id if is_free else None
+            additions.append(add_entry(store, entry.with_fields(id=None), id_))
+            store = additions[-1].store
+        new = sum(addition.is_new for addition in additions)
+        return Change(
+            result=tuple(additions),
+            store=store if new else None,
+            message=f"Import {count(new, 'entry', 'entries')}",
+        )
+
+    return change_store(directory, decide)

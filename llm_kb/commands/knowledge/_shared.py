@@ -18,9 +18,10 @@ from llm_kb.capture.likeness import (
     find_place_problem,
     without_stars,
 )
-from llm_kb.capture.sharing.older import read_older_stores
+from llm_kb.capture.sharing.sync import read_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.commands._config import require_cwd
+from llm_kb.commands._options import complete_quietly
 from llm_kb.errors import KbError
 from llm_kb.git import ObjectReader
 
@@ -121,16 +122,11 @@ def remind_of_older(reader: ObjectReader, store: KnowledgeStore) -> None:
             )
 
 
-def complete_id(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+@complete_quietly
+def complete_id(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Offer the ids of this repository's entries, with their texts as help."""
-    try:
-        entries = load_store(require_cwd()).entries
-    except (KbError, click.ClickException):
-        return []
     return [
         CompletionItem(entry.id, help=entry.rule)
-        for entry in entries
+        for entry in load_store(require_cwd()).entries
         if entry.id.startswith(incomplete)
     ]

@@ -9,7 +9,7 @@ import click
 
 from llm_kb.capture.annotation import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
-from llm_kb.capture.store_format import dump_json
+from llm_kb.capture.entries import dump_json
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import show_json_document
 

@@ -10,8 +10,15 @@ from contextlib import nullcontext
 import click
 
 from llm_kb.capture.commits.journal import Journal
-from llm_kb.capture.commits.plan import Choice, Plan, PlannedCommit, choose_commits, plan_commits
-from llm_kb.capture.commits.ranges import CommitRange, resolve_commits
+from llm_kb.capture.commits.plan import (
+    Choice,
+    CommitRange,
+    Plan,
+    PlannedCommit,
+    choose_commits,
+    plan_commits,
+    resolve_commits,
+)
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 
 from llm_kb.capture.emission import parse_emission, with_provenance
-from llm_kb.capture.entries import CONVENTION, KINDS, Kind
+from llm_kb.capture.entries import CONVENTION, KINDS, Kind, dump_json, dump_store
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
@@ -26,7 +26,6 @@ from llm_kb.capture.store import (
     remove_from_store,
     require_repository,
 )
-from llm_kb.capture.store_format import dump_json, dump_store
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import say, show_json_document
 from llm_kb.commands.knowledge._shared import (

@@ -12,9 +12,8 @@ from llm_kb.api import find_embedder
 from llm_kb.capture.entries import STABILITIES, Anchor, Entry, KnowledgeStore, Status
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
-from llm_kb.capture.likeness import find_nearest
+from llm_kb.capture.likeness import find_near_meaning, find_nearest, order_for_review, review_anchor
 from llm_kb.capture.rendering import View, render_entry, render_short
-from llm_kb.capture.review import find_near_meaning, order_for_review, review_anchor
 from llm_kb.capture.store import (
     edit_in_store,
     keep_in_store,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from llm_kb.capture.rendering import render_difference, render_short
-from llm_kb.capture.sharing.older import import_older
 from llm_kb.capture.sharing.remotes import describe_remote, hide_secrets
-from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
+from llm_kb.capture.sharing.sync import Outcome, Pull, has_store, import_older
 from llm_kb.capture.sharing.sync import pull as pull_store
 from llm_kb.capture.sharing.sync import push as push_store
 from llm_kb.capture.store import load_store

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from llm_kb.api import KnowledgeBase, find_library
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
+from llm_kb.capture.entries import dump_json
 from llm_kb.capture.errors import InvalidAnnotationError
-from llm_kb.capture.store_format import dump_json
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_schemas import SCHEMAS
