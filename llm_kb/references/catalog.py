@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from llm_kb.errors import KbError
@@ -12,13 +12,12 @@ from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.library import Library, open_library
-from llm_kb.references.topic.provenance import FILE_NAME, FileRecord, Provenance
+from llm_kb.references.topic.provenance import FILE_NAME, FileRecord
 from llm_kb.references.topic.staleness import render_origin
 from llm_kb.references.topic.topic_directory import TOPIC_FILE, read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.references.topic.topic_text import without_heading
-from llm_kb.subjects.patterns import Pattern
-from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Subject, Topic
+from llm_kb.subjects.topics import Catalog, Config, Content, Subject, Topic
 
 
 def reference_topics(
@@ -88,54 +87,29 @@ def _render_recent(topic: TopicFile) -> str:
     return f"{line} — {tags}" if tags else line
 
 
-class ReferenceCatalog:
+class ReferenceCatalog(DirectoryCatalog):
     """A directory of fetched files, each read with a line on where it came from."""
 
     def __init__(self, topic: Topic, described: TopicFile, library: Library) -> None:
-        self._catalog: Catalog = DirectoryCatalog(topic, library.store.conversions)
+        super().__init__(topic, library.store.conversions)
         self._described = described
         self._directory = topic.root
-        self._store = library.store
-        self._clock = library.clock
-        self._provenance: Provenance | None = None
+        self._library = library
 
     @property
     def documents(self) -> TopicDocuments:
         """The documents that a search indexes, the same as for `reference_search`."""
-        return self._store.documents(self._described.id)
-
-    def list_subjects(self) -> Listing:
-        """Return every subject, hidden ones included, sorted by slug."""
-        return self._catalog.list_subjects()
-
-    def iter_listed(self) -> Iterator[Subject]:
-        """Yield the listed subjects in no order, as they are found."""
-        return self._catalog.iter_listed()
-
-    def has_hidden(self) -> bool:
-        """Tell whether there are hidden subjects; also true where that takes long to know."""
-        return self._catalog.has_hidden()
-
-    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return the listed subjects whose slug each pattern matches, sorted."""
-        return self._catalog.match_each(patterns)
-
-    def find(self, reference: str) -> Sequence[Subject]:
-        """Return the subjects a slug, with or without extension and dots, names."""
-        return self._catalog.find(reference)
+        return self._library.store.documents(self._described.id)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject with its origin; raise UnreadableError like any catalog."""
-        return self._with_origin(subject, self._catalog.read(subject, limit))
+        record = self._records.get(subject.path)
+        origin = render_origin(self._described, record, self._library.clock())
+        return super().read(subject, limit)._replace(origin=origin)
 
-    def _with_origin(self, subject: Subject, content: Content) -> Content:
-        origin = render_origin(self._described, self._record(subject.path), self._clock())
-        return content._replace(origin=origin)
-
-    def _record(self, path: str) -> FileRecord | None:
-        if self._provenance is None:
-            try:
-                self._provenance = read_provenance(self._directory)
-            except KbError:  # `verify` reports it; the file can still be read
-                self._provenance = Provenance()
-        return self._provenance.files.get(path)
+    @cached_property
+    def _records(self) -> Mapping[str, FileRecord]:
+        try:
+            return read_provenance(self._directory).files
+        except KbError:  # `verify` reports it; the file can still be read
+            return {}

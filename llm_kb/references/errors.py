@@ -113,25 +113,34 @@ class UnknownReferenceError(KbError):
         super().__init__(f"unknown reference topic {quote(topic_id)}; {there}")
 
 
-class TopicExistsError(KbError):
+class OperatorError(KbError):
+    """An error worded for a model; `for_operator` is its text for the user of a command."""
+
+    for_operator: str
+
+
+class TopicExistsError(OperatorError):
     """A topic that is created a second time, or one whose title comes to the same id."""
 
     def __init__(self, topic_id: str, title: str) -> None:
-        self.topic_id = topic_id
-        self.title = title
+        there = f"there is a reference topic {topic_id!r} already ({title!r}): "
+        self.for_operator = (
+            f"{there}fetch it again (llm kb references refresh {topic_id}), change its description"
+            f" (llm kb references update {topic_id}), or choose another title"
+        )
         super().__init__(
-            f"there is a reference topic {topic_id!r} already ({title!r}): search it with"
+            f"{there}search it with"
             " reference_search, change its description with reference_topic_update, tell the user"
             f" that `llm kb references refresh {topic_id}` fetches it again, or choose another"
             " title"
         )
 
 
-class DeniedError(KbError):
+class DeniedError(OperatorError):
     """A plan that the operator denied."""
 
     def __init__(self, title: str, summary: str) -> None:
-        self.title = title
+        self.for_operator = f"you said no, so nothing was fetched for {title!r}"
         super().__init__(
             f"the user denied fetching {title!r} ({summary}); suggest a smaller scope: give "
             'the git sources a `paths` filter such as ["README.md", "docs/", "examples/"], or '
@@ -139,15 +148,17 @@ class DeniedError(KbError):
         )
 
 
-class ApprovalNeededError(KbError):
+class ApprovalNeededError(OperatorError):
     """A plan that waits for the operator, who cannot be asked here."""
 
     def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id
-        self.what = f"fetching {title!r} ({summary}) from {hosts}"
-        super().__init__(
-            f"{self.what} needs the user's approval: llm kb references approve {plan_id}"
+        what, approve = f"fetching {title!r} ({summary}) from {hosts}", "llm kb references approve"
+        self.for_operator = (
+            f"{what} needs your approval, and there is no terminal to ask on: repeat this with -y,"
+            f" or run {approve} {plan_id}"
         )
+        super().__init__(f"{what} needs the user's approval: {approve} {plan_id}")
 
 
 class GrowthError(KbError):

@@ -51,22 +51,6 @@ GIT_FILE = FileRecord(source=0, url=V1.url, commit="a" * 40)
 PAGE_FILE = FileRecord(source=1, url="https://e.org/v1/page")
 
 
-@pytest.mark.parametrize(
-    ("now", "places"),
-    [
-        pytest.param((V1, PAGE), (0, 1), id="by number, where a redirect led elsewhere"),
-        pytest.param((PAGE, V1), (None, 0), id="by address"),
-        pytest.param((WebSource(url=PAGE_FILE.url),), (1,), id="by address of a page"),
-        pytest.param((PAGE,), (None,), id="no repository is a page"),
-    ],
-)
-def test_records_of_earlier_versions_are_matched_by_their_files(
-    now: tuple[Source, ...], places: tuple[int | None, ...]
-) -> None:
-    earlier = Provenance(files={"README.md": GIT_FILE, "page.md": PAGE_FILE})
-    assert match_sources(earlier, now) == places
-
-
 def test_files_are_renumbered_and_those_of_no_source_left_out() -> None:
     recorded = Provenance(
         files={"a": GIT_FILE, "b": PAGE_FILE, "c": replace(PAGE_FILE, source=7)},

@@ -16,7 +16,7 @@ from llm_kb.commands._config import current_config
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
-from llm_kb.references.errors import ApprovalNeededError, DeniedError, TopicExistsError
+from llm_kb.references.errors import OperatorError
 from llm_kb.references.library import Library, open_library
 from llm_kb.rendering.plain_text import one_line, visible_line
 
@@ -25,38 +25,6 @@ if TYPE_CHECKING:
 
     from llm_kb.references.plan.make import Progress
     from llm_kb.references.plan.plan import Plan
-
-
-class DeclinedError(KbError):
-    """A plan that the operator has just denied."""
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-        super().__init__(f"you said no, so nothing was fetched for {title!r}")
-
-
-class WaitingError(KbError):
-    """A plan that nobody could be asked about."""
-
-    def __init__(self, needed: ApprovalNeededError) -> None:
-        self.plan_id = needed.plan_id
-        super().__init__(
-            f"{needed.what} needs your approval, and there is no terminal to ask on: repeat this"
-            f" with -y, or run llm kb references approve {needed.plan_id}"
-        )
-
-
-class TakenError(KbError):
-    """A title that a topic already has."""
-
-    def __init__(self, topic_id: str, title: str) -> None:
-        self.topic_id = topic_id
-        self.title = title
-        super().__init__(
-            f"there is a reference topic {topic_id!r} already ({title!r}): fetch it again (llm kb"
-            f" references refresh {topic_id}), change its description (llm kb references update"
-            f" {topic_id}), or choose another title"
-        )
 
 
 def current_library() -> Library:
@@ -85,12 +53,8 @@ def to_operator() -> Iterator[None]:
     """Reword errors meant for models for the operator."""
     try:
         yield
-    except DeniedError as error:
-        raise DeclinedError(error.title) from error
-    except ApprovalNeededError as error:
-        raise WaitingError(error) from error
-    except TopicExistsError as error:
-        raise TakenError(error.topic_id, error.title) from error
+    except OperatorError as error:
+        raise KbError(error.for_operator) from error
 
 
 @contextmanager

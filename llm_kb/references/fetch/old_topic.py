@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -51,10 +51,7 @@ class OldTopic:
                 for path, record in recorded.files.items()
                 if record.source in numbers
             },
-            asked=tuple(
-                recorded.sources[old] if old is not None and recorded.sources else None
-                for old in places
-            ),
+            asked=tuple(None if old is None else recorded.sources[old] for old in places),
             recorded=frozenset(recorded.files),
             request=recorded.request,
         )
@@ -121,47 +118,25 @@ class OldTopic:
 def match_sources(recorded: Provenance, sources: Sequence[Source]) -> tuple[int | None, ...]:
     """Return the number of each source in a record; None for a source that is not in it.
 
-    A source is known by what it asks for, else by its address alone. Where the record
-    does not tell (it is of an earlier version), by the address of a file it gave, else
-    by its number.
+    A source is known by what it asks for, else by its address alone.
     """
-    if recorded.sources:
-        old: Sequence[int] = range(len(recorded.sources))
-        tests: tuple[Callable[[int, int], bool], ...] = (
-            lambda new, old: asks_the_same(sources[new], recorded.sources[old]),
-            lambda new, old: _place(sources[new]) == _place(recorded.sources[old]),
-        )
-    else:
-        groups: dict[int, list[FileRecord]] = {}
-        for record in recorded.files.values():
-            groups.setdefault(record.source, []).append(record)
-        old = sorted(groups)
-        tests = (
-            lambda new, old: any(r.url == sources[new].url for r in groups[old]),
-            lambda new, old: new == old and _is_git(groups[old]) == _is_git_source(sources[new]),
-        )
-    return _assign(len(sources), old, tests)
+    found: list[int | None] = [None] * len(sources)
+    free = list(range(len(recorded.sources)))
+    for is_same in (asks_the_same, _has_same_place):
+        for new, source in enumerate(sources):
+            # Its own number before any other.
+            candidates = sorted(free, key=lambda number: (number != new, number))
+            if found[new] is None:
+                found[new] = next(
+                    (old for old in candidates if is_same(source, recorded.sources[old])), None
+                )
+                free = [number for number in free if number != found[new]]
+    return tuple(found)
 
 
 def asks_the_same(one: Source, other: Source | None) -> bool:
     """Tell whether two sources ask for the same; what was found there is another matter."""
     return other is not None and _wish(one) == _wish(other)
-
-
-def _assign(
-    count: int, old: Sequence[int], tests: Sequence[Callable[[int, int], bool]]
-) -> tuple[int | None, ...]:
-    """Give each new number an old one that passes a test, the first test first."""
-    found: list[int | None] = [None] * count
-    free = list(old)
-    for test in tests:
-        for new in range(count):
-            # Its own number before any other.
-            candidates = sorted(free, key=lambda number: (number != new, number))
-            if found[new] is None:
-                found[new] = next((number for number in candidates if test(new, number)), None)
-                free = [number for number in free if number != found[new]]
-    return tuple(found)
 
 
 def _wish(source: Source) -> Source:
@@ -170,16 +145,8 @@ def _wish(source: Source) -> Source:
     return replace(source, role=None)
 
 
-def _place(source: Source) -> tuple[str, str]:
-    return source.type, source.url
-
-
-def _is_git(records: Sequence[FileRecord]) -> bool:
-    return any(record.commit for record in records)
-
-
-def _is_git_source(source: Source) -> bool:
-    return isinstance(source, GitSource)
+def _has_same_place(one: Source, other: Source) -> bool:
+    return (one.type, one.url) == (other.type, other.url)
 
 
 def _renumber(record: FileRecord, number: int) -> FileRecord:
