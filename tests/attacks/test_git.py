@@ -17,8 +17,8 @@ from llm_kb.git import GitError, find_program, run_git, run_remote
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.git import Repositories
-from llm_kb.references.sources.git_transport import GitPolicy
 from llm_kb.references.sources.records import GitSource
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
@@ -276,7 +276,7 @@ def remote(tmp_path: Path) -> Remote:
 
 def test_a_tree_that_unfolds_is_left_at_the_limit(library: Library, remote: Remote) -> None:
     source = GitSource(url=remote.url, commit=bomb(remote, 8))
-    policy = GitPolicy(allow_protocols=("file",), timeout=20, max_files=1000)
+    policy = Policy(allow_protocols=("file",), timeout=20, max_files=1000)
     with Repositories(policy, library.store.scratch) as repositories:
         repository = repositories.open(source)
 
@@ -305,7 +305,7 @@ def test_a_tree_that_unfolds_to_nothing_is_left_at_the_timeout(
         entry = f"040000 tree {tree}"
     commit = remote.git("commit-tree", tree, "-m", "bomb")
     remote.git("update-ref", "refs/heads/main", commit)
-    policy = GitPolicy(allow_protocols=("file",), timeout=2)
+    policy = Policy(allow_protocols=("file",), timeout=2)
     source = GitSource(url=remote.url, commit=commit)
     with (
         Repositories(policy, library.store.scratch) as repositories,

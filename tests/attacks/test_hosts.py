@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from llm_kb.references.errors import BlockedAddressError, FetchError, SourceError
-from llm_kb.references.sources.addresses import is_public, resolve_host
+from llm_kb.references.sources.addresses import Policy, is_public, resolve_host
 from llm_kb.references.sources.git import find_commit
-from llm_kb.references.sources.git_transport import GitPolicy
-from llm_kb.references.sources.http import HttpPolicy, join_url, request
+from llm_kb.references.sources.http import join_url, request
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import check_git_url, check_web_url
 from tests.references.sites import serve_site
@@ -58,7 +57,7 @@ def test_a_redirect_to_letters_is_not_followed() -> None:
     with serve_site() as site:
         url = site.redirect("/x", "http://fa\u00df.example/")
         with pytest.raises(FetchError, match="an invalid address"):
-            request(url, HttpPolicy(allow_hosts=("127.0.0.1",), timeout=10))
+            request(url, Policy(allow_hosts=("127.0.0.1",), timeout=10))
 
 
 @pytest.mark.parametrize(
@@ -78,14 +77,10 @@ def test_public_ones_within_others_are_public(address: str) -> None:
 
 
 def test_a_port_may_be_allowed_alone() -> None:
+    policy = Policy(allow_hosts=("wiki.corp:8080",), resolver=lambda *_: ["10.0.0.1"])
+
     def ask(port: int) -> Sequence[str]:
-        return resolve_host(
-            "u",
-            "wiki.corp",
-            port,
-            allow_hosts=("wiki.corp:8080",),
-            resolver=lambda *_: ["10.0.0.1"],
-        )
+        return resolve_host("u", "wiki.corp", port, policy)
 
     assert ask(8080) == ["10.0.0.1"]
     with pytest.raises(BlockedAddressError):
@@ -95,7 +90,7 @@ def test_a_port_may_be_allowed_alone() -> None:
 @pytest.mark.parametrize("scheme", ["http", "https", "ssh", "git"])
 def test_git_connects_to_the_address_that_was_checked(scheme: str) -> None:
     """The name is one that no name server knows: otherwise git could not connect at all."""
-    policy = GitPolicy(
+    policy = Policy(
         allow_hosts=("wiki.invalid",),
         allow_protocols=("ssh", "git"),
         timeout=10,

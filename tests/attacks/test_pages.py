@@ -10,10 +10,11 @@ import pytest
 from llm_kb.references.errors import FetchError
 from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.plan.site import MAX_WILDCARDS, Robots
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.html.page import MAX_LINK, absolute_link
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.html.tree import PageTooComplexError
-from llm_kb.references.sources.http import HttpPolicy, request
+from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import CrawlSource
 from tests.conftest import RunLlm
 from tests.cost import at_most
@@ -21,7 +22,7 @@ from tests.references.conftest import site  # noqa: F401 - a fixture
 from tests.references.sites import Answer, Site
 
 URL = "http://h.example/p"
-TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=20)
+TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=20)
 
 
 @pytest.mark.parametrize(

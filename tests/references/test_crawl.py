@@ -12,7 +12,7 @@ from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.sources import web
-from llm_kb.references.sources.http import HttpPolicy
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.web import find_page
 from llm_kb.subjects import names
@@ -20,7 +20,7 @@ from tests.files.office import make_pdf
 from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site
 
-TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5)
+TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=5)
 GUIDE = make_pdf(["Run the walrus."])
 
 

@@ -5,39 +5,40 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.references.errors import BlockedAddressError, FetchError
-from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
+from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.git_transport import ask_server, run_offline
 from llm_kb.references.sources.records import GitSource
 from tests.references.remotes import Remote
 
 
-def ask(url: str, policy: GitPolicy) -> bytes:
+def ask(url: str, policy: Policy) -> bytes:
     return ask_server(GitSource(url=url), policy, ["ls-remote", "--", url, "HEAD"])
 
 
 def test_local_repositories_need_the_users_word(remote: Remote) -> None:
     with pytest.raises(FetchError, match="allow_protocols"):
-        ask(remote.url, GitPolicy(timeout=20))
-    printed = ask(remote.url, GitPolicy(timeout=20, allow_protocols=("file",)))
+        ask(remote.url, Policy(timeout=20))
+    printed = ask(remote.url, Policy(timeout=20, allow_protocols=("file",)))
     assert printed.decode() == f"{remote.commit}\tHEAD\n"
 
 
 def test_inside_a_repository_no_server_is_asked(remote: Remote) -> None:
     source = GitSource(url=remote.url)
-    policy = GitPolicy(timeout=20, allow_protocols=("file",))
+    policy = Policy(timeout=20, allow_protocols=("file",))
     with pytest.raises(FetchError, match="transport 'file' not allowed"):
         run_offline(source, policy, ["ls-remote", "--", remote.url], cwd=remote.directory)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00::1"])
 def test_hosts_with_private_addresses_are_refused(address: str) -> None:
-    policy = GitPolicy(resolver=lambda host, port: [address])
+    policy = Policy(resolver=lambda host, port: [address])
     with pytest.raises(BlockedAddressError):
         ask("https://evil.example/x", policy)
 
 
 def test_git_connects_to_the_address_that_was_checked() -> None:
     """The name is one that no name server knows: without the pin git could not connect."""
-    policy = GitPolicy(
+    policy = Policy(
         allow_hosts=("wiki.invalid",), timeout=20, resolver=lambda host, port: ["127.0.0.1"]
     )
     with pytest.raises(FetchError) as caught:

@@ -21,11 +21,12 @@ from llm_kb.references.errors import (
     PlanChangedError,
     TooLargeError,
 )
-from llm_kb.references.sources.http import HttpPolicy, request
+from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.http import request
 from tests.references.sites import Answer, Site, serve_site
 
-TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5, max_bytes=100_000)
-STRICT = HttpPolicy(timeout=5)
+TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=5, max_bytes=100_000)
+STRICT = Policy(timeout=5)
 
 
 def resolve_to(*addresses: str) -> Callable[[str, int], Sequence[str]]:
@@ -60,14 +61,14 @@ def test_other_names_of_loopback_are_refused(site: Site, host: str) -> None:
 
 
 def test_a_name_that_resolves_to_loopback_is_refused(site: Site) -> None:
-    policy = HttpPolicy(timeout=5, resolver=resolve_to("127.0.0.1"))
+    policy = Policy(timeout=5, resolver=resolve_to("127.0.0.1"))
     with pytest.raises(BlockedAddressError):
         request(site.url.replace("127.0.0.1", "evil.example"), policy)
     assert site.requests == []
 
 
 def test_one_private_address_among_public_ones_is_refused() -> None:
-    policy = HttpPolicy(timeout=5, resolver=resolve_to("93.184.216.34", "10.0.0.1"))
+    policy = Policy(timeout=5, resolver=resolve_to("93.184.216.34", "10.0.0.1"))
     with pytest.raises(BlockedAddressError, match=r"10\.0\.0\.1"):
         request("http://evil.example/", policy)
 
@@ -81,7 +82,7 @@ def test_what_was_checked_is_what_is_connected_to(site: Site) -> None:
         return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
 
     site.put("/", "hello")
-    policy = HttpPolicy(timeout=5, allow_hosts=("wiki.corp",), resolver=rebinding)
+    policy = Policy(timeout=5, allow_hosts=("wiki.corp",), resolver=rebinding)
     assert request(site.url.replace("127.0.0.1", "wiki.corp") + "/", policy).body == b"hello"
     assert asked == ["wiki.corp"]
     assert site.received[0]["host"].startswith("wiki.corp:")
@@ -122,7 +123,7 @@ def test_redirects_are_followed_so_far_and_no_further(site: Site) -> None:
 def test_a_redirect_to_a_host_that_was_not_planned_is_refused(site: Site) -> None:
     site.put("/b", "b")
     url = site.redirect("/a", site.url.replace("127.0.0.1", "localhost") + "/b")
-    policy = HttpPolicy(timeout=5, allow_hosts=("127.0.0.1", "localhost"))
+    policy = Policy(timeout=5, allow_hosts=("127.0.0.1", "localhost"))
     assert request(url, policy).body == b"b"
     with pytest.raises(PlanChangedError, match="another host, localhost"):
         request(url, policy, hosts={"127.0.0.1"})
@@ -246,7 +247,7 @@ def test_a_server_that_drips_is_given_up_at_the_deadline(site: Site, part: str) 
             time.sleep(0.1)
 
     with pytest.raises(FetchError, match="no complete answer within 1 s"):
-        request(site.answer("/drip", drip), HttpPolicy(allow_hosts=("127.0.0.1",), timeout=1))
+        request(site.answer("/drip", drip), Policy(allow_hosts=("127.0.0.1",), timeout=1))
 
 
 def test_a_refused_connection_is_an_error() -> None:
@@ -284,8 +285,8 @@ def secure_site(certificate: Path) -> Iterator[Site]:
         yield site
 
 
-def secure_policy(**options: Any) -> HttpPolicy:
-    return HttpPolicy(
+def secure_policy(**options: Any) -> Policy:
+    return Policy(
         allow_hosts=("wiki.test", "other.test"),
         timeout=5,
         resolver=resolve_to("127.0.0.1"),
@@ -326,6 +327,6 @@ def test_a_redirect_from_https_to_http_is_refused(
 def test_a_handshake_that_never_ends_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        policy = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=1)
+        policy = Policy(allow_hosts=("127.0.0.1",), timeout=1)
         with pytest.raises(FetchError, match="no complete answer within 1 s"):
             request(f"https://127.0.0.1:{port}/", policy)

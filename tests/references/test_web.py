@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import NoPageError
-from llm_kb.references.sources.http import HttpPolicy
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.records import PlannedPage
 from llm_kb.references.sources.web import Page, fetch_page, find_page
 from tests.cost import at_most
 from tests.references.sites import Answer, Site
 
-TRUSTING = HttpPolicy(allow_hosts=("127.0.0.1",), timeout=5)
+TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=5)
 
 
 def fetch(url: str) -> Page:

@@ -60,7 +60,7 @@ def _find(
                 raise FetchError(source.url, "a package is looked up by create, not by refresh")
             else:
                 found = _find_local(index, source, old, remotes)
-        check_source(found, remotes.settings)
+        check_source(found, remotes.policy)
     except KbError as error:
         return PlannedSource(source=source, problem=explain(error, source))
     return found
@@ -98,7 +98,7 @@ def _find_local(
         if is_known and old.has(records):  # its hash says what is in it: nothing is asked
             return _unchanged(source, records)
     place = remotes.locate(source)
-    tree = list_local(place, remotes.settings.max_bytes)
+    tree = list_local(place, remotes.policy.max_bytes)
     for path, reason in tree.unread.items():
         if any(f"/{path}" in f"/{known}" for known in records):  # what was fetched is not gone
             raise FetchError(source.url, f"{path.rstrip('/')}: {reason}")
@@ -127,7 +127,7 @@ def find_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) ->
     try:
         page = fetch_page(
             PlannedPage(url=source.url),
-            remotes.http,
+            remotes.policy,
             hosts=_approved_hosts(source, records),
             known=conditions(record) if record else None,
         )
@@ -164,7 +164,7 @@ def find_crawl(
         record.url: conditions(record) if is_same_wish and record.url in there else {}
         for record in records.values()
     }
-    crawl = find_pages(source, remotes.http, tags, progress)
+    crawl = find_pages(source, remotes.policy, tags, progress)
     kept = tuple(path for path, record in records.items() if record.url in crawl.failed)
     planned = PlannedSource(
         source=source,

@@ -100,8 +100,7 @@ def _create(
     hosts: frozenset[str] | None,
 ) -> Created:
     """Plan a topic by asking these hosts alone, or any; have the plan approved; carry it out."""
-    with open_remotes(library) as remotes:
-        remotes = replace(remotes, hosts=hosts)
+    with open_remotes(library, hosts) as remotes:
         plan = make_plan(request, remotes, progress)
         _require_approval(library, plan, approve)
         try:

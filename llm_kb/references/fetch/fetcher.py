@@ -127,7 +127,7 @@ class Fetcher:
 
     def _fetch_local(self, index: int, source: LocalSource | ArchiveSource, folder: str) -> None:
         place = self.remotes.locate(source)
-        tree = list_local(place, self.remotes.settings.max_bytes)
+        tree = list_local(place, self.remotes.policy.max_bytes)
         files = [file.path for file in tree.files]
         prefix = _prefix(source, folder, files)
         revision = source.hash if isinstance(source, ArchiveSource) else None
@@ -175,12 +175,12 @@ class Fetcher:
             fetched = planned.read[page.url]
         else:
             known = conditions(old[1]) if old else None
-            fetched = fetch_page(page, self.remotes.http, hosts=planned.hosts, known=known)
+            fetched = fetch_page(page, self.remotes.policy, hosts=planned.hosts, known=known)
         if fetched is None and old and self.staged.keep(*old):
             return
         if fetched is None:
             # Its file was changed or deleted here: without conditions it is sent again.
-            fetched = fetch_page(page, self.remotes.http, hosts=planned.hosts)
+            fetched = fetch_page(page, self.remotes.policy, hosts=planned.hosts)
         if fetched is None:
             raise FetchError(page.url, "the server will not send it again")
         data = fetched.text.encode()

@@ -110,7 +110,7 @@ class _Refresh:
 
     def _require_approval(self, plan: Plan, approve: ApproveGrowth) -> None:
         """Ask about a plan that goes beyond what was fetched before; raise DeniedError."""
-        check_limits(plan, self.remotes.settings)
+        check_limits(plan, self.remotes.policy)
         records = self.recorded.files.values()
         urls = {source.url for source in plan.request.sources} | {r.url for r in records}
         known = frozenset(filter(None, map(host_and_port, urls)))

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, refuse_hostile
 from llm_kb.references.plan.site import MAX_REFUSED, Site
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.file_names import page_key
-from llm_kb.references.sources.http import HttpPolicy
 from llm_kb.references.sources.records import CrawlSource, PlannedPage
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Conditions, FoundPage, Page, find_page, no_text
@@ -50,7 +50,7 @@ Count = Callable[[int, int], None]
 
 def find_pages(
     source: CrawlSource,
-    policy: HttpPolicy,
+    policy: Policy,
     known: Mapping[str, Conditions] | None = None,
     progress: Count = lambda *_: None,
 ) -> Crawl:

@@ -21,8 +21,8 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan.crawl import Count, find_pages
 from llm_kb.references.plan.package import resolve_package
 from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
-from llm_kb.references.plan.remotes import Remotes, check_count, git_policy
-from llm_kb.references.sources.addresses import system_resolver
+from llm_kb.references.plan.remotes import Remotes, check_count
+from llm_kb.references.sources.addresses import Policy, system_resolver
 from llm_kb.references.sources.git import Repositories, Tree
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.local import list_local
@@ -39,7 +39,6 @@ from llm_kb.references.sources.records import (
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import find_page, no_text
 from llm_kb.references.topic.topic_file import Description
-from llm_kb.subjects.topics import References
 
 Progress = Callable[[str, int, int], None]
 """Called with a step, such as `asking URL` or `indexing`, and how much of it is done, of how much.
@@ -52,18 +51,23 @@ def silent(_step: str, _done: int, _total: int) -> None:
 
 
 @contextmanager
-def open_remotes(library: Library) -> Iterator[Remotes]:
-    """Give access to the outside for one run, under the settings of a library's user."""
-    resolver = library.resolver or system_resolver
-    with Repositories(
-        git_policy(library.settings, resolver), library.store.scratch
-    ) as repositories:
-        yield Remotes(
-            settings=library.settings,
-            repositories=repositories,
-            workspace=library.workspace,
-            resolver=resolver,
-        )
+def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Iterator[Remotes]:
+    """Give access to the outside for one run, under the settings of a library's user.
+
+    Only these hosts may be asked; None for any.
+    """
+    settings = library.settings
+    policy = Policy(
+        allow_hosts=settings.allow_hosts,
+        allow_protocols=settings.allow_protocols,
+        timeout=settings.timeout,
+        max_bytes=settings.max_bytes,
+        max_files=settings.max_files,
+        hosts=hosts,
+        resolver=library.resolver or system_resolver,
+    )
+    with Repositories(policy, library.store.scratch) as repositories:
+        yield Remotes(policy=policy, repositories=repositories, workspace=library.workspace)
 
 
 def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
@@ -97,7 +101,7 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = silen
     if not any(p.files for p in planned if not p.problem):
         raise NothingFetchedError(request.title, problems)
     plan = Plan(request=request, sources=tuple(planned))
-    check_limits(plan, remotes.settings)
+    check_limits(plan, remotes.policy)
     return plan
 
 
@@ -114,9 +118,9 @@ def plan_source(source: Source, remotes: Remotes, progress: Count) -> PlannedSou
             elif isinstance(source, CrawlSource):
                 planned = _plan_crawl(source, remotes, progress)
             else:
-                tree = list_local(remotes.locate(source), remotes.settings.max_bytes)
+                tree = list_local(remotes.locate(source), remotes.policy.max_bytes)
                 planned = plan_tree(source, tree)
-        check_source(planned, remotes.settings)
+        check_source(planned, remotes.policy)
     except KbError as error:
         return PlannedSource(source=source, problem=explain(error, source))
     return planned
@@ -133,9 +137,9 @@ def plan_tree(source: TreeSource, tree: Tree) -> PlannedSource:
     )
 
 
-def check_source(planned: PlannedSource, settings: References) -> None:
+def check_source(planned: PlannedSource, policy: Policy) -> None:
     """Raise FetchError when a source has nothing to fetch, or more than the user's limit."""
-    check_count(planned.source.url, planned.files, settings)
+    check_count(planned.source.url, planned.files, policy)
     if not planned.files:
         reason = "; ".join(["it holds no file to fetch", *planned.notes])
         raise FetchError(planned.source.url, reason)
@@ -148,20 +152,20 @@ def explain(error: KbError, source: Source) -> str:
     return error.reason if isinstance(error, SourceError) else str(error)
 
 
-def check_limits(plan: Plan, settings: References) -> None:
+def check_limits(plan: Plan, policy: Policy) -> None:
     """Raise TooLargeError when a whole plan is over the user's limits."""
     where = plan.request.title
     has_paths = any(isinstance(p.source, TreeSource) for p in plan.sources)
     advice = "narrow it by paths" if has_paths else "fetch fewer pages"
-    if plan.files > settings.max_files:
+    if plan.files > policy.max_files:
         raise TooLargeError(
             where,
-            f"{plan.files:,} files are over max_files ({settings.max_files:,}); {advice}",
+            f"{plan.files:,} files are over max_files ({policy.max_files:,}); {advice}",
         )
-    if plan.size > settings.max_bytes:
+    if plan.size > policy.max_bytes:
         raise TooLargeError(
             where,
-            f"{format_about(plan.size)} are over max_bytes ({format_about(settings.max_bytes)}); "
+            f"{format_about(plan.size)} are over max_bytes ({format_about(policy.max_bytes)}); "
             f"{advice}",
         )
 
@@ -172,7 +176,7 @@ def _plan_git(source: GitSource, remotes: Remotes) -> PlannedSource:
 
 
 def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
-    found = find_page(source.url, remotes.http)
+    found = find_page(source.url, remotes.policy)
     page = found.page
     if found.content is None:
         raise no_text(page.url)
@@ -187,7 +191,7 @@ def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:
 
 
 def _plan_crawl(source: CrawlSource, remotes: Remotes, progress: Count) -> PlannedSource:
-    crawl = find_pages(source, remotes.http, progress=progress)
+    crawl = find_pages(source, remotes.policy, progress=progress)
     sizes = [page.size for page in crawl.pages if page.size is not None]
     return PlannedSource(
         source=source,

@@ -37,14 +37,14 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | Arch
 
     Raises FetchError where there is neither.
     """
-    package = find_package(source, remotes.workspace, remotes.http)
+    package = find_package(source, remotes.workspace, remotes.policy)
     source = replace(source, version=package.version or None)
     problem = FetchError(
         source.url, "its metadata names no repository; give it with type git and its ref"
     )
     if package.repository:
-        url = check_git_url(package.repository, source.url, remotes.settings.allow_protocols)
-        require_approved(url, remotes.hosts)
+        url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
+        require_approved(url, remotes.policy.hosts)
         try:
             git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package)
             return replace(git, paths=choose_documents(remotes.list_paths(git)))
@@ -53,7 +53,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | Arch
     found = package.archive
     if not found and source.ecosystem != "go":
         with suppress(FetchError):  # what is wrong with the repository says more
-            found = ask_index(source, source.version, remotes.http).archive
+            found = ask_index(source, source.version, remotes.policy).archive
     if not found:
         raise problem
     return _make_archive(found, source, remotes)
@@ -69,7 +69,7 @@ def _make_archive(
     fields.raise_problems(lambda problems: FetchError(package.url, "; ".join(problems)))
     assert isinstance(archive, ArchiveSource)  # noqa: S101 - or it had a problem
     archive = replace(archive, role=package.role)
-    files = list_local(remotes.locate(archive), remotes.settings.max_bytes).files
+    files = list_local(remotes.locate(archive), remotes.policy.max_bytes).files
     return replace(archive, paths=choose_documents(file.path for file in files))
 
 
@@ -78,7 +78,7 @@ def follow_archive(source: ArchiveSource, remotes: Remotes) -> ArchiveSource:
     wanted = _find_wanted(source, remotes)
     if wanted is None:
         return source
-    found = ask_index(wanted, wanted.version, remotes.http).archive
+    found = ask_index(wanted, wanted.version, remotes.policy).archive
     if found is None:
         raise FetchError(wanted.url, f"version {wanted.version} has no source distribution")
     return _make_archive(found, replace(wanted, role=source.role), remotes)
@@ -102,7 +102,7 @@ def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
         return source
     # A Go version without a tag is a commit that the proxy knows.
     is_go = wanted.ecosystem == "go"
-    found = find_package(wanted, remotes.workspace, remotes.http) if is_go else None
+    found = find_package(wanted, remotes.workspace, remotes.policy) if is_go else None
     # In the repository that was approved: the workspace's metadata may name any other.
     return _find_tag(source, wanted, remotes, found)
 

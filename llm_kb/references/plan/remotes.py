@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,14 +11,12 @@ from urllib.parse import urlsplit
 
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import github
-from llm_kb.references.sources.addresses import Resolver, system_resolver
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.archive import TARS, ZIPS
 from llm_kb.references.sources.git import Repositories, Repository, Tree, find_commit
-from llm_kb.references.sources.git_transport import GitPolicy
-from llm_kb.references.sources.http import MAX_PAGE_BYTES, HttpPolicy, request
+from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
 from llm_kb.references.sources.rules import check_git_url, host_and_port
-from llm_kb.subjects.topics import References
 
 MAX_ARCHIVE_BYTES = 100_000_000
 """The largest archive, whatever `max_bytes` allows."""
@@ -32,50 +29,29 @@ PLAN_TIMEOUTS = 30
 class Remotes:
     """Where sources are asked, under the settings of the user layer."""
 
-    settings: References
+    policy: Policy
     repositories: Repositories
-    resolver: Resolver = field(default=system_resolver)
     workspace: Path | None = None
     """The directory whose installed packages count; None for none."""
-    hosts: frozenset[str] | None = None
-    """The hosts that may be asked, with their ports; None for any."""
     archives: dict[str, Path] = field(default_factory=dict)
     """Archives that were fetched, by hash, until the run ends."""
-    until: float = math.inf
-    """The deadline for requests, on the monotonic clock."""
-
-    @property
-    def http(self) -> HttpPolicy:
-        """The limits of a request for a page."""
-        return HttpPolicy(
-            allow_hosts=self.settings.allow_hosts,
-            timeout=self.settings.timeout,
-            max_bytes=min(self.settings.max_bytes, MAX_PAGE_BYTES),
-            until=self.until,
-            resolver=self.resolver,
-            hosts=self.hosts,
-        )
 
     def while_planning(self) -> Remotes:
         """Return a copy with a deadline for planning, so that a slow site cannot hang it.
 
         It is as long as what git may take for one repository.
         """
-        return replace(self, until=time.monotonic() + PLAN_TIMEOUTS * self.settings.timeout)
-
-    @property
-    def git(self) -> GitPolicy:
-        """The limits of git."""
-        return git_policy(self.settings, self.resolver)
+        until = time.monotonic() + PLAN_TIMEOUTS * self.policy.timeout
+        return replace(self, policy=replace(self.policy, until=until))
 
     def find_commit(self, source: GitSource) -> str:
         """Return the current commit of a source's revision, in one request."""
-        check_git_url(source.url, source.url, self.settings.allow_protocols)
+        check_git_url(source.url, source.url, self.policy.allow_protocols)
         if uses_gh(source):
-            commit = github.find_commit(source, self.settings.timeout)
+            commit = github.find_commit(source, self.policy.timeout)
             if commit:
                 return commit
-        return find_commit(source, self.git)
+        return find_commit(source, self.policy)
 
     def measure(self, source: GitSource, known: Mapping[str, int] | None = None) -> Tree:
         """Return the files of a source's commit with their sizes.
@@ -85,12 +61,12 @@ class Remotes:
         which they are taken if the plan is approved.
         """
         if uses_gh(source):
-            tree = github.list_files(source, self.settings.timeout)
+            tree = github.list_files(source, self.policy.timeout)
             if tree is not None:
                 return tree
         repository = self.open(source)
         tree = repository.tree(source)
-        check_count(source.url, len(tree.files), self.settings)
+        check_count(source.url, len(tree.files), self.policy)
         sizes = known or {}
         unknown = [file for file in tree.files if file.blob not in sizes]
         weighed = {file.path: file for file in repository.fetch_blobs(unknown)}
@@ -112,9 +88,8 @@ class Remotes:
 
         Raises PlanChangedError where it leads to a host not among `hosts`, by default its own.
         """
-        most = min(self.settings.max_bytes, MAX_ARCHIVE_BYTES)
-        policy = replace(self.http, max_bytes=most)
-        answer = request(url, policy, hosts=hosts or {host_and_port(url)})
+        hosts = hosts or {host_and_port(url)}
+        answer = request(url, self.policy, hosts=hosts, most=MAX_ARCHIVE_BYTES)
         if answer.status != 200:
             raise FetchError(url, f"the server answered {answer.status}")
         algorithm, _, digits = (known or "").partition(":")
@@ -130,25 +105,13 @@ class Remotes:
 
     def list_paths(self, source: GitSource) -> list[str]:
         """Return the paths of all files of a source's commit."""
-        tree = github.list_files(source, self.settings.timeout) if uses_gh(source) else None
+        tree = github.list_files(source, self.policy.timeout) if uses_gh(source) else None
         tree = tree or self.open(source).tree(source)
         return [file.path for file in tree.files]
 
     def open(self, source: GitSource) -> Repository:
         """Return the repository of a source with the trees of its commit."""
-        return self.repositories.open(source, github.CREDENTIALS if uses_gh(source) else ())
-
-
-def git_policy(settings: References, resolver: Resolver) -> GitPolicy:
-    """Return what git may do under the user's settings."""
-    return GitPolicy(
-        allow_hosts=settings.allow_hosts,
-        allow_protocols=settings.allow_protocols,
-        timeout=settings.timeout,
-        max_bytes=settings.max_bytes,
-        max_files=settings.max_files,
-        resolver=resolver,
-    )
+        return self.repositories.open(source, github.CREDENTIALS if uses_gh(source) else None)
 
 
 def uses_gh(source: GitSource) -> bool:
@@ -156,10 +119,10 @@ def uses_gh(source: GitSource) -> bool:
     return github.repository_name(source) is not None and github.has_gh()
 
 
-def check_count(url: str, files: int, settings: References) -> None:
+def check_count(url: str, files: int, policy: Policy) -> None:
     """Raise FetchError when a source has more files than the user's limit."""
-    if files > settings.max_files:
+    if files > policy.max_files:
         raise FetchError(
             url,
-            f"it has {files:,} files, over max_files ({settings.max_files:,}); narrow it by paths",
+            f"it has {files:,} files, over max_files ({policy.max_files:,}); narrow it by paths",
         )

@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlsplit
 from protego import Protego
 
 from llm_kb.references.errors import FetchError, refuse_hostile
-from llm_kb.references.sources.http import PRODUCT, HttpPolicy, join_url
+from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.http import PRODUCT, join_url
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.web import fetch_text
 from llm_kb.subjects.names import DOCUMENTS
@@ -50,7 +51,7 @@ MAX_REFUSED = 5_000
 class Site:
     """One host, the rules of its robots.txt, and the directory a crawl stays in."""
 
-    def __init__(self, start: str, source: CrawlSource, policy: HttpPolicy) -> None:
+    def __init__(self, start: str, source: CrawlSource, policy: Policy) -> None:
         split = urlsplit(start)
         self.policy = policy
         self._source = source

@@ -7,13 +7,39 @@ that a second answer of the name server (DNS rebinding) changes nothing.
 from __future__ import annotations
 
 import ipaddress
+import math
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from llm_kb.references.errors import BlockedAddressError, FetchError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
+
+
+def system_resolver(host: str, port: int) -> Sequence[str]:
+    """Return a host's addresses, in the system's order of preference."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The user's settings for what is fetched from elsewhere, and the limits of a run."""
+
+    allow_hosts: tuple[str, ...] = ()
+    allow_protocols: tuple[str, ...] = ()
+    timeout: float = 60
+    """Seconds for a whole request, including redirects."""
+    max_bytes: int = 500_000_000
+    max_files: int = 50_000
+    until: float = math.inf
+    """Deadline for the requests of a plan, on the monotonic clock."""
+    hosts: frozenset[str] | None = None
+    """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
+    resolver: Resolver = system_resolver
+
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _TRANSLATED = ipaddress.ip_network("::ffff:0:0:0/96")  # RFC 2765
@@ -39,12 +65,6 @@ _REFUSED = tuple(
 )
 
 
-def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Return a host's addresses, in the system's order of preference."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(item[4][0]) for item in found))
-
-
 def is_public(text: str) -> bool:
     """Tell whether an address is public.
 
@@ -59,26 +79,19 @@ def is_public(text: str) -> bool:
     return address.is_global and not address.is_multicast
 
 
-def resolve_host(
-    url: str,
-    host: str,
-    port: int,
-    *,
-    allow_hosts: Collection[str] = (),
-    resolver: Resolver = system_resolver,
-) -> Sequence[str]:
+def resolve_host(url: str, host: str, port: int, policy: Policy) -> Sequence[str]:
     """Return the addresses of a host, all of them checked.
 
     One private address among them is enough to refuse the host, since a connection may go to
     any of them. Hosts in `allow_hosts` may have any address.
     """
     try:
-        addresses = resolver(host, port)
+        addresses = policy.resolver(host, port)
     except (OSError, UnicodeError) as error:
         raise FetchError(url, f"cannot resolve {host}: {error}") from error
     if not addresses:
         raise FetchError(url, f"{host} has no address")
-    allowed = {_plain(name) for name in allow_hosts}
+    allowed = {_plain(name) for name in policy.allow_hosts}
     if not {_plain(host), f"{_plain(host)}:{port}"} & allowed:
         for address in addresses:
             if not is_public(address):

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_kb.references.errors import FetchError, TooLargeError
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.file_names import is_safe_path
-from llm_kb.references.sources.git_transport import GitPolicy, ask_server, run_offline
+from llm_kb.references.sources.git_transport import ask_server, run_offline
 from llm_kb.references.sources.records import GitSource, LocalSource, covers
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.editions import describe_editions, find_translations
@@ -35,7 +36,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LIKE_COMMIT = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
-def find_commit(source: GitSource, policy: GitPolicy) -> str:
+def find_commit(source: GitSource, policy: Policy) -> str:
     """Return the current commit of a source's revision; one request, none for a commit id."""
     wanted = source.ref or "HEAD"
     if _COMMIT.fullmatch(wanted):
@@ -63,7 +64,7 @@ class Repositories:
     """
 
     def __init__(
-        self, policy: GitPolicy, make_directory: Callable[[], AbstractContextManager[Path]]
+        self, policy: Policy, make_directory: Callable[[], AbstractContextManager[Path]]
     ) -> None:
         self._policy = policy
         self._make_directory = make_directory
@@ -80,13 +81,15 @@ class Repositories:
         """Return an empty directory that is deleted after this run."""
         return self._stack.enter_context(self._make_directory())
 
-    def open(self, source: GitSource, config: Sequence[tuple[str, str]] = ()) -> Repository:
-        """Return the repository of a source with the trees of its commit."""
+    def open(self, source: GitSource, settings: Mapping[str, str] | None = None) -> Repository:
+        """Return the repository of a source with the trees of its commit.
+
+        `settings` are further ones of git, such as gh as the credential helper.
+        """
         key = (source.url, source.commit)
         if key not in self._open:
             directory = self.make_directory()
-            policy = replace(self._policy, config=(*self._policy.config, *config))
-            repository = Repository(source, policy, directory)
+            repository = Repository(source, self._policy, directory, settings)
             repository.fetch_trees()
             self._open[key] = repository
         return self._open[key]
@@ -95,11 +98,17 @@ class Repositories:
 class Repository:
     """A bare, shallow, partial copy of a source; made by `Repositories`."""
 
-    def __init__(self, source: GitSource, policy: GitPolicy, directory: Path) -> None:
+    def __init__(
+        self,
+        source: GitSource,
+        policy: Policy,
+        directory: Path,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._source = source
         self._policy = policy
-        self._directory = directory
         self._run = partial(run_offline, source, policy, cwd=directory)
+        self._ask = partial(ask_server, source, policy, cwd=directory, settings=settings)
         self.commit = ""
 
     def fetch_trees(self) -> None:
@@ -159,7 +168,7 @@ class Repository:
         common = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=blob:none")
         config = [] if "--depth=1" in args else ["-c", "fetch.negotiationAlgorithm=noop"]
         command = [*config, *common, *args]
-        ask_server(self._source, self._policy, command, cwd=self._directory, stdin=stdin)
+        self._ask(command, stdin=stdin)
 
 
 def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:

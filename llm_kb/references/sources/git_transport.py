@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from llm_kb.files.tree import iter_files
 from llm_kb.git import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_remote
 from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
+from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS, USUAL_PORTS
 
@@ -41,32 +40,20 @@ _SAFE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitPolicy:
-    """The user's settings for git; `resolver` is replaced in tests."""
-
-    allow_hosts: tuple[str, ...] = ()
-    allow_protocols: tuple[str, ...] = ()
-    timeout: float = 60
-    max_bytes: int = 500_000_000
-    max_files: int = 50_000
-    resolver: Resolver = field(default=system_resolver)
-    config: tuple[tuple[str, str], ...] = ()
-    """Further git settings, such as gh as the credential helper."""
-
-
-def ask_server(
+def ask_server(  # noqa: PLR0913 - what a process takes
     source: GitSource,
-    policy: GitPolicy,
+    policy: Policy,
     args: Sequence[str],
     *,
     cwd: Path | None = None,
     stdin: bytes = b"",
+    settings: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return the output of a git command that talks to the source's server.
 
-    With a `cwd` it may be a whole transfer, which has more time; the size of the directory is
-    limited. Raises FetchError, and its kinds BlockedAddressError and TooLargeError.
+    `settings` are added to git's. With a `cwd` it may be a whole transfer, which has more time; the
+    size of the directory is limited. Raises FetchError, and its kinds BlockedAddressError and
+    TooLargeError.
     """
     most = 2 * policy.max_bytes + SLACK_BYTES
 
@@ -86,7 +73,7 @@ def ask_server(
             cwd=cwd,
             stdin=stdin,
             env=_server_environment(policy, ssh_options) | {"GIT_DIR": "." if cwd else os.devnull},
-            settings=_SAFE | stalled | dict(policy.config) | pinned,
+            settings=_SAFE | stalled | dict(settings or {}) | pinned,
             timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
             watch=watch,
             max_file=most if cwd else None,
@@ -100,7 +87,7 @@ def ask_server(
 
 def run_offline(  # noqa: PLR0913 - what a process takes
     source: GitSource,
-    policy: GitPolicy,
+    policy: Policy,
     args: Sequence[str],
     *,
     cwd: Path,
@@ -127,7 +114,7 @@ def run_offline(  # noqa: PLR0913 - what a process takes
         raise kind(source.url, f"git: {_message(error)}") from error
 
 
-def _server_environment(policy: GitPolicy, ssh_options: str) -> dict[str, str]:
+def _server_environment(policy: Policy, ssh_options: str) -> dict[str, str]:
     """Return the environment for a git command that talks to a server."""
     protocols = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(policy.allow_protocols))
     environment = {
@@ -152,7 +139,7 @@ def _died_of_size(error: GitError) -> bool:
     return error.code == -number or f"died of signal {number:d}" in error.stderr
 
 
-def _explain(error: GitError, policy: GitPolicy) -> str:
+def _explain(error: GitError, policy: Policy) -> str:
     said = _message(error)
     if error.code == 124:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
@@ -164,7 +151,7 @@ def _explain(error: GitError, policy: GitPolicy) -> str:
     return f"git: {said}"
 
 
-def _pin(source: GitSource, policy: GitPolicy) -> tuple[dict[str, str], str]:
+def _pin(source: GitSource, policy: Policy) -> tuple[dict[str, str], str]:
     """Return git settings and ssh options that bind git to the checked addresses of the server.
 
     Without them a second answer of the name server could lead git elsewhere (DNS rebinding).
@@ -173,9 +160,7 @@ def _pin(source: GitSource, policy: GitPolicy) -> tuple[dict[str, str], str]:
     if split.scheme == "file" or not split.hostname:
         return {}, ""
     host, port = split.hostname, split.port or USUAL_PORTS[split.scheme]
-    addresses = resolve_host(
-        source.url, host, port, allow_hosts=policy.allow_hosts, resolver=policy.resolver
-    )
+    addresses = resolve_host(source.url, host, port, policy)
     listed = [f"[{address}]" if ":" in address else address for address in addresses]
     if split.scheme == "ssh":
         # The server's key is still looked up under the server's name.

@@ -16,7 +16,7 @@ from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import GitSource
 
-CREDENTIALS = (("credential.https://github.com.helper", "!gh auth git-credential"),)
+CREDENTIALS = {"credential.https://github.com.helper": "!gh auth git-credential"}
 """Lets git log in as gh does. git runs the value as a command; it is constant."""
 
 _REPOSITORY = re.compile(r"/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9_.][A-Za-z0-9_.-]*?)(?:\.git)?/?")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import http.client
 import io
-import math
 import re
 import socket
 import ssl
@@ -18,12 +17,12 @@ import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from email.message import Message
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
-from llm_kb.references.sources.addresses import Resolver, resolve_host, system_resolver
+from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.rules import (
     ascii_url,
     check_web_url,
@@ -40,21 +39,6 @@ MAX_PAGE_BYTES = 10_000_000
 """Size limit for a page, whatever was planned."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpPolicy:
-    """The user's settings for requests; `resolver` is replaced in tests."""
-
-    allow_hosts: tuple[str, ...] = ()
-    timeout: float = 60
-    """Seconds for a whole request, including redirects."""
-    max_bytes: int = MAX_PAGE_BYTES
-    until: float = math.inf
-    """Deadline for all requests of a plan, on the monotonic clock."""
-    resolver: Resolver = field(default=system_resolver)
-    hosts: frozenset[str] | None = None
-    """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +63,19 @@ class Response:
 
 def request(
     url: str,
-    policy: HttpPolicy,
+    policy: Policy,
     *,
     headers: Mapping[str, str] | None = None,
     hosts: Collection[str] | None = None,
+    most: int = MAX_PAGE_BYTES,
 ) -> Response:
     """Return the answer to a GET request, following redirects; each hop is checked like the first.
 
     `hosts` are those that a redirect may lead to, as `host_and_port` writes them; None allows any
-    public one. Raises FetchError; a status of 400 and above is returned like any other.
+    public one. `most` is a limit of its size, in addition to `max_bytes`. Raises FetchError; a
+    status of 400 and above is returned like any other.
     """
+    policy = replace(policy, max_bytes=min(policy.max_bytes, most))
     deadline = min(time.monotonic() + policy.timeout, policy.until)
     if time.monotonic() >= policy.until:
         raise FetchError(url, "its plan has taken too long; make it with fewer pages")
@@ -128,7 +115,7 @@ def _find_target(url: str, location: str) -> str:
 class _PinnedConnection(http.client.HTTPConnection):
     """A connection to checked addresses, with a deadline."""
 
-    def __init__(self, url: str, policy: HttpPolicy, deadline: float) -> None:
+    def __init__(self, url: str, policy: Policy, deadline: float) -> None:
         split = urlsplit(url)
         self._secure = split.scheme == "https"
         port = split.port or (443 if self._secure else 80)
@@ -142,13 +129,7 @@ class _PinnedConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         """Connect to the first address that answers; start TLS for https."""
-        addresses = resolve_host(
-            self._url,
-            self.host,
-            self.port,
-            allow_hosts=self._policy.allow_hosts,
-            resolver=self._policy.resolver,
-        )
+        addresses = resolve_host(self._url, self.host, self.port, self._policy)
         problem: OSError | None = None
         for address in addresses:
             try:
@@ -181,9 +162,7 @@ class _PinnedConnection(http.client.HTTPConnection):
                 socket.socket.shutdown(self._raw, socket.SHUT_RDWR)
 
 
-def _exchange(
-    url: str, policy: HttpPolicy, headers: Mapping[str, str], deadline: float
-) -> Response:
+def _exchange(url: str, policy: Policy, headers: Mapping[str, str], deadline: float) -> Response:
     """Return the answer to one request, without following redirects."""
     try:
         split = urlsplit(url)

@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError
-from llm_kb.references.sources.http import HttpPolicy, join_url, request
+from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.http import join_url, request
 from llm_kb.references.sources.installed import (
     Package,
     as_git_url,
@@ -35,7 +36,7 @@ CRATE_FILES = "https://static.crates.io/crates"
 _PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
 
 
-def find_package(source: PackageSource, workspace: Path | None, policy: HttpPolicy) -> Package:
+def find_package(source: PackageSource, workspace: Path | None, policy: Policy) -> Package:
     """Return the package at the version asked for, else installed, else newest.
 
     The metadata of an installed package names its repository; for others, the index in the
@@ -51,7 +52,7 @@ def find_package(source: PackageSource, workspace: Path | None, policy: HttpPoli
     return replace(ask_index(named, version, policy), module=installed.module)
 
 
-def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) -> Package:
+def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Package:
     """Return a package as its index describes it; raise FetchError."""
     name = quote(source.name, safe="@")
     if source.ecosystem == "go":
@@ -98,7 +99,7 @@ def ask_index(source: PackageSource, version: str | None, policy: HttpPolicy) ->
     )
 
 
-def _ask_proxy(module: str, version: str | None, policy: HttpPolicy) -> Package:
+def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
     """Return a Go module as the user's proxy describes it."""
     escaped = re.sub(r"[A-Z]", lambda found: f"!{found[0].lower()}", module)
     what = f"@v/{quote(version)}.info" if version else "@latest"
@@ -141,7 +142,7 @@ def _archive(url: object, algorithm: str, digits: object) -> tuple[str, str] | N
     return (str(url), f"{algorithm}:{digits}") if is_known else None
 
 
-def _get_json(url: str, policy: HttpPolicy) -> dict[str, Any]:
+def _get_json(url: str, policy: Policy) -> dict[str, Any]:
     # The user's own configuration may hold a password, which would be kept in plain text.
     check_web_url(url, "index of packages")
     answer = request(url, policy, headers={"Accept": "application/json"})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import webencodings
 
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.html.page import (
     canonical_link,
     is_wiki_aside,
@@ -21,8 +22,8 @@ from llm_kb.references.sources.html.page import (
 from llm_kb.references.sources.html.to_markdown import html_to_markdown
 from llm_kb.references.sources.html.tree import parse_html
 from llm_kb.references.sources.http import (
+    MAX_PAGE_BYTES,
     MAX_REDIRECTS,
-    HttpPolicy,
     Response,
     check_redirect,
     request,
@@ -42,6 +43,9 @@ _DOCUMENT_TYPES = {
     f"{_OFFICE}.wordprocessingml.document": "docx",
     f"{_OFFICE}.presentationml.presentation": "pptx",
 }
+
+MAX_TEXT_BYTES = 500_000
+"""Size limit for the text files of a site, such as robots.txt."""
 
 TOO_MANY_REQUESTS = 429
 
@@ -86,19 +90,20 @@ class FoundPage:
 
 def find_page(
     url: str,
-    policy: HttpPolicy,
+    policy: Policy,
     *,
     hosts: Collection[str] | None = None,
     known: Conditions | None = None,
+    most: int = MAX_PAGE_BYTES,
 ) -> FoundPage:
     """Return a page with its size and links; one that is unchanged since `known` has no links.
 
     Raises PlanChangedError if it redirects to a host that is not in `hosts`.
     """
-    answer = _get(url, policy, known, hosts)
+    answer = _get(url, policy, known, hosts, most)
     if answer.status == 304 and known:
         if known.get("url") not in {None, answer.url}:
-            return find_page(url, policy, hosts=hosts)
+            return find_page(url, policy, hosts=hosts, most=most)
         return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True)
     _require_text(answer)
     text = _convert(answer) or _decode(answer)
@@ -129,7 +134,7 @@ def find_page(
 
 def fetch_page(
     page: PlannedPage,
-    policy: HttpPolicy,
+    policy: Policy,
     *,
     hosts: Collection[str] | None = None,
     known: Conditions | None = None,
@@ -140,9 +145,10 @@ def fetch_page(
     Raises PlanChangedError if it redirects to a host that is not in `hosts`, or is larger than
     planned.
     """
-    most = min(policy.max_bytes, page.most or policy.max_bytes)
+    limit = min(policy.max_bytes, MAX_PAGE_BYTES)
+    most = min(limit, page.most or limit)
     try:
-        found = find_page(page.url, replace(policy, max_bytes=most), hosts=hosts, known=known)
+        found = find_page(page.url, policy, hosts=hosts, known=known, most=most)
     except TooLargeError as error:
         if page.most != most:
             raise
@@ -166,20 +172,24 @@ def _make_headers(known: Conditions | None) -> dict[str, str]:
     return {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
 
 
-def fetch_text(url: str, policy: HttpPolicy) -> str | None:
+def fetch_text(url: str, policy: Policy) -> str | None:
     """Return a small text file of a site, such as robots.txt; None if there is none."""
-    answer = request(url, replace(policy, max_bytes=min(policy.max_bytes, 500_000)))
+    answer = request(url, policy, most=MAX_TEXT_BYTES)
     if answer.status >= 500 or answer.status == TOO_MANY_REQUESTS:
         raise FetchError(url, f"the server answered {answer.status}")
     return _decode(answer) if answer.status == 200 else None
 
 
 def _get(
-    url: str, policy: HttpPolicy, known: Conditions | None, hosts: Collection[str] | None
+    url: str,
+    policy: Policy,
+    known: Conditions | None,
+    hosts: Collection[str] | None,
+    most: int,
 ) -> Response:
     """Return the answer for a page, following redirects by `<meta>` as well."""
     for _ in range(MAX_REDIRECTS):
-        answer = request(url, policy, headers=_make_headers(known), hosts=hosts)
+        answer = request(url, policy, headers=_make_headers(known), hosts=hosts, most=most)
         if answer.content_type not in HTML_TYPES or not _REFRESH.search(answer.body[:4096]):
             return answer
         target = refresh_target(parse_html(_decode(answer)), answer.url)
