@@ -210,7 +210,8 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         self, tool: ToolText, given: Mapping[str, Any], progress: Progress | None = None
     ) -> str:
         """Return the answer to a checked call of a search tool. Raises KbError."""
-        from llm_kb.rendering.passages import render_passages  # noqa: PLC0415 - few calls search
+        # Late: few calls search.
+        from llm_kb.rendering.passages import QUOTED, render_passages  # noqa: PLC0415
 
         topic = given.get("topic")
         found = self.find_passages(
@@ -221,7 +222,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             progress=progress,
             max_age=RECHECK_SECONDS,
         )
-        return render_passages(found)
+        return render_passages(found, given.get("limit") or QUOTED)
 
     def answer_call(
         self,

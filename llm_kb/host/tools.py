@@ -112,7 +112,7 @@ def _find_best(kb: KnowledgeBase, question: str, topic: str) -> str:
     from llm_kb.rendering.passages import render_passages  # noqa: PLC0415 - as above
 
     with suppress(KbError):
-        found = kb.find_passages(question[:LONGEST_QUESTION], [topic])
+        found = kb.find_passages(question[:LONGEST_QUESTION], [topic], whole=True)
         if found.passages:
             return f"({_NO_MORE}; this fits the question best)\n\n{render_passages(found)}"
     return f"({_NO_MORE}; answer with what you have)"

@@ -18,8 +18,11 @@ from llm_kb.search.features import find_stems
 CLOSE = 8_000
 """Characters of a part in which an excerpt may go on below another heading; else it may not."""
 
-WHOLE = 1.25
+WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole."""
+
+LONG_BLOCK = 600
+"""A block of up to this many characters is not cut, even where an excerpt is to be shorter."""
 
 _PARAGRAPH = re.compile(r"\n(?:[ \t]*\r?\n)+")
 _INDENT = re.compile(r"[ \t]*")
@@ -197,14 +200,18 @@ def _cut(
         cuts = [span[0], *cuts]
     if not any(cut >= span[1] for cut in cuts):
         cuts.append(span[1])
-    return [piece for block in pairwise(cuts) for piece in _split(text, *block, most)]
+    return [piece for block in pairwise(cuts) for piece in _split(text, *block, most, labels)]
 
 
-def _split(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+def _split(
+    text: str, start: int, end: int, most: int, labels: Container[int]
+) -> Iterator[tuple[int, int]]:
     """Yield a block, or its pieces, cut at line ends, if it is too long for a passage."""
-    is_long = end - start > max(CAP, most)
+    is_long = end - start > max(LONG_BLOCK, most)
     while is_long and end - start > most:
         cut = text.rfind("\n", start, start + most) + 1 or start + most
+        if _leads_on(text, start, cut, labels):
+            cut = text.rfind("\n", cut, min(start + 2 * most, end)) + 1 or cut
         yield start, cut
         start = cut
     yield start, end

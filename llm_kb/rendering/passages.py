@@ -19,6 +19,9 @@ MAX_CHARACTERS = 6000
 """Characters of all passages together: about 1,500 tokens."""
 
 
+QUOTED = 3
+"""Passages that are quoted where no number is asked for: of 256 questions the fourth answered one."""
+
 FOUND_NOTHING = "Nothing in "
 """How the answer begins where nothing fits the question."""
 
@@ -80,16 +83,21 @@ class Passages:
     """What was not searched, and why."""
 
 
-def render_passages(found: Passages) -> str:
-    """Return the answer of a search, as a model reads it."""
+def render_passages(found: Passages, quoted: int | None = None) -> str:
+    """Return the answer of a search, as a model reads it.
+
+    Passages after the first `quoted`, and those without room, are named by their addresses.
+    """
     parts = [f"{bounded_line(line)}\n" for line in found.about]
     room = MAX_CHARACTERS
     more: list[str] = []
     origin: str | None = None
-    for passage in found.passages:
+    for number, passage in enumerate(found.passages):
         if passage.is_preloaded:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
-        elif room < MAX_CHARACTERS and len(passage.text) > room:
+        elif (quoted is not None and number >= quoted) or (
+            room < MAX_CHARACTERS and len(passage.text) > room
+        ):
             more.append(bounded_line(passage.heading))
         else:
             is_new = passage.origin != origin

@@ -99,7 +99,7 @@ def test_a_fragment_of_passages_for_models_without_tools(
 def test_a_fragment_has_long_passages_whole(
     run_llm: RunLlm, script: Script, workspace: Path
 ) -> None:
-    text = "# Seal\n\n" + "\n\n".join(f"Line {n} of what seals do." for n in range(60))
+    text = "# Seal\n\n" + "\n\n".join(f"Line {n} of what seals do." for n in range(80))
     (workspace / "kb" / "seal.md").write_text(text)
 
     run_llm(["-m", "scripted", "-f", "kb-search:zoo:seals", "hi"])

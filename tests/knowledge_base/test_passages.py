@@ -317,6 +317,15 @@ def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
     assert "6 more things not searched" in text
 
 
+def test_passages_after_those_quoted_are_named() -> None:
+    found = Passages(passages=tuple(make(name, name * 9) for name in "abc"), topics=("zoo",))
+
+    assert render_passages(found, 1) == (
+        '<passage "zoo/a#x (lines 1-3)">\naaaaaaaaa\n</passage>\n\n'
+        "Also: zoo/b#x (lines 1-3), zoo/c#x (lines 1-3)\n"
+    )
+
+
 def test_where_nothing_fits_the_answer_says_what_to_try() -> None:
     text = render_passages(Passages(passages=(), topics=("zoo",), unknown=("zebra",)))
 

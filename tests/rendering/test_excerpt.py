@@ -54,6 +54,13 @@ def show(
             "walrus " * 40 + "tusks", id="one block that is longer than asked for",
         ),
         pytest.param(
+            "a.rst",
+            f"{FILLER}.. code-block:: python\n    :caption: {'c' * 70}\n\n"
+            + "    walrus(tusk)\n" * 60,
+            f".. code-block:: python\n    :caption: {'c' * 70}\n\n" + "    walrus(tusk)\n" * 4
+            + "    walrus(tusk)", id="a long block with the directive that it begins with",
+        ),
+        pytest.param(
             "a.md", f"---\ntitle: Walrus\n---\n\n# Zoo\n\nWalrus.\n\n## Lion\n\n{'x' * 150}",
             "# Zoo\n\nWalrus.", id="below the front matter",
         ),
