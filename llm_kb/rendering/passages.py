@@ -20,7 +20,7 @@ MAX_CHARACTERS = 6000
 
 
 QUOTED = 3
-"""Passages that are quoted where no number is asked for: of 256 questions the fourth answered one."""
+"""Passages quoted where no number is asked for: of 256 questions the fourth answered one."""
 
 FOUND_NOTHING = "Nothing in "
 """How the answer begins where nothing fits the question."""
