@@ -25,7 +25,8 @@ from llm_kb.files.atomic import create_file
 from llm_kb.host.terminal import is_terminal
 from llm_kb.rendering.plain_text import count, shorten, visible_line
 from llm_kb.upkeep.first_config import render_user, render_workspace
-from llm_kb.upkeep.proposals import FIRST_TOPIC, Proposal, find_passed_over, propose_topics
+from llm_kb.upkeep.proposal import FIRST_TOPIC, Proposal
+from llm_kb.upkeep.proposals import find_passed_over, propose_topics
 
 _WIDTH = 60
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")

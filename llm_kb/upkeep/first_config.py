@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from llm_kb.subjects.topics import Layout
-from llm_kb.upkeep.proposals import Proposal
+from llm_kb.upkeep.proposal import Proposal
 
 _WIDTH = 100
 

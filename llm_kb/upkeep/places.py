@@ -1,28 +1,39 @@
-"""Tells by file names whether a directory holds texts, pages or the files of tools."""
+"""Tells by file names what a directory holds: texts, pages, or files of tools to be ignored."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from llm_kb.subjects.editions import find_translations
 from llm_kb.subjects.names import DOCUMENTS, is_readable
 from llm_kb.upkeep.check import PROSE
 
-SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
-SPHINX_TOOLS = ("Makefile", "make.bat", "requirements.txt")
-SITE_PARTS = (
+_SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
+_SPHINX_TOOLS = ("Makefile", "make.bat", "requirements.txt")
+_SITE_PARTS = (
     *("_config.yml", "_data/", "_includes/", "_layouts/", "_plugins/", "_sass/"),
     *("overrides/", "CNAME"),
 )
 """What Jekyll, MkDocs and GitHub Pages keep beside the pages of a site."""
 
-_MADE = {part.strip("/") for part in (*SPHINX_PARTS, *SITE_PARTS)} | {"_build", "_site"}
+_MADE = {part.strip("/") for part in (*_SPHINX_PARTS, *_SITE_PARTS)} | {"_build", "_site"}
 """Names that tools give to what they keep or write beside the pages."""
 
 _PAGES = (PROSE - {""}) | DOCUMENTS | {*"123456789"}
 _PAGES |= {"htm", "html", "ipynb", "mkd", "pod", "qmd", "rmd", "tex", "textile", "typ", "wiki"}
 """Extensions of pages; the numbers are sections of the manual."""
+
+_TOOL_FILES = frozenset(
+    {
+        *("package.json", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "tsconfig.json"),
+        *("Gemfile", "Gemfile.lock", "go.sum", "uv.lock", "poetry.lock"),
+    }
+)
+_SPECIAL = re.compile(r"(\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])?)|[*?\[\]]|\s\Z")
+"""What a pattern cannot hold as it is, the codes of `printable` first."""
 
 _MOST_LOOKED_AT = 5000
 """Files of a directory that are looked at, more or less, so that a proposal comes at once."""
@@ -99,3 +110,47 @@ def is_inside(root: Path, place: str) -> bool:
 def list_directories(directory: Path) -> list[Path]:
     """Return the directories in a directory, without hidden ones, sorted."""
     return sorted(path for path in directory.glob("[!.]*") if path.is_dir())
+
+
+def keep_only(paths: Iterable[PurePath]) -> tuple[str, ...]:
+    """Return the patterns that ignore everything but some files."""
+    lines = ["/*"]
+    for path in paths:
+        for directory in reversed(path.parents[:-1]):
+            place = escape(directory.as_posix())
+            lines += [f"!/{place}/", f"/{place}/*"]
+        lines.append(f"!/{escape(path.as_posix())}")
+    return tuple(dict.fromkeys(lines))
+
+
+def escape(path: str) -> str:
+    """Return the pattern of a path in which codes may stand for odd characters."""
+    return _SPECIAL.sub(lambda match: "?" if match[1] else f"\\{match[0]}", path)
+
+
+def find_ignored(directory: Path) -> Iterator[str]:
+    """Yield patterns for the files that tools keep in a documentation."""
+    for source, built in (("", "_build/"), ("source/", "build/")):
+        if (directory / source / "conf.py").is_file():  # Sphinx
+            yield f"/{built}"
+            parts = (*(f"{source}{name}" for name in _SPHINX_PARTS), *_SPHINX_TOOLS)
+            yield from (f"/{part}" for part in parts if (directory / part).exists())
+            break
+    yield from (f"/{part}" for part in _SITE_PARTS if (directory / part).exists())
+    paths = (
+        (parent / name).relative_to(directory).as_posix()
+        for parent, _, names in walk(directory)
+        for name in names
+    )
+    yield from (f"/{escape(place)}" for place in find_translations(paths))
+    names = find_names(directory)
+    yield from sorted(_TOOL_FILES & names)
+    if any(name.startswith(".") for name in names):
+        yield ".*"
+    yield from ignore_suffixes(names)
+
+
+def ignore_suffixes(names: Iterable[str]) -> list[str]:
+    """Return a pattern for each kind of file that is not text."""
+    suffixes = {Path(name).suffix for name in names if not name.startswith(".")}
+    return [f"*{suffix}" for suffix in sorted(suffixes) if suffix and not is_text(suffix)]
