@@ -28,11 +28,10 @@ from llm_kb.host.request import (
     running,
     tool_name,
 )
-from llm_kb.host.terminal import say
+from llm_kb.host.terminal import leave_out, say
 
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase
-    from llm_kb.subjects.topics import Config
 
 
 @contextmanager
@@ -87,20 +86,23 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
     if arguments.command == "chat":
         arguments.take_chat_fragments()
     kb, asked = _open(arguments, knowledge, kb_cfg)
-    tools = _decide_tools(arguments, kb, asked) if kb else asked
-    _set_tools(arguments, tools)
     is_asked = kb is not None
     if kb is None:
         if not arguments.references and not arguments.has_search():
-            return Request(tools=tools)
+            _set_tools(arguments, asked)
+            return Request(tools=asked)
         kb = _discover(arguments, (), (), set())
+    from llm_kb.host.contents import decide_tools, iter_texts, render_sent  # as `_discover`
+
+    tools = decide_tools(arguments, kb, asked) if is_asked else asked
+    _set_tools(arguments, tools)
     # The other tools read nothing of it: a note for `emit_knowledge` is not worth `learned`.
     has_section = bool(knowledge or kb_cfg or arguments.specs or "learn" in asked | tools)
     request = Request(
         kb,
         tools,
-        _iter_texts(arguments, kb, tools, has_section=has_section) if is_asked else (),
-        memory=[_render_memory(kb, preloaded=is_asked and has_section)],
+        iter_texts(arguments, kb, tools, has_section=has_section) if is_asked else (),
+        memory=[render_sent(kb, preloaded=is_asked and has_section)],
         specs=arguments.specs,
     )
     _place(arguments, request)
@@ -117,7 +119,7 @@ def _open(
     restored = set(arguments.restored_tools - asked)
     for tools in (asked, restored):
         if "emit_knowledge" in tools and not _has_repository():
-            _leave_out(
+            leave_out(
                 "emit_knowledge",
                 "emit_knowledge keeps entries in a git repository, and there is none here",
                 is_error="emit_knowledge" in arguments.typed_tools,
@@ -147,15 +149,21 @@ def _keep_restored(
     arguments: Arguments, kb: KnowledgeBase, restored: AbstractSet[str]
 ) -> AbstractSet[str]:
     """Return the tools of a conversation without those for another workspace."""
-    memory = arguments.memory
-    if "learn" not in restored or memory is None or memory.workspace == _workspace(kb):
+    memory, workspace = arguments.memory, str(kb.config.workspace or "")
+    if "learn" not in restored or memory is None or memory.workspace == workspace:
         return restored
-    here = f"here is {_workspace(kb)}" if kb.config.workspace else "here is no workspace"
+    here = f"here is {workspace}" if workspace else "here is no workspace"
     say(
         f"learn is left out: this conversation learned from {memory.workspace or 'no workspace'},"
         f" {here}; -T learn offers what is here"
     )
     return restored - {"learn", "search_knowledge"}
+
+
+def _has_repository() -> bool:
+    from llm_kb.host.contents import has_repository  # few requests ask for it
+
+    return has_repository()
 
 
 def _discover_automatic(arguments: Arguments) -> KnowledgeBase | None:
@@ -201,52 +209,6 @@ def _discover(
     )
 
 
-def _decide_tools(
-    arguments: Arguments, kb: KnowledgeBase, asked: AbstractSet[str]
-) -> AbstractSet[str]:
-    """Return our tools that are useful in this request.
-
-    A useless tool on the command line is an error; one of a template or conversation is left
-    out with a message.
-    """
-    # Loading the configuration has imported most of it.
-    from llm_kb.config.report import render_replaced, render_withheld
-
-    tools = set(asked)
-    if set(kb.config.withheld) - {"kb.auto"}:
-        # `auto` makes no difference to an explicit request.
-        say(render_withheld(kb.config))
-    if replaced := render_replaced(kb.config):
-        say(replaced)
-    if "learn" not in asked and kb.config.auto and arguments.supports_tools():
-        tools.add("learn")
-    if "learn" in tools:
-        _say_lacking(kb.config)
-    if "learn" in tools and not kb.has_left():
-        if "learn" in asked:
-            reason = kb.explain_nothing()
-            is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
-            is_error = is_named and not kb.has_preloaded()
-            _leave_out("learn", reason, is_error=is_error)
-        tools.discard("learn")
-    if "learn" in tools and kb.offers_search():
-        tools.add("search_knowledge")
-    elif "search_knowledge" in asked and "learn" not in tools:
-        # Without `learn`, nothing could read what it finds.
-        tools.discard("search_knowledge")
-        _leave_out("search_knowledge", "it comes with learn", is_error=False)
-    if "learn" in tools and kb.config.capture.offer and _has_repository():
-        tools.add("emit_knowledge")
-    return tools
-
-
-def _leave_out(tool: str, reason: str, *, is_error: bool) -> None:
-    """Report why a tool is left out. Raises ClickException if that is an error."""
-    if is_error:
-        raise click.ClickException(reason)
-    say(f"{tool} is left out: {reason}")
-
-
 def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
     """Make the host offer these tools, each once, with all others."""
     before = arguments.tools()
@@ -259,62 +221,6 @@ def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
     kept += [name for name in sorted(ours) if name not in offered]
     if kept != before:
         arguments.set_tools(kept)
-
-
-def _has_repository() -> bool:
-    from llm_kb.host.capture_tools import make_emit_knowledge  # few requests ask for it
-
-    return make_emit_knowledge() is not None
-
-
-def _say_lacking(config: Config) -> None:
-    """Report once that this clone has not fetched or merged captured knowledge."""
-    # Opening the knowledge base has imported most of it.
-    from llm_kb.capture.git.repository import find_repository
-    from llm_kb.capture.sharing.remotes import take_hint
-
-    cwd = find_cwd()
-    repository = find_repository(cwd, bare=False) if cwd else None
-    if repository and (hint := take_hint(repository, is_shared=config.capture.shared)):
-        say(hint)
-
-
-def _iter_texts(
-    arguments: Arguments, kb: KnowledgeBase, tools: AbstractSet[str], *, has_section: bool
-) -> Iterator[tuple[str, str]]:
-    """Yield the texts that were not sent yet, each with its source."""
-    from llm_kb.rendering.section import describe_large  # the knowledge base has imported it
-
-    earlier = arguments.earlier_text()
-    menu = kb.render_menu(search="search_knowledge" in tools) if "learn" in tools else ""
-    section = None
-    if has_section:
-        learn = bool(menu) and menu not in earlier
-        section = kb.section(learn=learn, search="search_knowledge" in tools)
-    if section:
-        if large := describe_large(kb.preloaded):
-            say(large)
-        yield section, SECTION
-    if "References" in tools:
-        from llm_kb.references.catalog import recent_references  # few requests ask for it
-
-        listed = kb.menu_ids if menu else ()
-        recent = recent_references(kb.config, Path(llm.user_dir()), listed)
-        if recent and recent not in earlier:
-            yield recent, f"{SECTION}references"
-
-
-def _render_memory(kb: KnowledgeBase, *, preloaded: bool) -> tuple[str, str]:
-    """Return the memory of this turn, as the text and the source of a fragment."""
-    from llm_kb.api import Memory  # as above
-    from llm_kb.host.log import render_memory
-
-    sent = tuple(kb.iter_sent(preloaded=preloaded))
-    return render_memory(Memory(workspace=_workspace(kb), only=kb.only, sent=sent))
-
-
-def _workspace(kb: KnowledgeBase) -> str:
-    return str(kb.config.workspace or "")
 
 
 def _place(arguments: Arguments, request: Request) -> None:

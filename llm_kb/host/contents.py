@@ -1,0 +1,100 @@
+"""The tools and texts of a request that uses the knowledge base, and its memory of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import llm
+
+from llm_kb.api import KnowledgeBase, Memory
+from llm_kb.capture.git.repository import find_repository
+from llm_kb.capture.sharing.remotes import take_hint
+from llm_kb.config.report import render_replaced, render_withheld
+from llm_kb.config.workspace import find_cwd
+from llm_kb.host.arguments import Arguments
+from llm_kb.host.capture_tools import find_root
+from llm_kb.host.log import render_memory
+from llm_kb.host.request import SECTION
+from llm_kb.host.terminal import leave_out, say
+from llm_kb.rendering.section import describe_large
+from llm_kb.subjects.topics import Config
+
+
+def decide_tools(
+    arguments: Arguments, kb: KnowledgeBase, asked: AbstractSet[str]
+) -> AbstractSet[str]:
+    """Return our tools that are useful in this request.
+
+    A useless tool on the command line is an error; one of a template or conversation is left
+    out with a message.
+    """
+    tools = set(asked)
+    if set(kb.config.withheld) - {"kb.auto"}:
+        # `auto` makes no difference to an explicit request.
+        say(render_withheld(kb.config))
+    if replaced := render_replaced(kb.config):
+        say(replaced)
+    if "learn" not in asked and kb.config.auto and arguments.supports_tools():
+        tools.add("learn")
+    if "learn" in tools:
+        _say_lacking(kb.config)
+    if "learn" in tools and not kb.has_left():
+        if "learn" in asked:
+            reason = kb.explain_nothing()
+            is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
+            is_error = is_named and not kb.has_preloaded()
+            leave_out("learn", reason, is_error=is_error)
+        tools.discard("learn")
+    if "learn" in tools and kb.offers_search():
+        tools.add("search_knowledge")
+    elif "search_knowledge" in asked and "learn" not in tools:
+        # Without `learn`, nothing could read what it finds.
+        tools.discard("search_knowledge")
+        leave_out("search_knowledge", "it comes with learn", is_error=False)
+    if "learn" in tools and kb.config.capture.offer and has_repository():
+        tools.add("emit_knowledge")
+    return tools
+
+
+def has_repository() -> bool:
+    """Tell whether the current directory is in a git repository."""
+    return find_root(find_cwd()) is not None
+
+
+def _say_lacking(config: Config) -> None:
+    """Report once that this clone has not fetched or merged captured knowledge."""
+    cwd = find_cwd()
+    repository = find_repository(cwd, bare=False) if cwd else None
+    if repository and (hint := take_hint(repository, is_shared=config.capture.shared)):
+        say(hint)
+
+
+def iter_texts(
+    arguments: Arguments, kb: KnowledgeBase, tools: AbstractSet[str], *, has_section: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the texts that were not sent yet, each with its source."""
+    earlier = arguments.earlier_text()
+    menu = kb.render_menu(search="search_knowledge" in tools) if "learn" in tools else ""
+    section = None
+    if has_section:
+        learn = bool(menu) and menu not in earlier
+        section = kb.section(learn=learn, search="search_knowledge" in tools)
+    if section:
+        if large := describe_large(kb.preloaded):
+            say(large)
+        yield section, SECTION
+    if "References" in tools:
+        from llm_kb.references.catalog import recent_references  # noqa: PLC0415 - few requests ask for it
+
+        listed = kb.menu_ids if menu else ()
+        recent = recent_references(kb.config, Path(llm.user_dir()), listed)
+        if recent and recent not in earlier:
+            yield recent, f"{SECTION}references"
+
+
+def render_sent(kb: KnowledgeBase, *, preloaded: bool) -> tuple[str, str]:
+    """Return the memory of this turn, as the text and the source of a fragment."""
+    sent = tuple(kb.iter_sent(preloaded=preloaded))
+    return render_memory(Memory(workspace=str(kb.config.workspace or ""), only=kb.only, sent=sent))
