@@ -63,8 +63,9 @@ def present_asked(
     for span in spans:
         if isinstance(span, Span):
             piece = _present_span(subject, content, text, span, lines)
-            inner = _find_inner(parts, span)
-            if inner and 0 < outline_over < span.end - span.start:
+            is_large = 0 < outline_over < span.end - span.start
+            inner = _find_inner(parts, span) if is_large else ()
+            if inner:
                 outline = render_outline(subject.name, topic, text, span, inner)
                 piece = truncate(piece, OPENING)
                 piece = piece._replace(below=outline, is_opening=True, is_bare=False)

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from llm_kb.search.chunking.code_lines import CODE_SUFFIXES
@@ -27,6 +28,9 @@ LONGEST_ANCHOR = 200
 
 MOST_LABELS = 1_000
 """Characters above a title in which its labels are looked for."""
+
+MOST_KEPT = 1_000_000
+"""Characters of a text whose parts are kept for the next request: models read several of one."""
 
 NEAR_PARTS = 5
 
@@ -89,6 +93,17 @@ def find_parts(text: str, path: str, found: Outline | None = None) -> tuple[Part
 
     `found` are its marks where they are known.
     """
+    if found is None and len(text) <= MOST_KEPT:
+        return _find_kept(text, path)
+    return _find_parts(text, path, found)
+
+
+@lru_cache(maxsize=4)
+def _find_kept(text: str, path: str) -> tuple[Part, ...]:
+    return _find_parts(text, path, None)
+
+
+def _find_parts(text: str, path: str, found: Outline | None) -> tuple[Part, ...]:
     headings = outline(text, path, found)[:MOST_PARTS]
     is_code = f".{path.rpartition('.')[2].lower()}" in CODE_SUFFIXES
     paths = _find_paths(headings, is_code=is_code)
@@ -188,10 +203,17 @@ class _Index:
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
         self._exact = {part.anchor.casefold(): part for part in parts}
-        self._by_label = {label: part for part in reversed(parts) for label in part.labels}
-        self._by_name: defaultdict[str, list[Part]] = defaultdict(list)
-        for part in parts:
-            self._by_name[_loosen(part.path[-1])].append(part)
+
+    @cached_property
+    def _by_label(self) -> dict[str, Part]:
+        return {label: part for part in reversed(self._parts) for label in part.labels}
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Part]]:
+        found: defaultdict[str, list[Part]] = defaultdict(list)
+        for part in self._parts:
+            found[_loosen(part.path[-1])].append(part)
+        return found
 
     def find_span(self, text: str, anchor: str) -> Span:
         """Return the span of a part or of lines. Raises AnchorError."""
@@ -205,7 +227,7 @@ class _Index:
     def _find_loosely(self, anchor: str) -> Part:
         """Find a part by an anchor that leaves out headings above it or has other separators."""
         *above, own = map(_loosen, anchor.split("/"))
-        found = [part for part in self._by_name[own] if _is_below(part.path[:-1], above)]
+        found = [part for part in self._by_name.get(own, ()) if _is_below(part.path[:-1], above)]
         if len(found) == 1:
             return found[0]
         if found:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.parts import (
+    MOST_KEPT,
     AnchorError,
     Span,
     find_holding,
@@ -234,3 +235,10 @@ def test_hostile_headings_cost_little(text: str) -> None:
         parts = find_parts(text, "a.md")
     assert len(found) in {3, 4}
     assert all(len(part.anchor) <= 2_000 for part in parts)
+
+
+def test_the_parts_of_a_text_are_found_once_unless_it_is_long() -> None:
+    long = "# A\n\n" + "x" * MOST_KEPT
+
+    assert find_parts(SETTINGS, "a.md") is find_parts("".join(list(SETTINGS)), "a.md")
+    assert find_parts(long, "a.md") is not find_parts(long, "a.md")
