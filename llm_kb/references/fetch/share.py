@@ -50,11 +50,8 @@ def export_topic(library: Library, topic_id: str, path: Path) -> int:
     topic = library.store.open(topic_id)
     recorded = topic.read_provenance()
     _refuse_local(topic, recorded, topic_id)
-    differing = [
-        path_
-        for path_, record in recorded.files.items()
-        if not _is_as_recorded(topic.directory / path_, record.hash)
-    ]
+    there = OldTopic.match(topic.directory, recorded, recorded.sources)
+    differing = [name for name, each in recorded.files.items() if not there.has({name: each})]
     if differing or not recorded.files:
         what = f"{differing[0]} is not as it was fetched" if differing else "it has no files"
         raise ShareError(
@@ -188,10 +185,3 @@ def _refuse_local(topic: StoredTopic, recorded: Provenance, name: str) -> None:
     """Raise ShareError for files of one machine: a refresh would read those of another."""
     if any(isinstance(each, LocalSource) for each in (*topic.file.sources, *recorded.sources)):
         raise ShareError(name, "it has a source of type local, which others do not have")
-
-
-def _is_as_recorded(path: Path, hash_: str) -> bool:
-    try:
-        return hash_content(read_regular(path)) == hash_
-    except OSError:
-        return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from os.path import commonprefix
 from urllib.parse import urlsplit
 
@@ -25,23 +24,6 @@ MAX_READ = 50_000_000
 
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crawl:
-    """The pages found, with notes for the operator on what was left out.
-
-    `failed` says why, by address, for pages that may be there and cannot be had now. `read`
-    are pages as they would be kept, which need not be asked for again; None for those that
-    have not changed.
-    """
-
-    start: str
-    """The address of the first page, where redirects ended."""
-    pages: tuple[PlannedPage, ...]
-    failed: Mapping[str, str] = field(default_factory=dict)
-    read: Mapping[str, Page | None] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 Count = Callable[[int, int], None]
@@ -72,34 +54,34 @@ def find_pages(
     site = Site(start.page.url, source, policy)
     if not site.allows(start.page.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
-    walk = _Walk(source, site, known or {}, progress)
-    walk.keep(start)
-    if listed := site.read_list():
-        walk.visit(listed)
-    else:
-        walk.follow(start)
-        walk.follow_unchanged()
-    if walk.is_incomplete:
-        walk.look_for_known()
-    notes = ["pages as listed in llms.txt"] if listed else []
-    return Crawl(
-        start=start.page.url,
-        pages=tuple(walk.pages.values()),
-        failed=walk.failed,
-        read=walk.read,
-        notes=(*notes, *walk.describe()),
-    )
+    crawl = Crawl(source, site, start, known or {}, progress)
+    crawl.run()
+    return crawl
 
 
-class _Walk:
-    """A crawl under way: the pages found, and those that failed, with the reason."""
+class Crawl:
+    """The pages found by a crawl.
+
+    `failed` says why, by address, for pages that may be there and cannot be had now. `read`
+    are pages as they would be kept, which need not be asked for again; None for those that
+    have not changed.
+    """
 
     def __init__(
-        self, source: CrawlSource, site: Site, known: Mapping[str, Conditions], progress: Count
+        self,
+        source: CrawlSource,
+        site: Site,
+        start: FoundPage,
+        known: Mapping[str, Conditions],
+        progress: Count,
     ) -> None:
-        self.pages: dict[str, PlannedPage] = {}
+        self.start = start.page.url
+        """The address of the first page, where redirects ended."""
         self.failed: dict[str, str] = {}
         self.read: dict[str, Page | None] = {}
+        self._first = start
+        self._found: dict[str, PlannedPage] = {}
+        self._is_listed = False
         self._room_to_read = MAX_READ
         self._source = source
         self._known = known
@@ -125,25 +107,38 @@ class _Walk:
         """Documents, such as PDF, that cannot be read here."""
 
     @property
-    def is_incomplete(self) -> bool:
-        """Whether something that may lead to more pages could not be read."""
-        return bool(self.failed or self._site.unread)
+    def pages(self) -> tuple[PlannedPage, ...]:
+        """The pages that would be kept."""
+        return tuple(self._found.values())
 
-    def follow(self, start: FoundPage) -> None:
+    def run(self) -> None:
+        """Read the pages of the site's list; without one, those that the first leads to."""
+        self._keep(self._first)
+        if listed := self._site.read_list():
+            self._is_listed = True
+            self._read_all(listed)
+        else:
+            self._follow_links()
+            self._follow_unchanged()
+        # Where something that may lead to more pages could not be read.
+        if self.failed or self._site.unread:
+            self._read_all([url for url in self._known if self._site.covers(url)])
+
+    def _follow_links(self) -> None:
         """Walk from page to page, breadth first; the sitemap's pages come after the first's."""
-        seen = {page_key(start.page.url)}
-        following = list(filter(self._site.covers, start.links))
+        seen = {page_key(self.start)}
+        following = list(filter(self._site.covers, self._first.links))
         if self._source.depth:
             following += self._site.read_sitemaps()
         for depth in range(1, self._source.depth + 1):
             fresh = {page_key(url): url for url in reversed(following) if page_key(url) not in seen}
             seen.update(fresh)
             level = list(reversed(fresh.values()))
-            following = self.visit(level, leads_on=depth < self._source.depth)
+            following = self._read_all(level, leads_on=depth < self._source.depth)
             if self._stopped:
                 return
 
-    def visit(self, urls: Iterable[str], *, leads_on: bool = False) -> list[str]:
+    def _read_all(self, urls: Iterable[str], *, leads_on: bool = False) -> list[str]:
         """Read pages while there is room, and return where they lead.
 
         Without `leads_on` that is not needed: they are listed, or deep enough.
@@ -156,7 +151,7 @@ class _Walk:
                 links += self._visit(url, leads_on=leads_on)
         return links
 
-    def follow_unchanged(self) -> None:
+    def _follow_unchanged(self) -> None:
         """Read unchanged pages in full until all known pages are found; keep no new ones."""
         keys = {page_key(url) for url in self._known if self._site.covers(url)}
         self._only_known = True
@@ -166,11 +161,7 @@ class _Walk:
             shared = {u: len(commonprefix((u, wanted))) for u in self._unchanged}  # noqa: RUF071 - as said
             url = max(self._unchanged, key=shared.__getitem__)
             self._unchanged.remove(url)
-            self.visit(self._visit(url, again=True), leads_on=True)
-
-    def look_for_known(self) -> None:
-        """Ask for pages that an earlier crawl found and this one may not have come to."""
-        self.visit([url for url in self._known if self._site.covers(url)])
+            self._read_all(self._visit(url, again=True), leads_on=True)
 
     def _choose(self, urls: Iterable[str]) -> list[str]:
         """Return the new pages to read: those of the first page's version and language."""
@@ -183,9 +174,11 @@ class _Walk:
         others = (*self._editions, *self._asides)
         return [url for url in urls if not self._site.path_of(url).startswith(others)]
 
-    def describe(self) -> list[str]:
-        """Return notes on what was left out."""
-        notes = [f"passed over: {problem}" for problem in self._site.unread]
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the operator on where the pages are listed, and on what was left out."""
+        notes = ["pages as listed in llms.txt"] if self._is_listed else []
+        notes += [f"passed over: {problem}" for problem in self._site.unread]
         notes += [self._stopped] if self._stopped else []
         if self.failed:
             url, reason = next(iter(self.failed.items()))
@@ -206,10 +199,10 @@ class _Walk:
             documents = count(len(self._documents), "document")
             example = min(self._documents)
             notes.append(f"left out: {documents}, such as {example}; to read them: {INSTALL}")
-        return notes
+        return tuple(notes)
 
     def _has_room(self) -> bool:
-        found, most = len(self.pages), self._source.max_pages
+        found, most = len(self._found), self._source.max_pages
         if time.monotonic() >= self._site.policy.until:
             self._stopped = f"stopped after {count(found, 'page')}: it took too long"
         # Those that fail count: they are pages, and asking for them may take long.
@@ -226,7 +219,7 @@ class _Walk:
         self._asked.add(url)
         if page_key(url) in self._kept and not again:
             return []
-        self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
+        self._progress(len(self._found), min(len(self._paths) + 1, self._source.max_pages))
         self._site.wait()
         # A link may name a page without its last `/`.
         known = None if again else self._known.get(url) or self._known.get(f"{url}/")
@@ -247,17 +240,17 @@ class _Walk:
             return links
         if found.is_unchanged and leads_on:
             self._unchanged.append(url)
-        self.keep(found)
+        self._keep(found)
         return [] if found.is_aside else links
 
-    def keep(self, found: FoundPage) -> None:
+    def _keep(self, found: FoundPage) -> None:
         """Add a page, unless the same content or the same address was found before."""
         url = found.page.url
         keys = {page_key(url)}
         # A site may give all pages the address of its first; that says nothing.
         if found.canonical and _name(found.canonical) == _name(url):
             keys.add(page_key(found.canonical))
-        if url in self.pages or _CONTENTS.search(url):
+        if url in self._found or _CONTENTS.search(url):
             return
         if found.is_aside:
             place, colon, _ = self._site.path_of(url).partition(":")
@@ -271,7 +264,7 @@ class _Walk:
         if found.digest in self._digests or not keys.isdisjoint(self._kept):
             self._copies += 1
             return
-        self.pages[url] = found.page
+        self._found[url] = found.page
         length = len(found.content.text) if found.content else 0
         if length <= self._room_to_read:
             self._room_to_read -= length

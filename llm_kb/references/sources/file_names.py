@@ -50,13 +50,13 @@ def page_path(url: str) -> str:
     return f"{folder}/{'/'.join(parts)}.md"
 
 
-def slug_text(text: str, whole: str) -> str:
+def slug_text(text: str, whole: str, most: int = MAX_NAME) -> str:
     """Return a text as lower-case letters, digits and dashes; a long or empty one gets a digest."""
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    if slug and len(slug) <= MAX_NAME:
+    if slug and len(slug) <= most:
         return slug
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{slug[:MAX_NAME].rstrip('-')}-{digest}".lstrip("-")
+    return f"{slug[:most].rstrip('-')}-{digest}".lstrip("-")
 
 
 def unused_name(name: str, taken: Collection[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,6 +11,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
+from llm_kb.references.sources.file_names import slug_text
 from llm_kb.references.sources.records import Source, source_table
 
 MAX_TITLE = 200
@@ -96,13 +96,7 @@ def make_topic_id(title: str) -> str:
     digest that tells them apart.
     """
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
-    digest = hashlib.sha256(title.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    if not slug:
-        slug = digest
-    elif len(slug) > MAX_ID:
-        slug = f"{slug[:MAX_ID].rstrip('-')}-{digest}"
-    return f"topic-{slug}"
+    return f"topic-{slug_text(plain, title, MAX_ID)}"
 
 
 def format_time(moment: datetime) -> str:
