@@ -109,23 +109,23 @@ def render_topic_file(topic: TopicFile) -> str:
     """Return the text of a new `topic.md`."""
     import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
 
+    fields = {
+        "id": topic.id,
+        "title": topic.title,
+        "type": TYPE,
+        "created_at": topic.created_at and format_time(topic.created_at),
+        "trust_score": topic.trust_score,
+        "tags": topic.tags,
+        "status": topic.status.value,
+        "fetched_at": topic.fetched_at and format_time(topic.fetched_at),
+        "max_age_days": topic.max_age_days,
+        "files": topic.files,
+        "created_by": dict(topic.created_by) or None,
+    }
     document = tomlkit.document()
-    document["id"] = topic.id
-    document["title"] = topic.title
-    document["type"] = TYPE
-    if topic.created_at:
-        document["created_at"] = format_time(topic.created_at)
-    if topic.trust_score is not None:
-        document["trust_score"] = topic.trust_score
-    document["tags"] = _array(topic.tags)
-    document["status"] = topic.status.value
-    if topic.fetched_at:
-        document["fetched_at"] = format_time(topic.fetched_at)
-    document["max_age_days"] = topic.max_age_days
-    _list_files(document, topic.files)
-    if topic.created_by:
-        document["created_by"] = tomlkit.item(dict(topic.created_by))
-    document["sources"] = _sources(topic.sources)
+    _set_fields(document, {key: value for key, value in fields.items() if value is not None})
+    tables = map(source_table, topic.sources)
+    document["sources"] = tomlkit.item([{k: _item(v) for k, v in each.items()} for each in tables])
     body = with_heading(topic.title, topic.body)
     return f"{FENCE}\n{tomlkit.dumps(document)}{FENCE}\n\n{body}\n"
 
@@ -144,13 +144,9 @@ def change_topic_file(
     front, old_body = _split(text, where)
     try:
         document = tomlkit.parse(front)
-        for key, value in changes.items():
-            if key == "sources":
-                _pin_sources(document.get("sources", ()), value, where)
-            elif key == "files":
-                _list_files(document, value)
-            else:
-                document[key] = _array(value) if isinstance(value, tuple) else value
+        if "sources" in changes:
+            _pin_sources(document.get("sources", ()), changes["sources"], where)
+        _set_fields(document, {key: changes[key] for key in changes if key != "sources"})
         new_front = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise TopicFileError(where, f"its front matter cannot be changed: {error}") from error
@@ -165,14 +161,14 @@ def change_topic_file(
     return text[:start] + new_front + tail
 
 
-def _list_files(document: Any, files: Sequence[str]) -> None:
-    """Set `files`, or `file_count` instead if there are too many to list."""
-    if len(files) <= MOST_LISTED:
-        document["files"] = _array(files)
-        document.pop("file_count", None)
-    else:
-        document["file_count"] = len(files)
-        document.pop("files", None)
+def _set_fields(document: Any, fields: Mapping[str, Any]) -> None:
+    """Set keys; `files` become `file_count` if there are too many to list."""
+    for key, value in fields.items():
+        if key == "files":
+            is_long = len(value) > MOST_LISTED
+            document.pop("files" if is_long else "file_count", None)
+            key, value = ("file_count", len(value)) if is_long else (key, value)
+        document[key] = _item(value)
 
 
 def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:
@@ -212,25 +208,14 @@ def _split(text: str, where: str) -> tuple[str, str]:
     return found[1], body.lstrip("\r\n")
 
 
-def _array(values: Sequence[str]) -> Any:
+def _item(value: Any) -> Any:
+    """Return a value as TOML writes it, a long list with one item a line."""
     import tomlkit  # noqa: PLC0415 - as above
 
-    array = tomlkit.item(list(values))
+    if not isinstance(value, list | tuple):
+        return value
+    array = tomlkit.item(list(value))
     return array.multiline(len(array.as_string()) > WIDTH)
-
-
-def _sources(sources: Sequence[Source]) -> Any:
-    import tomlkit  # noqa: PLC0415 - as above
-
-    return tomlkit.item(
-        [
-            {
-                key: _array(value) if isinstance(value, list) else value
-                for key, value in source_table(source).items()
-            }
-            for source in sources
-        ]
-    )
 
 
 def read_title(value: object) -> str:
