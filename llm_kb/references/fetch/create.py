@@ -79,8 +79,9 @@ def create_topic(
     """
     library.store.clean()
     if library.store.exists(request.id):
-        if by_model and _made(library, request):
-            return _find_made(library, request)
+        if by_model and (recorded := _find_made(library, request)):
+            chunks = update_index(library.store.documents(request.id)).chunks
+            return Created(topic_id=request.id, file_count=len(recorded.files), chunk_count=chunks)
         raise _taken(library, request)
     library.store.require_free(request.id)
     hosts = None
@@ -128,7 +129,7 @@ def carry_out(
             return _carry_out(library, plan, remotes, progress)
     except BaseException:
         # Unless only the index failed: the topic is there then, and the plan is used up.
-        if not _made(library, plan.request):
+        if not _find_made(library, plan.request):
             pending.add(plan)
         raise
 
@@ -178,20 +179,12 @@ def approved_hosts(library: Library) -> frozenset[str]:
     return frozenset(filter(None, map(host_and_port, urls)))
 
 
-def _made(library: Library, request: Description) -> bool:
-    """Tell whether there is a topic that this very request has made."""
+def _find_made(library: Library, request: Description) -> Provenance | None:
+    """Return the record of the topic that this very request has made; None without one."""
     if not library.store.exists(request.id):
-        return False
-    return read_provenance(library.store.directory(request.id)).request == request.digest
-
-
-def _find_made(library: Library, request: Description) -> Created:
+        return None
     recorded = read_provenance(library.store.directory(request.id))
-    return Created(
-        topic_id=request.id,
-        file_count=len(recorded.files),
-        chunk_count=update_index(library.store.documents(request.id)).chunks,
-    )
+    return recorded if recorded.request == request.digest else None
 
 
 def _taken(library: Library, request: Description) -> TopicExistsError:

@@ -137,7 +137,6 @@ class Fetcher:
                 source=index,
                 url=source.url,
                 revision=revision,
-                fetched_at=self.staged.now,
                 etag=None if revision else stat_tag(place, path),
             )
             same = old is not None and old.hash == hash_content(data)
@@ -188,9 +187,6 @@ class Fetcher:
             source=index,
             # A crawl finds its pages by the addresses planned.
             url=fetched.url if isinstance(planned.source, WebSource) else page.url,
-            hash=hash_content(data),
-            size=len(data),
-            fetched_at=self.staged.now,
             etag=fetched.etag,
             last_modified=fetched.last_modified,
         )

@@ -25,7 +25,6 @@ from llm_kb.references.plan.remotes import Remotes, check_count
 from llm_kb.references.sources.addresses import Policy, system_resolver
 from llm_kb.references.sources.git import Repositories, Tree
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
@@ -111,15 +110,15 @@ def plan_source(source: Source, remotes: Remotes, progress: Count) -> PlannedSou
         with refuse_hostile(source.url):
             if isinstance(source, PackageSource):
                 source = resolve_package(source, remotes)
-            if isinstance(source, GitSource):
-                planned = _plan_git(source, remotes)
-            elif isinstance(source, WebSource):
+            if isinstance(source, WebSource):
                 planned = _plan_page(source, remotes)
             elif isinstance(source, CrawlSource):
                 planned = _plan_crawl(source, remotes, progress)
             else:
-                tree = list_local(remotes.locate(source), remotes.policy.max_bytes)
-                planned = plan_tree(source, tree)
+                pinned = source
+                if isinstance(source, GitSource):
+                    pinned = replace(source, commit=remotes.find_commit(source))
+                planned = plan_tree(pinned, remotes.measure(pinned))
         check_source(planned, remotes.policy)
     except KbError as error:
         return PlannedSource(source=source, problem=explain(error, source))
@@ -168,11 +167,6 @@ def check_limits(plan: Plan, policy: Policy) -> None:
             f"{format_about(plan.size)} are over max_bytes ({format_about(policy.max_bytes)}); "
             f"{advice}",
         )
-
-
-def _plan_git(source: GitSource, remotes: Remotes) -> PlannedSource:
-    pinned = replace(source, commit=remotes.find_commit(source))
-    return plan_tree(pinned, remotes.measure(pinned))
 
 
 def _plan_page(source: WebSource, remotes: Remotes) -> PlannedSource:

@@ -11,7 +11,6 @@ from llm_kb.files.fields import Fields
 from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.installed import Package, find_installed
-from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.packages import ask_index, find_package
 from llm_kb.references.sources.records import (
     ArchiveSource,
@@ -47,7 +46,9 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | Arch
         require_approved(url, remotes.policy.hosts)
         try:
             git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package)
-            return replace(git, paths=choose_documents(remotes.list_paths(git)))
+            return replace(
+                git, paths=choose_documents(f.path for f in remotes.list_files(git).files)
+            )
         except FetchError as error:
             problem = error
     found = package.archive
@@ -69,8 +70,7 @@ def _make_archive(
     fields.raise_problems(lambda problems: FetchError(package.url, "; ".join(problems)))
     assert isinstance(archive, ArchiveSource)  # noqa: S101 - or it had a problem
     archive = replace(archive, role=package.role)
-    files = list_local(remotes.locate(archive), remotes.policy.max_bytes).files
-    return replace(archive, paths=choose_documents(file.path for file in files))
+    return replace(archive, paths=choose_documents(f.path for f in remotes.measure(archive).files))
 
 
 def follow_archive(source: ArchiveSource, remotes: Remotes) -> ArchiveSource:

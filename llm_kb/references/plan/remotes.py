@@ -15,7 +15,8 @@ from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.archive import TARS, ZIPS
 from llm_kb.references.sources.git import Repositories, Repository, Tree, find_commit
 from llm_kb.references.sources.http import request
-from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
+from llm_kb.references.sources.local import list_local
+from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource, TreeSource
 from llm_kb.references.sources.rules import check_git_url, host_and_port
 
 MAX_ARCHIVE_BYTES = 100_000_000
@@ -47,33 +48,31 @@ class Remotes:
     def find_commit(self, source: GitSource) -> str:
         """Return the current commit of a source's revision, in one request."""
         check_git_url(source.url, source.url, self.policy.allow_protocols)
-        if uses_gh(source):
-            commit = github.find_commit(source, self.policy.timeout)
-            if commit:
-                return commit
-        return find_commit(source, self.policy)
+        return github.find_commit(source, self.policy.timeout) or find_commit(source, self.policy)
 
-    def measure(self, source: GitSource, known: Mapping[str, int] | None = None) -> Tree:
-        """Return the files of a source's commit with their sizes.
+    def list_files(self, source: GitSource) -> Tree:
+        """Return the files of a source's commit, with their sizes where GitHub tells them."""
+        found = github.list_files(source, self.policy.timeout)
+        return found or self.open(source).tree(source)
 
-        GitHub tells them. Other servers do not, so the files are fetched to be
-        weighed: into a temporary repository that lasts for this run, and from
-        which they are taken if the plan is approved.
+    def measure(self, source: TreeSource, known: Mapping[str, int] | None = None) -> Tree:
+        """Return the files of a source with their sizes; those of `known` blobs are given.
+
+        Servers other than GitHub do not tell sizes, so the files are fetched to be weighed: into
+        a temporary repository that lasts for this run, and from which they are taken if the plan
+        is approved.
         """
-        if uses_gh(source):
-            tree = github.list_files(source, self.policy.timeout)
-            if tree is not None:
-                return tree
-        repository = self.open(source)
-        tree = repository.tree(source)
+        if not isinstance(source, GitSource):
+            return list_local(self.locate(source), self.policy.max_bytes)
+        tree = self.list_files(source)
         check_count(source.url, len(tree.files), self.policy)
-        sizes = known or {}
-        unknown = [file for file in tree.files if file.blob not in sizes]
-        weighed = {file.path: file for file in repository.fetch_blobs(unknown)}
-        files = (
-            weighed.get(file.path) or replace(file, size=sizes[file.blob]) for file in tree.files
-        )
-        return replace(tree, files=tuple(files))
+        files = [
+            file if file.size is not None else replace(file, size=(known or {}).get(file.blob))
+            for file in tree.files
+        ]
+        unknown = [file for file in files if file.size is None]
+        weighed = {f.path: f for f in self.open(source).fetch_blobs(unknown)} if unknown else {}
+        return replace(tree, files=tuple(weighed.get(file.path, file) for file in files))
 
     def locate(self, source: LocalSource | ArchiveSource) -> LocalSource:
         """Return the place on this machine of a source's files; an archive is fetched once."""
@@ -103,20 +102,9 @@ class Remotes:
         path.write_bytes(answer.body)
         return path
 
-    def list_paths(self, source: GitSource) -> list[str]:
-        """Return the paths of all files of a source's commit."""
-        tree = github.list_files(source, self.policy.timeout) if uses_gh(source) else None
-        tree = tree or self.open(source).tree(source)
-        return [file.path for file in tree.files]
-
     def open(self, source: GitSource) -> Repository:
         """Return the repository of a source with the trees of its commit."""
-        return self.repositories.open(source, github.CREDENTIALS if uses_gh(source) else None)
-
-
-def uses_gh(source: GitSource) -> bool:
-    """Tell whether a source is on GitHub and gh is installed."""
-    return github.repository_name(source) is not None and github.has_gh()
+        return self.repositories.open(source, github.credentials(source))
 
 
 def check_count(url: str, files: int, policy: Policy) -> None:

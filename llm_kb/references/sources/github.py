@@ -16,17 +16,17 @@ from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import GitSource
 
-CREDENTIALS = {"credential.https://github.com.helper": "!gh auth git-credential"}
-"""Lets git log in as gh does. git runs the value as a command; it is constant."""
-
 _REPOSITORY = re.compile(r"/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9_.][A-Za-z0-9_.-]*?)(?:\.git)?/?")
 _NOT_USABLE = frozenset({4, 127})
 """Exit codes of a gh that is logged out, and of a missing gh."""
 
 
-def has_gh() -> bool:
-    """Tell whether gh is installed."""
-    return find_program("gh") is not None
+def credentials(source: GitSource) -> dict[str, str]:
+    """Return settings that let git log in as gh does; none where gh is of no use."""
+    if repository_name(source) is None or find_program("gh") is None:
+        return {}
+    # git runs the value as a command; it is constant.
+    return {"credential.https://github.com.helper": "!gh auth git-credential"}
 
 
 def repository_name(source: GitSource) -> str | None:
@@ -41,7 +41,7 @@ def repository_name(source: GitSource) -> str | None:
 def find_commit(source: GitSource, timeout: float) -> str | None:
     """Return the current commit of a source's revision; None if gh cannot be used."""
     ref = quote(source.ref or "HEAD", safe="")
-    answer = _api(source, f"repos/{repository_name(source)}/commits/{ref}", timeout)
+    answer = _api(source, f"commits/{ref}", timeout)
     return None if answer is None else str(answer["sha"])
 
 
@@ -51,8 +51,7 @@ def list_files(source: GitSource, timeout: float) -> Tree | None:
     None if gh cannot be used, or if the repository has more files than GitHub lists
     at once.
     """
-    name = repository_name(source)
-    answer = _api(source, f"repos/{name}/git/trees/{source.commit}?recursive=1", timeout)
+    answer = _api(source, f"git/trees/{source.commit}?recursive=1", timeout)
     if answer is None or answer.get("truncated"):
         return None
     entries = [
@@ -63,7 +62,12 @@ def list_files(source: GitSource, timeout: float) -> Tree | None:
     return select_files(source, entries)
 
 
-def _api(source: GitSource, endpoint: str, timeout: float) -> dict[str, Any] | None:
+def _api(source: GitSource, what: str, timeout: float) -> dict[str, Any] | None:
+    """Return what GitHub has of a repository; None if it is elsewhere, or gh cannot be used."""
+    name = repository_name(source)
+    if name is None:
+        return None
+    endpoint = f"repos/{name}/{what}"
     try:
         printed = run_remote("gh", "api", "--method", "GET", endpoint, timeout=timeout)
         answer = json.loads(printed)

@@ -189,17 +189,18 @@ def _watchdog(
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), connection.abort)
     timer.daemon = True
     timer.start()
-    problem: Exception | None = None
+    late = FetchError(url, f"no complete answer within {timeout:g} s")
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - after the deadline any may be a broken connection
-        problem = error
+    except Exception as error:
+        # After the deadline any error may come from the broken connection.
+        if time.monotonic() >= deadline or isinstance(error, TimeoutError):
+            raise late from error
+        raise
     finally:
         timer.cancel()
-    if time.monotonic() >= deadline or isinstance(problem, TimeoutError):
-        raise FetchError(url, f"no complete answer within {timeout:g} s") from problem
-    if problem:
-        raise problem
+    if time.monotonic() >= deadline:
+        raise late
 
 
 def _read_body(answer: http.client.HTTPResponse, url: str, most: int) -> bytes:
