@@ -22,7 +22,6 @@ from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, make_sign
 from llm_kb.knowledge_base.tools import (
     DEFAULT_LIMIT,
     LEARN_SCHEMA,
-    LEARN_SIGNATURE,
     SEARCH_KNOWLEDGE,
 )
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
@@ -176,7 +175,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         import llm  # noqa: PLC0415 - half of a second: what needs no model does without
 
         # Shown by `llm tools`; a call with other arguments is still answered.
-        learn.__signature__ = LEARN_SIGNATURE  # type: ignore[attr-defined]
+        learn.__signature__ = make_signature(LEARN_SCHEMA, str)  # type: ignore[attr-defined]
         return llm.Tool(
             name="learn",
             description=self.describe_learn(),
@@ -215,7 +214,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
         topic = given.get("topic")
         found = self.find_passages(
-            given[tool.schema["required"][0]],
+            given["question"],
             [topic] if topic else [],
             min(given.get("limit") or DEFAULT_LIMIT, MOST_PASSAGES),
             **read_filters(tool, given),

@@ -43,8 +43,9 @@ def list_(
     """
     List the topics, or the subjects of TOPIC that match a PATTERN
 
-    Tokens are estimated at four bytes each. With -k, subjects are shown as they
-    would be in a request with that -k.
+    Tokens are estimated at four bytes each. Dates are those of the files on disk; a
+    fresh clone has them all of the day it was made. With -k, subjects are shown as
+    they would be in a request with that -k.
 
     \b
         llm kb list

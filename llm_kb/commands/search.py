@@ -57,7 +57,7 @@ def search(
     Every topic in the menu is searched, whatever its kind, by words and, where
     llm has a default embedding model, by meaning. Hidden and disabled subjects
     are never found. Each passage is headed by its file and line, and by what
-    `learn` takes.
+    `learn` takes. Finding nothing is not an error: it exits with 0.
 
     \b
         llm kb search how do we review code

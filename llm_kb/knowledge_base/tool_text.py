@@ -56,7 +56,7 @@ def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, A
     return {name: value for name, value in given.items() if value is not None}
 
 
-def make_signature(schema: Mapping[str, Any]) -> Signature:
+def make_signature(schema: Mapping[str, Any], returns: Any = Signature.empty) -> Signature:
     """Return the Python signature of a schema, for `llm tools` to show."""
     required = schema["required"]
     return Signature(
@@ -72,6 +72,7 @@ def make_signature(schema: Mapping[str, Any]) -> Signature:
                 schema["properties"].items(), key=lambda item: item[0] not in required
             )
         ],
+        return_annotation=returns,
     )
 
 

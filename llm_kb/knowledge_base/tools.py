@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, Signature
-
 from llm_kb.knowledge_base.tool_text import FILTERS, ToolText, integer, object_schema, string
 
 DEFAULT_LIMIT = 4
@@ -29,20 +27,6 @@ LEARN_SCHEMA = {
     "additionalProperties": False,
 }
 """The schema of `learn`. It never changes with the configuration: providers cache it."""
-
-LEARN_SIGNATURE = Signature(
-    [
-        Parameter("topic", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
-        Parameter(
-            "subjects",
-            Parameter.POSITIONAL_OR_KEYWORD,
-            annotation=str | list[str] | None,
-            default=None,
-        ),
-    ],
-    return_annotation=str,
-)
-"""How `llm tools` shows `learn`."""
 
 SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",

@@ -88,7 +88,7 @@ class Server:
 
 
 def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> None:
-    text, _ = mcp_client.call(workspace, "search", {"query": "needle"})
+    text, _ = mcp_client.call(workspace, "search", {"question": "needle"})
     assert text.startswith('<passage "team/line#L1 (line 1)">\nneedle;xxx')
     assert len(text) < 6_200
 
@@ -164,11 +164,11 @@ def test_no_address_leads_to_what_is_not_a_subject(workspace: Path, uri: str) ->
         pytest.param("learn", {"topic": "team", "subjects": [["style"]]}, id="nested"),
         pytest.param("learn", {"topic": "team", "self": 1}, id="self"),
         pytest.param("search", {}, id="no query"),
-        pytest.param("search", {"query": None}, id="null query"),
-        pytest.param("search", {"query": {"a": "b"}}, id="table"),
-        pytest.param("search", {"query": "x", "topic": 3}, id="topic"),
-        pytest.param("search", {"query": "x", "more": 3}, id="more"),
-        pytest.param("search", {"query": "x", "topic": "nope"}, id="unknown topic"),
+        pytest.param("search", {"question": None}, id="null question"),
+        pytest.param("search", {"question": {"a": "b"}}, id="table"),
+        pytest.param("search", {"question": "x", "topic": 3}, id="topic"),
+        pytest.param("search", {"question": "x", "more": 3}, id="more"),
+        pytest.param("search", {"question": "x", "topic": "nope"}, id="unknown topic"),
         pytest.param("", {}, id="no tool"),
         pytest.param("__class__", {}, id="attribute"),
     ],

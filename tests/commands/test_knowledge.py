@@ -38,6 +38,39 @@ def test_a_place_that_does_not_exist_is_reported(repo: Repo, run_llm: RunLlm) ->
     assert (listed.stdout, listed.stderr) == ("", "No entries for 'other/', of 1 in all.\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "scope"),
+    [
+        (["Use x"], "*"),
+        (["Use x", "src/"], "src/"),
+        (["Use x", "--scope", "src/"], "src/"),
+        (["Use x", "src/", "--stability", "permanent"], "src/"),
+    ],
+)
+def test_a_convention_is_added_by_its_rule_alone(
+    repo: Repo, run_llm: RunLlm, arguments: list[str], scope: str
+) -> None:
+    assert run_llm([*KNOWLEDGE, "add", *arguments]).output == "Added convention: conv-1\n"
+    (entry,) = repo.note_json()["conventions"]
+    assert (entry["scope"], entry["rule"], entry["stability"]) == (scope, "Use x", "permanent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["r", "--rule", "q"], "RULE and PATH stand for --rule and --scope; give either"),
+        (["r", "src/", "--scope", "m/"], "RULE and PATH stand for --rule and --scope; give either"),
+        (["r", "--module", "m/"], "what kind of entry is it?"),
+        (["r", "--type", "boundary"], "--rule: belongs to convention, not to boundary"),
+    ],
+)
+def test_a_rule_that_is_given_twice_or_with_another_type_is_refused(
+    repo: Repo, run_llm: RunLlm, arguments: list[str], message: str
+) -> None:
+    refused = run_llm([*KNOWLEDGE, "add", *arguments])
+    assert (refused.exit_code, message in refused.stderr) == (2, True)
+
+
 def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> None:
     outputs = [
         run_llm([*KNOWLEDGE, "add", *args]).output
@@ -83,8 +116,8 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
         ([], "what kind of entry is it? convention with --scope, --rule; boundary with --module"),
         (["--rule", "x", "--owns", "y"], "what kind of entry is it? convention with --scope"),
         (
-            ["--type", "convention", "Be brief"],
-            "unexpected extra argument (Be brief)",
+            ["--type", "convention", "Be", "brief", "now"],
+            "unexpected extra argument (now)",
         ),
         (
             ["--rule", "x"],

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 import click
 
 from llm_kb.capture.emission import parse_emission, with_provenance
-from llm_kb.capture.entries import CONVENTION, KINDS, Kind, dump_json, dump_store
+from llm_kb.capture.entries import CONVENTION, KINDS, Entry, Kind, dump_json, dump_store
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
+from llm_kb.capture.likeness import EVERYWHERE
 from llm_kb.capture.rendering import View, render_short, render_store
 from llm_kb.capture.sharing.remotes import (
     describe_unfetched,
@@ -87,6 +88,8 @@ def list_(scope: str | None, json_: bool) -> None:
 
 
 @click.command()
+@click.argument("short_rule", metavar="[RULE]", required=False)
+@click.argument("path", required=False)
 @click.option(
     "type_",
     "--type",
@@ -104,6 +107,8 @@ def list_(scope: str | None, json_: bool) -> None:
     "--learned-from", metavar="COMMIT", help="Anti-pattern: the commit or issue that taught it"
 )
 def add(
+    short_rule: str | None,
+    path: str | None,
     type_: str | None,
     id_: str | None,
     decided_in: str | None,
@@ -113,32 +118,24 @@ def add(
     """
     Add an entry
 
-    A convention is permanent unless --stability says otherwise. Nothing is added when
+    RULE is a convention for PATH, or without a PATH for everything; options make any
+    entry. A convention is permanent unless --stability says otherwise. Nothing is added when
     an entry already says the same of the same place; with --stability, that entry is
     given another one. A PATH is relative to the current directory.
 
     \b
-        llm kb knowledge add --scope src/ \\
-          --rule 'Every error is a child of KbError'
+        llm kb knowledge add 'Every error is a child of KbError' src/
         llm kb knowledge add --module src/git/ \\
           --owns 'running git' --boundary 'imports no command'
         llm kb knowledge add --pattern 'shell=True' \\
           --instead 'a list of arguments'
     """
+    if short_rule is not None:
+        if fields["rule"] or (path and fields["scope"]):
+            raise click.UsageError("RULE and PATH stand for --rule and --scope; give either")
+        fields |= {"rule": short_rule, "scope": path or fields["scope"] or EVERYWHERE}
     type_ = type_ or _infer_type(fields)
-    for name in ("scope", "module"):
-        path = fields[name]
-        if path and path.strip():
-            fields[name] = find_place(path)
-    try:
-        entry = parse_emission(
-            {"--type": type_.replace("-", "_"), **fields}, tag="--type", where="--"
-        )
-    except InvalidEntryError as error:
-        raise click.UsageError(str(error)) from error
-    if entry.kind is CONVENTION and not fields["stability"]:
-        # A person who writes a rule down means it; a model that infers one may be wrong.
-        entry = entry._replace(fields={**entry.fields, "stability": "permanent"})
+    entry = _read_entry(type_, fields)
     provenance = parse_provenance(entry.kind, decided_in=decided_in, learned_from=learned_from)
     if provenance:
         entry = with_provenance(entry, provenance)
@@ -156,6 +153,23 @@ def add(
     place = addition.entry.place
     if addition.is_new and place and not has_place(require_cwd(), "HEAD", place, head=True):
         say(f"Warning: {place!r} is neither in the current commit nor in the work tree")
+
+
+def _read_entry(type_: str, fields: Mapping[str, str | None]) -> Entry:
+    """Return the entry of the given fields. Raises UsageError."""
+    given = dict(fields)
+    for name in ("scope", "module"):
+        place = given[name]
+        if place and place.strip():
+            given[name] = find_place(place)
+    if type_ == _type_of(CONVENTION):
+        # A person who writes a rule down means it; a model that infers one may be wrong.
+        given["stability"] = given["stability"] or "permanent"
+    try:
+        arguments = {"--type": type_.replace("-", "_"), **given}
+        return parse_emission(arguments, tag="--type", where="--")
+    except InvalidEntryError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _infer_type(fields: Mapping[str, str | None]) -> str:

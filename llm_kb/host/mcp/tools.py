@@ -20,12 +20,9 @@ from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import emit, find_root, require_root
 from llm_kb.host.mcp.calls import Steps, answer_within
 from llm_kb.knowledge_base.tool_text import (
-    FILTERS,
     ToolText,
     check_arguments,
-    object_schema,
     read_filters,
-    string,
 )
 from llm_kb.knowledge_base.tools import LEARN_SCHEMA, SEARCH_KNOWLEDGE
 from llm_kb.references.ask import ask
@@ -35,19 +32,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 
-_PROPERTIES = SEARCH_KNOWLEDGE.schema["properties"]
-
-SEARCH = ToolText(
-    "search",
-    SEARCH_KNOWLEDGE.description,
-    object_schema(
-        ["query"],
-        query=string("What the passages should answer, in the words they would use."),
-        topic=_PROPERTIES["topic"],
-        limit=_PROPERTIES["limit"],
-        **FILTERS,
-    ),
-)
+SEARCH = SEARCH_KNOWLEDGE._replace(name="search")
 
 ANNOTATE_DESCRIPTION = (
     "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"

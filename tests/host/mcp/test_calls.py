@@ -145,7 +145,7 @@ def test_progress_of_an_index_is_reported(tmp_path: Path) -> None:
         async def watch(progress: float, total: float | None, message: str | None) -> None:
             seen.append((progress, total, message))
 
-        await client.call_tool("search", {"query": "needle"}, progress_callback=watch)
+        await client.call_tool("search", {"question": "needle"}, progress_callback=watch)
 
     for mode in ("legacy", "auto"):
         talk(conversation, workspace, mode=mode)
@@ -177,7 +177,7 @@ def test_a_call_that_is_cancelled_stops_at_its_next_step(
     async def conversation(client: Client) -> str:
         loops.append(asyncio.get_running_loop())
         async with anyio.create_task_group() as group:
-            group.start_soon(client.call_tool, "search", {"query": "x"})
+            group.start_soon(client.call_tool, "search", {"question": "x"})
             await started.wait()
             group.cancel_scope.cancel()
         with anyio.fail_after(30):
