@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from operator import mul
 from typing import NamedTuple
 
 from llm_kb.search.hits import Hit
@@ -24,6 +25,9 @@ SHORTEST_RUN = 2
 
 DENSE_POWER = 4
 """How steeply a similarity counts less than the best: cosines of one model lie close together."""
+
+DENSE_SHARES = (0.6, 0.15, 0.25)
+"""How much of nearness is a chunk's own, that of those beside it too, and that of its file."""
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
@@ -53,7 +57,7 @@ class Features(NamedTuple):
     path: float
     """The share that its path holds."""
     dense: float
-    """How near its meaning is, of which the nearest chunk's is 1."""
+    """How near its meaning, that of its neighbours and that of its file are; the nearest is 1."""
 
 
 class Question:
@@ -127,6 +131,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     """Return the features of every hit."""
     best = find_best(hits)
     nearest = max([0.0, *(hit.cosine or 0.0 for hit in hits)]) or 1.0
+    near = [max(0.0, (hit.cosine or 0.0) / nearest) ** DENSE_POWER for hit in hits]
     by_file: dict[tuple[str, str], list[int]] = {}
     for number, hit in enumerate(hits):
         by_file.setdefault((hit.topic, hit.path), []).append(number)
@@ -136,7 +141,8 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
         file = max(hits[n].bm25 for n in numbers) / best
         path = question.share(find_stems(hits[numbers[0]].path, question.rarities))
         for n in numbers:
-            around = (m for m in numbers if m == n or _adjoin(hits[n], hits[m]))
+            around = [m for m in numbers if m == n or _adjoin(hits[n], hits[m])]
+            nearness = (near[n], max(near[m] for m in around), max(near[m] for m in numbers))
             found[n] = Features(
                 opens=float(bool(hits[n].heading)),
                 named=float(question.is_name_of(hits[n])),
@@ -144,7 +150,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
                 adjoining=question.share(stem for m in around for stem in held[m]),
                 file=file,
                 path=path,
-                dense=max(0.0, (hits[n].cosine or 0.0) / nearest) ** DENSE_POWER,
+                dense=sum(map(mul, DENSE_SHARES, nearness)),
             )
     return [found[number] for number in range(len(hits))]
 

@@ -31,8 +31,8 @@ LEAST = 0.1
 WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.3, file=0.85, path=0.8, dense=2.0)
 """How much a feature adds to the logarithm of a score: fitted by bench/retrieval/fit.py."""
 
-SCORE_BESIDE_DENSE = 0.6
-"""How much the logarithm of BM25's score counts where meaning counts fully, instead of 1."""
+PASTED = 7
+"""Words in a row from which a question is one that a text has: its meaning no longer counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +101,17 @@ def rank(candidates: Candidates, limit: int) -> list[Hit]:
 def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
     """Return the sort key of each hit; only the order of the keys has a meaning.
 
-    Where much of the question stands somewhere word for word, meaning counts little beside it;
-    for a look-up whose words are found, nothing.
+    The more words of the question stand somewhere in a row, the less meaning counts; where
+    something has its name, nothing, nor for a look-up whose words are found.
     """
     best = find_best(hits)
     found = find_features(hits, question)
-    is_hybrid = any(hit.cosine is not None for hit in hits)
-    is_named = question.name and any(hit.bm25 for hit in hits)
-    meaning = 1 - max(each.run for each in found) if is_hybrid and not is_named else 0.0
-    weight = 1 - (1 - SCORE_BESIDE_DENSE) * meaning
+    is_named = any(each.named for each in found) or (question.name and any(h.bm25 for h in hits))
+    longest = max((each.run for each in found), default=0.0) * len(question.sequence)
+    meaning = 0.0 if is_named else min(1.0, max(0.0, (PASTED - longest) / (PASTED - 1)))
     weights = WEIGHTS._replace(dense=WEIGHTS.dense * meaning)
     return [
-        weight * math.log(max(hit.bm25 / best, LEAST)) + sum(map(mul, weights, each)) + hit.prior
+        math.log(max(hit.bm25 / best, LEAST)) + sum(map(mul, weights, each)) + hit.prior
         for hit, each in zip(hits, found, strict=True)
     ]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +16,7 @@ from llm_kb.search.features import (
 )
 from llm_kb.search.hits import Hit
 from llm_kb.search.question import split_words
-from llm_kb.search.ranking import SCORE_BESIDE_DENSE, WEIGHTS, weigh
+from llm_kb.search.ranking import PASTED, WEIGHTS, weigh
 
 QUESTION = Question(
     ["pars", "argument"], [10, 10], 1000, ["how", "to", "parse", "the", "arguments"]
@@ -78,10 +76,13 @@ NOTHING = Features(*[0.0] * len(Features._fields))
         ([make("a", "x"), make("b", "parse", score=2.0)], {"file": 0.5}),
         ([make("a", "x", cosine=0.5)], {"dense": 1}),
         ([make("a", "x", cosine=0.5), make("b", cosine=0.6)], {"file": 1, "dense": (5 / 6) ** 4}),
+        ([make("a", "x"), make("a", cosine=0.6, line=12)], {"file": 1, "dense": 0.4}),
+        ([make("a", "x"), make("a", cosine=0.6, line=40)], {"file": 1, "dense": 0.25}),
     ],
     ids=[
         *("nothing", "opens", "a word of its heading", "a word", "words", "run"),
         *("run as one word", "path", "adjoining", "further on", "another file", "nearest", "next"),
+        *("beside the nearest", "in the file of the nearest"),
     ],
 )
 def test_features(hits: list[Hit], expected: dict[str, float]) -> None:
@@ -161,20 +162,24 @@ def test_nothing_to_rank_or_to_rank_by() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hit", "sequence", "expected"),
+    ("text", "heading", "asked", "expected"),
     [
-        (make("c", "z"), ["a", "b"], 1.0),
-        (make("c", "z", cosine=0.5), ["a", "b"], SCORE_BESIDE_DENSE),
-        (make("c", "a b", cosine=0.5), ["a", "b"], 1.0),
-        (make("c", "a b", cosine=0.5), ["a", "b", "d", "e"], (1 + SCORE_BESIDE_DENSE) / 2),
+        ("z", "", "a b", 1.0),
+        ("a b", "", "a b", (PASTED - 2) / (PASTED - 1)),
+        ("a b", "", "a b c d", (PASTED - 2) / (PASTED - 1)),
+        ("a b c d e f g", "", "a b c d e f g h", 0.0),
+        ("z", "a b", "a b", 0.0),
     ],
-    ids=["no dense leg", "meaning", "word for word", "half of it word for word"],
+    ids=["meaning", "two words", "two of four words", "a pasted message", "a name"],
 )
-def test_words_count_less_beside_meaning(hit: Hit, sequence: list[str], expected: float) -> None:
-    question = Question([], [], 0, sequence)
-    half, whole, _ = weigh([make("x", "x", score=0.5), make("y", "y"), hit], question)
+def test_meaning_counts_less_beside_exact_words(
+    text: str, heading: str, asked: str, expected: float
+) -> None:
+    question = Question([], [], 0, split_words(asked))
+    hits = [make("a", text, heading, title=heading), make("b", "x", cosine=0.5), make("c", "x")]
+    _, nearest, other = weigh(hits, question)
 
-    assert whole - half == pytest.approx(expected * math.log(2) + WEIGHTS.file / 2)
+    assert nearest - other == pytest.approx(expected * WEIGHTS.dense)
 
 
 HITS = st.lists(
