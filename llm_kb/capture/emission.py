@@ -255,6 +255,6 @@ def render_reply(addition: Addition) -> str:
         return f"already exists: {render_short(addition.entry)}"
     lines = [f"recorded {addition.entry.kind.name} {render_short(addition.entry)}"]
     if addition.near:
-        lines.append("near entries, kept apart:")
+        lines.append("similar entries, kept apart:")
         lines.extend(f"- {render_short(entry)}" for entry in addition.near)
     return "\n".join(lines)

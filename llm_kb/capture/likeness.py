@@ -64,7 +64,7 @@ def find_place_problem(place: str, *, exists: bool) -> str | None:
     """
     parts = place.split("/")
     if parts[0] in {"", "~"} or ".." in parts or place[1:3] in {":/", ":\\"}:
-        return "lies outside the repository; give a path below its root, or '*' for everything"
+        return "is outside the repository; give a path below its root, or '*' for everything"
     if place == EVERYWHERE or exists:
         return None
     found = (problem for signs, problem in _ODD_PLACES.items() if set(place) & set(signs))

@@ -87,7 +87,7 @@ def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> N
     before = _find_fitting()
     edit_config(file.path, file.source, decide, partial(_require_fit, before, file.source))
     if before is None and _find_fitting() is None:
-        say("llm-kb: as a whole the configuration is still not valid; see 'llm kb config'")
+        say("llm-kb: the configuration as a whole is still not valid; see 'llm kb config'")
 
 
 def _find_fitting() -> Layers | None:
@@ -107,5 +107,5 @@ def _require_fit(before: Layers | None, source: LayerSource, layer: LayerConfig)
     try:
         before.with_edited(layer, source).require_fit()
     except ConfigError as error:
-        problem = f"as a whole the configuration would not be valid: {error}"
+        problem = f"the configuration as a whole would not be valid: {error}"
         raise ConfigError(error.where, [problem]) from error

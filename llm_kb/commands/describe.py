@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("topic", required=False, shell_complete=complete_topic)
 @click.option("model_id", "-m", "--model", help="Model to ask  [default: llm's default model]")
-@click.option("-n", "--count", "most", default=50, show_default=True, help="Most questions to ask")
+@click.option(
+    "-n", "--count", "most", default=50, show_default=True, help="Maximum number of questions"
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and how much is sent")
 @click.option("yes", "-y", "--yes", is_flag=True, help="Ask the model and write without asking")
 def describe(topic: str | None, model_id: str | None, most: int, dry_run: bool, yes: bool) -> None:
@@ -61,7 +63,7 @@ def describe(topic: str | None, model_id: str | None, most: int, dry_run: bool, 
     tokens = sum(len(question.prompt) + len(SYSTEM) for question in questions) // 4
     asked = f"{count(len(questions), 'question')}, ~{tokens:,} tokens"
     if len(found) > most:
-        say(f"{len(found) - most:,} more are left for later; --count takes them in")
+        say(f"{len(found) - most:,} more are left for later; --count raises the limit")
     if dry_run:
         for question in questions:
             show(question.name)

@@ -73,9 +73,9 @@ def init(user: bool, all_: bool, dry_run: bool) -> None:
     if not (found or dry_run):
         (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
     if above is not None and not root.samefile(above.root):
-        say(f"In this directory {show_place(above.path)} does not count any more")
+        say(f"In this directory {show_place(above.path)} is no longer used")
     if VARIABLE in os.environ:
-        say(f"{VARIABLE} is set, so this file is not the one that counts; see 'llm kb path'")
+        say(f"{VARIABLE} is set, so this file is not used; see 'llm kb path'")
 
 
 def _report(proposal: Proposal, label: str, *, taken: bool) -> None:

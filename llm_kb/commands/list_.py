@@ -17,7 +17,7 @@ from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, rende
 @click.command("list")
 @click.argument("topic", required=False, shell_complete=complete_topic)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_slug)
-@click.option("all_", "--all", is_flag=True, help="Also what is hidden, disabled or skipped")
+@click.option("all_", "--all", is_flag=True, help="Include hidden, disabled and skipped subjects")
 @click.option("--tree", is_flag=True, help="Show subjects as a tree")
 @click.option(
     "queries",

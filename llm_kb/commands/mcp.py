@@ -43,7 +43,7 @@ _EXTRA = ("anyio", "mcp", "mcp_types", "starlette", "uvicorn")
     "--allow-host",
     multiple=True,
     metavar="NAME",
-    help="With --http: a further name under which clients reach this server",
+    help="With --http: another name by which clients reach this server",
 )
 @click.option(
     "--install", type=click.Choice(_CLIENTS), help="Write the configuration of this client instead"
@@ -151,7 +151,7 @@ def _install(client: str, options: Sequence[str], *, yes: bool) -> None:
 
     planned = plan_installation(client, require_cwd(), options)
     if planned.is_there:
-        say(f"{show_place(planned.path)} has it already")
+        say(f"{show_place(planned.path)} already has this server")
         return
     show_content(planned.entry)
     change = "Replace the entry in" if planned.replaces else "Write this into"

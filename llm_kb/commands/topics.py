@@ -88,7 +88,7 @@ def add(
     edit_file(file, lambda document: define_topic(document, topic, given))
     say(f"Added topic {topic} to {show_place(file.path)}")
     if not is_there:
-        say(f"{show_place(place)} is not there yet; 'llm kb new {topic}/SLUG' makes it")
+        say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
 
 
 def _announce(place: Path, layout: Layout) -> None:
@@ -130,7 +130,7 @@ def remove(topic: str, yes: bool) -> None:
 @click.argument(
     "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
 )
-@click.option("--remove", is_flag=True, help="Take the patterns out instead")
+@click.option("--remove", is_flag=True, help="Remove the patterns instead")
 def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     """
     Pre-load the subjects of TOPIC that match PATTERN
@@ -194,7 +194,7 @@ def _find_unmatched(id_: str, name: str, patterns: Sequence[str]) -> Iterator[No
 @click.argument(
     "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
 )
-@click.option("--remove", is_flag=True, help="Take the patterns out instead")
+@click.option("--remove", is_flag=True, help="Remove the patterns instead")
 def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     """
     Exclude the subjects of TOPIC that match PATTERN

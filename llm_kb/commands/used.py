@@ -39,7 +39,7 @@ def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     callback=_read_since,
     default="",
     metavar="WHEN",
-    help="Only from this time on: 2026-11-01, 30d, 12h",
+    help="Only since this time: 2026-11-01, 30d, 12h",
 )
 @click.option(
     "-d",

@@ -160,7 +160,7 @@ def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
     from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
 
     if b"\0" in data:
-        raise ConfigError(str(path), ["holds a NUL byte; it is not a TOML document"])
+        raise ConfigError(str(path), ["contains a NUL byte; it is not a TOML document"])
     try:
         # TOML 1.1 allows a byte order mark, and editors on Windows write it.
         return decode_toml(data.removeprefix(b"\xef\xbb\xbf").decode())
@@ -226,5 +226,5 @@ def _describe_foreign(place: Path, path: Path, status: os.stat_result) -> str:
     what = "it" if place == path else str(place)
     return (
         f"is refused: {what} belongs to another user (uid {status.st_uid}); make it yours with "
-        "chown or a copy, or set LLM_KB_CONFIG to nothing to do without a workspace"
+        "chown or a copy, or set LLM_KB_CONFIG to an empty value to work without a workspace"
     )

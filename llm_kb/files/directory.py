@@ -185,7 +185,7 @@ class DirectoryCatalog:
 _MAX_RULES_BYTES = 1 << 16
 """Bytes of a `.kbignore` that are read."""
 
-NO_SKILL = f"it lies in no directory with a {SKILL_FILE}"
+NO_SKILL = f"it is not in a directory with a {SKILL_FILE}"
 
 
 class SubjectScan:

@@ -29,7 +29,7 @@ _OUTSIDE = "the link leads outside the topic"
 _NEITHER = "it is neither a file nor a directory"
 _LINK_PROBLEMS = {
     errno.ELOOP: "the link leads to itself",
-    errno.ENOENT: "the link leads nowhere",
+    errno.ENOENT: "the link has no target",
 }
 
 

@@ -132,7 +132,9 @@ def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
                             conversation, when, memory.workspace, memory.sent, calls, passages
                         )
     except sqlite3.OperationalError as error:
-        advice = "try again later" if "locked" in str(error) else "it may be of a newer llm"
+        advice = (
+            "try again later" if "locked" in str(error) else "it may be from a newer version of llm"
+        )
         raise LogError(path, f"cannot be read: {error}; {advice}") from error
     except sqlite3.Error as error:
         raise LogError(path, f"cannot be read: {error}") from error

@@ -152,7 +152,7 @@ def _keep_restored(
     memory, workspace = arguments.memory, str(kb.config.workspace or "")
     if "learn" not in restored or memory is None or memory.workspace == workspace:
         return restored
-    here = f"here is {workspace}" if workspace else "here is no workspace"
+    here = f"here is {workspace}" if workspace else "there is no workspace here"
     say(
         f"learn is left out: this conversation learned from {memory.workspace or 'no workspace'},"
         f" {here}; -T learn offers what is here"

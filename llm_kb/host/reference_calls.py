@@ -62,7 +62,7 @@ _SOURCE = {
         "role": {
             "type": "string",
             "enum": list(ROLES),
-            "description": "What the source is good for; told from its files by default.",
+            "description": "The role of its files. Default: derived from each file.",
         },
     },
     "required": ["type"],
@@ -126,7 +126,7 @@ TOPIC_LIST = ToolText(
 
 TOPIC_UPDATE = ToolText(
     "reference_topic_update",
-    "Change what is said of a reference topic; its files stay as they are. Use it to improve the"
+    "Change the details of a reference topic; its files stay as they are. Use it to improve the"
     " description or tags, to set max_age_days, or to mark as obsolete a topic whose subject was"
     " superseded: obsolete topics are no longer searched. Only the user can refresh a topic:"
     " llm kb references refresh.",

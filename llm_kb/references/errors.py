@@ -34,7 +34,8 @@ class PlaceTakenError(PlacedError):
 
     def __init__(self, place: str) -> None:
         super().__init__(
-            place, "it is not a reference topic, and stays; move it away, or choose another title"
+            place,
+            "it is not a reference topic and was kept; move it away, or choose another title",
         )
 
 

@@ -78,7 +78,7 @@ class Library:
                 package = parse_package(source.package)
                 installed = find_installed(package.ecosystem, package.name, self.workspace)
                 if installed and installed.version != package.version:
-                    return f"it is of {source.package}, while {installed.version} is installed here"
+                    return f"it is of {source.package}, but {installed.version} is installed here"
         return None
 
     def _has_changed(self, topic: TopicFile, index: int, source: LocalSource) -> bool:

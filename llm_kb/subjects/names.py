@@ -33,10 +33,10 @@ MAX_NAME_BYTES = 250
 def find_flaw(name: str) -> str | None:
     """Return the reason why a name cannot be in a topic; None if it can."""
     if UNUSABLE.search(name):
-        return "its name holds control, invisible or undecodable characters"
+        return "its name contains control, invisible or undecodable characters"
     if "\\" in name:
-        return "its name holds a backslash, which no pattern may hold"
-    return None if name.strip(".") else "its name is dots alone"
+        return "its name contains a backslash, which no pattern may contain"
+    return None if name.strip(".") else "its name consists of dots only"
 
 
 def is_portable(name: str) -> bool:

@@ -96,11 +96,11 @@ def parse_pattern(text: str) -> Pattern:
     if text.startswith("/"):
         raise PatternError(text, "it starts with '/'; patterns are relative to the topic")
     if "\\" in text:
-        raise PatternError(text, "it holds a backslash; separate levels with '/'")
+        raise PatternError(text, "it contains a backslash; separate levels with '/'")
     if "\0" in text:
-        raise PatternError(text, "it holds a NUL character")
+        raise PatternError(text, "it contains a NUL character")
     if ".." in text.split("/"):
-        raise PatternError(text, "it holds a '..' component; patterns stay inside the topic")
+        raise PatternError(text, "it contains a '..' component; patterns stay inside the topic")
     pattern = Pattern(text=unicodedata.normalize("NFC", text))
     if len(pattern.text) > MAX_GLOB and pattern.literal is None:
         raise PatternError(text, f"it is longer than {MAX_GLOB:,} characters and not an exact slug")

@@ -79,7 +79,7 @@ def write_summary(opened: OpenTopic, subject: Subject, summary: str) -> None:
     path = opened.topic.root / subject.path
     untouched = f"{str(path)!r} is left as it is"
     if not resolve_links(path).is_relative_to(resolve_links(opened.topic.root)):
-        raise KbError(f"{untouched}: it lies outside its topic")
+        raise KbError(f"{untouched}: it is outside its topic")
     try:
         text = opened.catalog.read(subject).data.decode()
     except UnicodeDecodeError as error:

@@ -87,11 +87,11 @@ def find_passed_over(root: Path) -> Iterator[tuple[str, str]]:
         if not is_inside(root, place):
             yield place, "leads out of this directory"
         elif not has_text(root / place):
-            yield place, "holds no text yet"
+            yield place, "has no text yet"
         elif place in _DOCUMENTATION and not has_pages(root / place):
             yield place, "holds code alone"
         elif place in _SKILLS and find_layout(root / place) is not Layout.SKILLS:
-            yield place, f"holds no directory with a {SKILL_FILE}"
+            yield place, f"has no directory with a {SKILL_FILE}"
 
 
 def _find_free_id(id_: str, taken: Collection[str]) -> str:

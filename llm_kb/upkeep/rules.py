@@ -120,7 +120,7 @@ class Rule(Enum):
     )
     NO_INTRODUCTION = _warning(
         "The introduction in the menu is all a model has to decide whether to look.",
-        'Describe in one sentence what the topic holds: `introduction = "…"`.',
+        'Describe in one sentence what the topic contains: `introduction = "…"`.',
     )
     OVER_BUDGET = _warning(
         "A model has to ask for what was cut from the menu.",

@@ -120,7 +120,7 @@ def test_a_plan_of_another_digest_does_not_take_the_place_of_one(
     monkeypatch.setattr(Plan, "id", "0" * 32)
     store(pending, PLAN)
     other = planned(WebSource(url="https://evil.example/"))
-    with pytest.raises(UnknownPlanError, match="another plan waits under this id, and stays"):
+    with pytest.raises(UnknownPlanError, match="another plan has this id and was kept"):
         pending.add(other)
     assert pending.read(PLAN.id).plan == PLAN
     assert not pending.take_approved(other)

@@ -192,7 +192,7 @@ def test_the_reply_names_near_entries_and_merges_nothing() -> None:
     second = add_entry(first.store, convention("errors use\nthe root error class", "*"))
     assert render_reply(second) == (
         "recorded convention conv-2 (*): errors use the root error class\n"
-        "near entries, kept apart:\n"
+        "similar entries, kept apart:\n"
         "- conv-1 (src/): errors use the root error"
     )
     assert len(second.store.entries) == 2
@@ -247,11 +247,11 @@ def test_no_id_is_ever_given_twice(steps: list[tuple[bool, int]]) -> None:
 @pytest.mark.parametrize(
     ("place", "problem"),
     [
-        ("../x", "lies outside the repository"),
-        ("/etc/passwd", "lies outside the repository"),
-        ("~", "lies outside the repository"),
-        ("src/../../x", "lies outside the repository"),
-        ("C:/x", "lies outside the repository"),
+        ("../x", "is outside the repository"),
+        ("/etc/passwd", "is outside the repository"),
+        ("~", "is outside the repository"),
+        ("src/../../x", "is outside the repository"),
+        ("C:/x", "is outside the repository"),
         ("\u202e", "required for convention"),
         (" \u200b", "required for convention"),
     ],

@@ -80,7 +80,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         replaced(max_age_days=f"0x{'f' * 5000}"),
         "max_age_days: found the number too long to print; allowed",
     ),
-    "topic.md is lost": (lost, "it is missing; put it back"),
+    "topic.md is lost": (lost, "it is missing; restore it"),
     "topic.md is a FIFO": (pipe, "not a regular file"),
     "nobody may enter": (shut_all, "Permission denied"),
 }
@@ -213,6 +213,6 @@ def test_a_directory_that_is_no_topic_is_left_alone(
         ]
     )
     assert (made.exit_code, notes.read_text()) == (1, "precious")
-    assert f"{notes.parent}: it is not a reference topic, and stays; move it away" in made.stderr
+    assert f"{notes.parent}: it is not a reference topic and was kept; move it away" in made.stderr
     assert run_llm(["kb", "references", "delete", "topic-precious", "-y"]).exit_code == 1
     assert notes.read_text() == "precious"

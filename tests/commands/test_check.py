@@ -141,7 +141,7 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
                 "skipped",
                 "kb/a\\tb.md",
                 None,
-                "its name holds control, invisible or undecodable characters",
+                "its name contains control, invisible or undecodable characters",
             ),
             id="name that cannot be",
         ),

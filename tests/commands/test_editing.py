@@ -34,7 +34,8 @@ def test_a_topic_is_added(file: Path, run_llm: RunLlm) -> None:
         "",
         (
             f"Added topic skills to {file}\n"
-            f"{file.parent}/.claude/skills is not there yet; 'llm kb new skills/SLUG' makes it\n"
+            f"{file.parent}/.claude/skills does not exist yet; "
+            "'llm kb new skills/SLUG' creates it\n"
         ),
     )
     assert file.read_text() == (
@@ -325,7 +326,7 @@ def test_an_edit_after_which_the_layers_do_not_fit_is_not_made(
     result = run_llm(["kb", *args])
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: {file}, left as it is: as a whole the configuration would not be valid: "
+        f"Error: {file}, left as it is: the configuration as a whole would not be valid: "
         f"{problem.format(user=user, file=file)}\n",
     )
     assert file.read_text() == WRITTEN
@@ -341,7 +342,7 @@ def test_edits_can_fix_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> No
     result = run_llm(["kb", "disable", "repo-knowledge", "a", "--remove"])
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         0,
-        "llm-kb: as a whole the configuration is still not valid; see 'llm kb config'",
+        "llm-kb: the configuration as a whole is still not valid; see 'llm kb config'",
     )
     result = run_llm(["kb", "disable", "repo-knowledge", "b", "--remove"])
     assert (result.exit_code, "not valid" in result.stderr) == (0, False)

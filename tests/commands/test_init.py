@@ -298,7 +298,7 @@ def test_files_that_no_topic_can_hold_are_ignored_and_named(
 ) -> None:
     make_files(tmp_path, "docs/a.md", "docs/new\nline.md", os.fsdecode(b"docs/bad\xff.md"))
     (tmp_path / "docs/link[1].md").symlink_to("/etc/hosts")
-    unusable = "its name holds control, invisible or undecodable characters"
+    unusable = "its name contains control, invisible or undecodable characters"
     assert run_llm(["kb", "init"]).stderr == (
         f"Wrote {tmp_path}/llm-kb.toml\n"
         "  docs: docs (1 subject, ~1 tokens)\n"
@@ -337,8 +337,8 @@ def test_what_lies_in_kb_itself_is_a_topic_beside_those_of_its_directories(
         f"Wrote {tmp_path}/llm-kb.toml\n"
         "  x: kb/x (1 subject, ~1 tokens)\n"
         "  project: kb (2 subjects, ~2 tokens)\n"
-        "Passed over kb/a.b, which holds no text yet\n"
-        "Passed over kb/img, which holds no text yet\n"
+        "Passed over kb/a.b, which has no text yet\n"
+        "Passed over kb/img, which has no text yet\n"
         f"{NEXT}"
     )
     topics = {topic.id: topic.ignore for topic in load(tmp_path, user_dir).topics}
@@ -476,7 +476,7 @@ def test_a_variable_that_names_another_file_is_told(
 ) -> None:
     monkeypatch.setenv("LLM_KB_CONFIG", "")
     assert run_llm(["kb", "init"]).stderr.endswith(
-        "LLM_KB_CONFIG is set, so this file is not the one that counts; see 'llm kb path'\n"
+        "LLM_KB_CONFIG is set, so this file is not used; see 'llm kb path'\n"
     )
 
 
@@ -487,7 +487,7 @@ def test_a_workspace_that_no_longer_counts_is_named(
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")
     shown = run_llm(["kb", "init"]).stderr
-    assert f"In this directory {tmp_path}/llm-kb.toml does not count any more\n" in shown
+    assert f"In this directory {tmp_path}/llm-kb.toml is no longer used\n" in shown
 
 
 def test_pages_beside_the_readme_are_guides_and_formalities_are_not(

@@ -146,7 +146,7 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
             ["--type", "convention", "--scope", "s", "--rule", "r", "--learned-from", "x"],
             "--learned-from: an entry of this type takes --decided-in",
         ),
-        (["--type", "convention", "--scope", "s", "--rule", "r", "--id", "a b"], "one word"),
+        (["--type", "convention", "--scope", "s", "--rule", "r", "--id", "a b"], "a single word"),
     ],
 )
 def test_arguments_that_make_no_entry_are_usage_errors(
@@ -268,7 +268,7 @@ def test_a_place_is_typed_from_here_and_kept_from_the_root(
     ("typed", "message"),
     [
         ("src/*.py", "'src/*.py' is a pattern; give a directory such as 'src/', a file, or '*'"),
-        ("../else", "'../else' lies outside the repository"),
+        ("../else", "'../else' is outside the repository"),
     ],
 )
 def test_what_is_no_place_here_is_refused(

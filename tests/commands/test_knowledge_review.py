@@ -234,7 +234,7 @@ def test_near_entries_are_found_by_meaning_where_there_is_a_model(
     run_llm([*add, "broken"])
     result = run_llm([*KNOWLEDGE, "review", "--all"])
     assert result.exit_code == 0
-    assert "by their words alone: embedding model 'meaning' failed: no network" in result.stderr
+    assert "by words only: embedding model 'meaning' failed: no network" in result.stderr
 
 
 def test_what_was_kept_is_shown_with_what_came_after_its_own_commit(

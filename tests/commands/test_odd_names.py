@@ -69,7 +69,7 @@ def test_messages_name_places_with_codes(
     assert said("trust") == f"Nothing in {file} needs trust\n"
     assert said("add", "p", "kp") == (
         f"Added topic p to {file}\n"
-        f"'{tmp_path}/{shown}/kp' is not there yet; 'llm kb new p/SLUG' makes it\n"
+        f"'{tmp_path}/{shown}/kp' does not exist yet; 'llm kb new p/SLUG' creates it\n"
     )
     assert said("learned", "p", "x").startswith(f"kb.topic.p.learned in {file} now holds: x\n")
     said("new", "p/x")

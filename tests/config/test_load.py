@@ -221,8 +221,8 @@ def test_knowledge_that_names_nothing_is_an_error(
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        pytest.param(b"a\0b", "holds a NUL byte; it is not a TOML document", id="NUL"),
-        pytest.param(b"\xff\xfea\0", "holds a NUL byte; it is not a TOML document", id="UTF-16"),
+        pytest.param(b"a\0b", "contains a NUL byte; it is not a TOML document", id="NUL"),
+        pytest.param(b"\xff\xfea\0", "contains a NUL byte; it is not a TOML document", id="UTF-16"),
         pytest.param(b"# \n\n# \xe9\n", "is not UTF-8 (line 3); save it as UTF-8", id="Latin-1"),
         pytest.param(
             b"x" * (MAX_BYTES + 1),
@@ -307,7 +307,7 @@ def test_a_file_of_someone_else_is_refused(
     assert problems_of(workspace, user_dir) == (
         (
             "is refused: it belongs to another user (uid 12345); make it yours with chown "
-            "or a copy, or set LLM_KB_CONFIG to nothing to do without a workspace"
+            "or a copy, or set LLM_KB_CONFIG to an empty value to work without a workspace"
         ),
     )
     monkeypatch.setattr(os, "geteuid", lambda: 12345)

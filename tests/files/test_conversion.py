@@ -88,7 +88,7 @@ def test_a_bomb_is_refused() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (make_pdf([""]), "it holds no text, perhaps pictures of it"),
+        (make_pdf([""]), "it has no text, perhaps only pictures of it"),
         (b"%PDF-1.7 nothing", "it cannot be converted: "),
     ],
     ids=["empty", "broken"],
@@ -132,7 +132,7 @@ def test_many_documents_do_not_keep_a_request_for_ever(
     monkeypatch.setattr(conversion, "_run", lambda *_: b"# Text\n")
     monkeypatch.setattr(conversion, "MOST_SECONDS", -1)
     kept = Conversions(tmp_path)
-    with pytest.raises(ConversionError, match="it is not converted yet: others took 0 s; ask"):
+    with pytest.raises(ConversionError, match="it is not converted yet: other documents took 0 s"):
         kept.convert("pdf", b"one")
     monkeypatch.setattr(conversion, "MOST_SECONDS", 60)
     assert kept.convert("pdf", b"one") == b"# Text\n"

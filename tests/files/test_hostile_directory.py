@@ -80,7 +80,7 @@ def test_loops_and_links_to_nothing_end(root: Path) -> None:
     opened = catalog(root)
     assert names(opened) == {"d/x": "d/x.md"}
     reasons = {report.path: report.reason for report in skipped(opened)}
-    loop, nowhere = "the link leads to itself", "the link leads nowhere"
+    loop, nowhere = "the link leads to itself", "the link has no target"
     assert reasons == {"self": loop, "a": loop, "b": loop, "gone": nowhere}
     assert found(opened, "root/root/d/x") == ["root/root/d/x.md"]
     assert found(opened, "root/" * 60 + "d/x") == []
@@ -281,7 +281,7 @@ def test_a_name_that_no_pattern_can_write_is_reported(root: Path) -> None:
     write(root, "a.md", "back\\slash.md", "d\\e/x.md", "c/n\\.md", "c/m.md")
     opened = catalog(root)
     assert names(opened) == {"a": "a.md", "c/m": "c/m.md"}
-    flaw = "its name holds a backslash, which no pattern may hold"
+    flaw = "its name contains a backslash, which no pattern may contain"
     paths = ["back\\slash.md", "c/n\\.md", "d\\e"]
     assert skipped(opened) == [Skipped(path=path, reason=flaw) for path in paths]
 

@@ -32,7 +32,7 @@ def test_a_directory_with_a_skill_file_is_one_subject(root: Path) -> None:
         "(pdf/scripts/fill)": "pdf/scripts/fill.py",
         "team/review.v2": "team/review.v2/SKILL.md",
     }
-    reason = "it lies in no directory with a SKILL.md"
+    reason = "it is not in a directory with a SKILL.md"
     assert skipped(opened) == [
         Skipped(path="README.md", reason=reason),
         Skipped(path="team/notes.md", reason=reason),

@@ -131,7 +131,7 @@ def test_errors_of_the_tool_stand_alone(workspace: Path, run_llm: RunLlm, script
         "Error: unknown topic 'nope'; valid topics: project, skills",
         "Error: no subject of topic 'project' matches 'code-qualty'; did you mean: code-quality",
         (
-            "Error: invalid pattern '../secret': it holds a '..' component;"
+            "Error: invalid pattern '../secret': it contains a '..' component;"
             " patterns stay inside the topic"
         ),
     ]

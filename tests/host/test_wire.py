@@ -198,7 +198,9 @@ def test_continued_elsewhere_it_goes_on_with_what_it_has(
         result = ask(*command, input="two\nexit\n" if command[0] == "chat" else None)
         assert (server.last.prompt, server.last.tools) == ("two", [])
         assert "alice" not in server.last.everything
-        found = f"here is {elsewhere}" if elsewhere.name == "there" else "here is no workspace"
+        found = (
+            f"here is {elsewhere}" if elsewhere.name == "there" else "there is no workspace here"
+        )
         assert result.stderr == has_menu * (
             f"llm-kb: learn is left out: this conversation learned from {here}, {found};"
             " -T learn offers what is here\n"

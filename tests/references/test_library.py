@@ -205,7 +205,7 @@ def test_all_sources_failing_is_an_error_and_nobody_is_asked(library: Library, s
 def test_an_empty_repository_is_an_error(library: Library, tmp_path: Path) -> None:
     remote = Remote(tmp_path / "empty")
     remote.write({})
-    with pytest.raises(NothingFetchedError, match="it holds no file to fetch"):
+    with pytest.raises(NothingFetchedError, match="it has no file to fetch"):
         create_topic(library, request(GitSource(url=remote.url)), never)
 
 

@@ -474,7 +474,7 @@ def test_a_directory_that_is_empty_now_keeps_its_files(
     before = files_of(library)
     notes.rename(notes.with_name("away"))
     notes.mkdir()
-    problem = f"cannot fetch {notes}: it holds no file to fetch"
+    problem = f"cannot fetch {notes}: it has no file to fetch"
     assert refresh(library) == (False, 0, 0, 0, (problem,))
     site.put("/a", OTHER)
     assert refresh(library) == (True, 0, 1, 0, (problem,))

@@ -232,9 +232,9 @@ BREAKS = {
     "a FIFO": "not a regular file",
     "a directory": "not a regular file",
     "a link to itself": "Too many levels of symbolic links",
-    "a link to nothing": "it is missing; put it back, or delete what is left of the topic: "
+    "a link to nothing": "it is missing; restore it, or delete what is left of the topic: "
     "llm kb references delete topic-b",
-    "a record alone": "it is missing; put it back, or delete what is left of the topic: "
+    "a record alone": "it is missing; restore it, or delete what is left of the topic: "
     "llm kb references delete topic-b",
 }
 

@@ -84,13 +84,13 @@ def test_a_pattern_matches_whole_slugs(pattern: str, expected: list[str]) -> Non
         pytest.param("", "it is empty", id="empty"),
         pytest.param("/a", "it starts with '/'; patterns are relative to the topic", id="absolute"),
         pytest.param(
-            "a/../b", "it holds a '..' component; patterns stay inside the topic", id="up"
+            "a/../b", "it contains a '..' component; patterns stay inside the topic", id="up"
         ),
         pytest.param(
-            "..", "it holds a '..' component; patterns stay inside the topic", id="only-up"
+            "..", "it contains a '..' component; patterns stay inside the topic", id="only-up"
         ),
-        pytest.param("a\\b", "it holds a backslash; separate levels with '/'", id="backslash"),
-        pytest.param("a\0", "it holds a NUL character", id="nul"),
+        pytest.param("a\\b", "it contains a backslash; separate levels with '/'", id="backslash"),
+        pytest.param("a\0", "it contains a NUL character", id="nul"),
     ],
 )
 def test_what_cannot_be_a_pattern_is_refused_with_the_reason(text: str, reason: str) -> None:

@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 _FIELD_OPTIONS = (
     click.option(
-        "--scope", metavar="PATH", help="Convention: the directory or file it holds for, or *"
+        "--scope", metavar="PATH", help="Convention: the directory or file it applies to, or *"
     ),
     click.option("--rule", metavar="TEXT", help="Convention: the rule"),
     click.option("--stability", type=click.Choice(STABILITIES), help="Convention: how firm it is"),
@@ -51,7 +51,7 @@ def field_options(command: Callable[P, R]) -> Callable[P, R]:
 
 
 scope_option = click.option(
-    "--scope", metavar="FILE", help="Only what holds for this file or directory"
+    "--scope", metavar="FILE", help="Only entries that apply to this file or directory"
 )
 
 
@@ -74,7 +74,7 @@ def find_place(typed: str) -> str:
     if place == ".":
         return EVERYWHERE
     if place.split("/")[0] == "..":
-        raise click.UsageError(f"{typed!r} lies outside the repository, {str(root)!r}")
+        raise click.UsageError(f"{typed!r} is outside the repository, {str(root)!r}")
     problem = find_place_problem(place, exists=os.path.lexists(here / path))
     if problem:
         raise click.UsageError(f"{typed!r} {problem}")
@@ -85,7 +85,7 @@ def find_place(typed: str) -> str:
 def parse_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     """Return an id if it can be typed, listed and removed again."""
     if value is not None and (not value or not value.isprintable() or len(value.split()) != 1):
-        raise click.BadParameter("an id is one word")
+        raise click.BadParameter("an id is a single word")
     return value
 
 

@@ -73,7 +73,7 @@ def parse_again(ctx: click.Context, _param: click.Parameter, value: str | None) 
     help="Also look at commits that were looked at before; with 'failed', only at those "
     "on which the model failed",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Look at N commits at most")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Look at no more than N commits")
 @click.option(
     "--max-tokens",
     type=click.IntRange(1),
@@ -83,7 +83,7 @@ def parse_again(ctx: click.Context, _param: click.Parameter, value: str | None) 
 @click.option(
     "--keep-going/--stop-at-failure",
     default=True,
-    help="Go on after a commit on which the model fails  [default: go on]",
+    help="Continue after a commit on which the model fails  [default]",
 )
 @click.option("-y", "--yes", is_flag=True, help="Don't ask before a run over many commits")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent; call no model")

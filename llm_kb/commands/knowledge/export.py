@@ -19,7 +19,7 @@ from llm_kb.rendering.plain_text import count
 
 
 @click.command()
-@click.option("--to", "file", metavar="FILE", help="Write them into this Markdown file")
+@click.option("--to", "file", metavar="FILE", help="Write the entries into this Markdown file")
 @scope_option
 @click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
 def export(file: str | None, scope: str | None, check: bool) -> None:

@@ -94,10 +94,10 @@ def list_(scope: str | None, json_: bool) -> None:
     "type_",
     "--type",
     type=click.Choice([_type_of(kind) for kind in KINDS]),
-    help="What kind of entry to add  [default: the one that has the other options]",
+    help="Type of the entry  [default: the type that the other options belong to]",
 )
 @click.option(
-    "id_", "--id", metavar="ID", callback=parse_id, help="Its id  [default: the next one]"
+    "id_", "--id", metavar="ID", callback=parse_id, help="Id of the entry  [default: the next one]"
 )
 @field_options
 @click.option(

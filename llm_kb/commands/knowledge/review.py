@@ -50,7 +50,7 @@ _KEYS = {
 
 @click.command()
 @scope_option
-@click.option("all_", "--all", is_flag=True, help="Every entry, also those without a reason")
+@click.option("all_", "--all", is_flag=True, help="Show every entry, not only doubtful ones")
 def review(scope: str | None, all_: bool) -> None:
     """
     Look at entries one at a time, the most doubtful first
@@ -103,7 +103,7 @@ def _embed(entries: Sequence[Entry]) -> Sequence[Sequence[float]] | None:
     try:
         return list(embedder.embed([entry.rule for entry in entries]))
     except KbError as error:
-        say(f"Near entries are found by their words alone: {error}")
+        say(f"Similar entries are found by words only: {error}")
         return None
 
 

@@ -55,20 +55,22 @@ def _refuse_paths(
 
 @click.command()
 @click.option(
-    "--title", metavar="TITLE", help="What it is about  [default: the name of the source]"
+    "--title", metavar="TITLE", help="What the topic is about  [default: the name of the source]"
 )
 @click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
 @click.option(
     "git", "--git", multiple=True, metavar="URL", callback=_refuse_paths, help="A repository"
 )
-@click.option("--ref", metavar="REF", help="Its branch, tag or commit id")
+@click.option("--ref", metavar="REF", help="Branch, tag or commit id of --git")
 @click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
 @click.option("web", "--web", multiple=True, metavar="URL", help="A page")
 @click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
 @click.option("--depth", type=int, help="How many links deep to crawl  [default: 2]")
-@click.option("--max-pages", type=int, help="How many pages to crawl at most  [default: 50]")
-@click.option("--include", multiple=True, metavar="PATTERN", help="Crawl only such pages: guide/**")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Crawl no such pages: blog/**")
+@click.option("--max-pages", type=int, help="Maximum number of pages to crawl  [default: 50]")
+@click.option(
+    "--include", multiple=True, metavar="PATTERN", help="Crawl only matching pages: guide/**"
+)
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip matching pages: blog/**")
 @click.option(
     "local",
     "--local",
@@ -80,8 +82,12 @@ def _refuse_paths(
 @click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package's docs")
 @click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
 @click.option("go", "--go", multiple=True, metavar="MODULE", help="A Go module's docs")
-@click.option("--version", metavar="VERSION", help="Of the package  [default: as installed here]")
-@click.option("sources", "--source", multiple=True, metavar="JSON", help="Any source, as an object")
+@click.option(
+    "--version", metavar="VERSION", help="Version of the package  [default: the installed one]"
+)
+@click.option(
+    "sources", "--source", multiple=True, metavar="JSON", help="Any source, as a JSON object"
+)
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
 @click.option(
     "--max-age-days",
@@ -136,8 +142,8 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
 
 @click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
-@click.option("all_", "--all", is_flag=True, help="All topics that are not obsolete")
-@click.option("--stale", is_flag=True, help="Only those that are stale; alone: all of these")
+@click.option("all_", "--all", is_flag=True, help="Refresh all topics that are not obsolete")
+@click.option("--stale", is_flag=True, help="Refresh only stale topics; without TOPIC, all of them")
 @yes_option
 @json_option
 def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: bool) -> None:

@@ -30,7 +30,7 @@ topic_argument = click.argument("topic", shell_complete=complete_reference)
 
 
 @click.command("list")
-@click.option("--include-obsolete", is_flag=True, help="Also those marked obsolete")
+@click.option("--include-obsolete", is_flag=True, help="Include obsolete topics")
 @json_option
 def list_(include_obsolete: bool, json_: bool) -> None:
     """
@@ -149,7 +149,7 @@ def search(
 
 @click.command()
 @topic_argument
-@click.option("--status", type=click.Choice([s.value for s in Status]), help="What it is now")
+@click.option("--status", type=click.Choice([s.value for s in Status]), help="New status")
 @click.option(
     "--max-age-days",
     type=click.IntRange(0, MAX_AGE_DAYS),

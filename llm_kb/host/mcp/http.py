@@ -70,7 +70,7 @@ def find_token(given: str | None, *, is_required: bool) -> str | None:
         if len(given) < SHORTEST_TOKEN:
             raise KbError(
                 f"the token has {len(given)} characters, at least {SHORTEST_TOKEN} are needed;"
-                " without one given, one is made"
+                " without one, the server makes one"
             )
         return given
     return secrets.token_urlsafe(32) if is_required else None

@@ -187,7 +187,7 @@ def find_crawl(
             warnings=warnings,
         )
     if not crawl.pages:
-        raise FetchError(source.url, next(iter(crawl.failed.values()), "it holds no file to fetch"))
+        raise FetchError(source.url, next(iter(crawl.failed.values()), "it has no file to fetch"))
     same = {
         url
         for url, page in crawl.read.items()

@@ -181,7 +181,7 @@ class Fetcher:
             # Its file was changed or deleted here: without conditions it is sent again.
             fetched = fetch_page(page, self.remotes.policy, hosts=planned.hosts)
         if fetched is None:
-            raise FetchError(page.url, "the server will not send it again")
+            raise FetchError(page.url, "the server did not send it again")
         data = fetched.text.encode()
         record = FileRecord(
             source=index,

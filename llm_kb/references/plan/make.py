@@ -140,7 +140,7 @@ def check_source(planned: PlannedSource, policy: Policy) -> None:
     """Raise FetchError when a source has nothing to fetch, or more than the user's limit."""
     check_count(planned.source.url, planned.files, policy)
     if not planned.files:
-        reason = "; ".join(["it holds no file to fetch", *planned.notes])
+        reason = "; ".join(["it has no file to fetch", *planned.notes])
         raise FetchError(planned.source.url, reason)
 
 

@@ -68,7 +68,7 @@ class PendingPlans:
         self._drop_expired()
         if self._path(plan.id).exists():
             if self.read(plan.id).plan.digest != plan.digest:
-                raise UnknownPlanError(plan.id, "another plan waits under this id, and stays")
+                raise UnknownPlanError(plan.id, "another plan has this id and was kept")
             return
         if len(self._ids()) >= MAX_WAITING:
             raise TooManyPlansError(MAX_WAITING)

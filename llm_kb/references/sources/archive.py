@@ -78,7 +78,7 @@ def read_archive(path: Path, paths: Collection[str]) -> Iterator[tuple[str, byte
                     pieces.append(piece)
                     left -= len(piece)
                 if left:
-                    raise ValueError(f"{member.name} is not as long as stated")
+                    raise ValueError(f"{member.name} does not have the stated length")
                 yield member.name[len(prefix) :], b"".join(pieces)
 
 
@@ -104,7 +104,7 @@ def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
             if entry.isdir():
                 continue
             if entry.size < 0:
-                raise ValueError(f"{entry.name} has a size below zero")
+                raise ValueError(f"{entry.name} has a negative size")
             name = entry.name.removeprefix("./")
             kind = "100644" if entry.isreg() else "120000" if entry.issym() else "special"
             content = tar.extractfile(entry) if name in read and entry.isreg() else None
@@ -150,7 +150,7 @@ class _Bounded(io.BufferedIOBase):
 def _bounded(members: Iterable[_T]) -> Iterator[_T]:
     for number, member in enumerate(members):
         if number == MAX_MEMBERS:
-            raise ValueError(f"it holds more than {MAX_MEMBERS:,} entries")
+            raise ValueError(f"it has more than {MAX_MEMBERS:,} entries")
         yield member
 
 

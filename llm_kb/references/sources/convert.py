@@ -46,7 +46,7 @@ def main() -> None:
     try:
         text = CONVERTERS[kind](data)
         if not text.strip():
-            raise BadDocumentError("it holds no text, perhaps pictures of it")  # noqa: TRY301
+            raise BadDocumentError("it has no text, perhaps only pictures of it")  # noqa: TRY301
         written = text.encode("utf-8", "replace")
         if len(written) > MAX_BYTES:  # who reads it holds all of it
             raise BadDocumentError(f"its text is larger than {MAX_BYTES // 1_000_000} MB")  # noqa: TRY301

@@ -152,7 +152,7 @@ def fetch_page(
     except TooLargeError as error:
         if page.most != most:
             raise
-        reason = f"it outgrew the {page.size:,} bytes planned"
+        reason = f"it is larger than the {page.size:,} bytes planned"
         raise PlanChangedError(page.url, reason) from error
     if found.content is None and not found.is_unchanged:
         raise no_text(page.url)

@@ -135,7 +135,7 @@ class Store:
                     looks = _LOOKS
                 if not looks:
                     self.require(topic_id)
-                    what = "it is missing; put it back, or delete what is left of the topic: "
+                    what = "it is missing; restore it, or delete what is left of the topic: "
                     delete = f"llm kb references delete {topic_id}"
                     raise TopicFileError(str(path), what + delete) from error
                 if not os.path.lexists(path.parent):
