@@ -68,7 +68,7 @@ class Conversions:
             return kept
         if self._spent > MOST_SECONDS:
             raise ConversionError(
-                f"it is not converted yet: other documents took {self._spent:.0f} s; request it again"
+                f"it is not converted yet: other documents took {self._spent:.0f} s; try again"
             )
         path = self._path(kind, data)
         started = time.monotonic()
