@@ -16,13 +16,13 @@ from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.features import find_stems
 
 CLOSE = 8_000
-"""Characters of a part in which an excerpt may go on below another heading; else it may not."""
+"""Longest part, in characters, in which an excerpt may continue below another heading."""
 
 WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole."""
 
 LONG_BLOCK = 600
-"""A block of up to this many characters is not cut, even where an excerpt is to be shorter."""
+"""A block of up to this many characters is not cut, even if an excerpt should be shorter."""
 
 _PARAGRAPH = re.compile(r"\n(?:[ \t]*\r?\n)+")
 _INDENT = re.compile(r"[ \t]*")
@@ -58,7 +58,7 @@ class Excerpt(NamedTuple):
     part: Part | None
     """None above the first heading."""
     is_whole: bool
-    """Whether all of the part is shown."""
+    """Whether the whole part is shown."""
 
 
 class _Block(NamedTuple):
@@ -67,7 +67,7 @@ class _Block(NamedTuple):
     start: int
     end: int
     weight: Mapping[str, float]
-    """The question's words in it or in its heading, and how much each tells."""
+    """The question's words in it or in its heading, with their rarities."""
     opens: bool
     """Whether a heading or a definition begins here."""
 
@@ -89,14 +89,14 @@ def find_excerpt(
     most: int,
     shown: Sequence[tuple[int, int]] = (),
 ) -> Excerpt | None:
-    """Return the lines to show for a found span: about `most` characters around the best words.
+    """Return the lines to show for a found span, about `most` characters around the best words.
 
-    `rarities` says how much each word's stem tells; `shown` are spans that are not shown again.
-    A small part is shown whole. Else the excerpt consists of whole paragraphs, code blocks and
-    directives, each with its heading, so a single one may be longer. It may go on beyond the
+    `rarities` are those of the words' stems; `shown` are spans that are not shown again.
+    A small part is shown whole. Otherwise the excerpt has whole paragraphs, code blocks and
+    directives, each with its heading, so a single one may be longer. It may extend beyond the
     span, but not beyond the part. Returns None if nothing is left to show.
     """
-    # What stands below the front matter shows what it says.
+    # The text below the front matter is more informative.
     start = _skip(whole.text, max(span[0], whole.body), len(whole.text))
     if start >= len(whole.text):
         return None
@@ -113,7 +113,7 @@ def find_excerpt(
         return None
     part = find_holding(whole.parts, start, start + len(text))
     if part is None or part.end - part.start > CLOSE:
-        # Of several parts below a heading that is far off, the one that answers best.
+        # Several parts below a distant heading: choose the one that answers best.
         blocks = _cut(whole, limits, (start, end), most)
         best = max((_weigh(whole, *each, rarities) for each in blocks), key=_sum)
         part = find_holding(whole.parts, best.start, best.end) or part
@@ -133,7 +133,7 @@ def _skip(text: str, start: int, end: int) -> int:
 def _find_limits(
     parts: Sequence[Part], span: tuple[int, int], limits: tuple[int, int]
 ) -> tuple[int, int]:
-    """Return the largest part around a span that is not over `CLOSE`, else the headings around."""
+    """Return the largest part around a span within `CLOSE`, else the span between headings."""
     start, end = span
     close = [
         (part.start, part.end)
@@ -173,7 +173,7 @@ def _cut(
 ) -> list[tuple[int, int]]:
     """Return the blocks around a span; code, indented text and announced text is not split.
 
-    Where the block at an end of the span is longer than can be shown, it ends with the span.
+    A block at an end of the span that is too long to be shown ends with the span.
     """
     text, outline, _, _ = whole
     labels = {mark.offset for mark in outline.marks if mark.label}
@@ -218,13 +218,13 @@ def _split(
 
 
 def _indent(text: str, at: int) -> int:
-    """Return how far the line that begins here is indented."""
+    """Return the indentation of the line that begins here."""
     found = _INDENT.match(text, at)
     return len(found[0].expandtabs()) if found else 0
 
 
 def _leads_on(text: str, start: int, end: int, labels: Container[int]) -> bool:
-    """Return whether a block ends with a heading, a directive or an announcement."""
+    """Tell whether a block ends with a heading, a directive or an announcement."""
     paragraph = text[start:end].rstrip().rpartition("\n\n")[2]
     is_title = start in labels and _TITLE.fullmatch(paragraph)
     return bool(is_title or _LEADS_ON.fullmatch(paragraph))
@@ -240,7 +240,7 @@ def _weigh(whole: Text, start: int, end: int, rarities: Mapping[str, float]) -> 
 
 
 def _windows(blocks: Sequence[_Block], among: range, most: int) -> Iterator[tuple[int, int]]:
-    """Yield the runs of some blocks that fit, and each of them by itself."""
+    """Yield the runs of blocks that fit, and each block by itself."""
     for first in among:
         for last in range(first, among.stop):
             if last > first and (
@@ -252,7 +252,7 @@ def _windows(blocks: Sequence[_Block], among: range, most: int) -> Iterator[tupl
 
 
 def _rate(blocks: Sequence[_Block], first: int, last: int) -> tuple[float, bool, bool, int]:
-    """Return how well a run of blocks answers: rare words count, and an early place."""
+    """Return a run's score: rare words raise it, and so does an early place."""
     held: dict[str, float] = {}
     for block in blocks[first : last + 1]:
         held.update(block.weight)
@@ -265,7 +265,7 @@ def _extend(
 ) -> tuple[int, int]:
     """Return the span of a run, extended back to its heading and on to the next one if that fits.
 
-    It goes on below the next heading only within the first `found` blocks.
+    It continues below the next heading only within the first `found` blocks.
     """
     opening = next((at for at in range(first, -1, -1) if blocks[at].opens), first)
     if blocks[last].end - blocks[opening].start <= most:

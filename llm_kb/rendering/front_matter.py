@@ -10,10 +10,10 @@ from llm_kb.files.toml import TomlError, decode_toml
 
 _KEY = re.compile(r"""(["']?)([\w-]+)\1[ \t]*:(?:[ \t]+(.*))?$""")
 _NOT_TEXT = re.compile(r"[\[{*&!%@`]|[-?](?:\s|$)")
-"""How values begin that are not a text. The parser takes the square of their length."""
+"""Beginnings of values that are not text; parsing these would take quadratic time."""
 
 MOST_LINES = 500
-"""Lines of YAML that are read."""
+"""Maximum number of lines of YAML that are read."""
 
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _NULLS = frozenset({"~", "null", "Null", "NULL"})
@@ -22,8 +22,8 @@ _NULLS = frozenset({"~", "null", "Null", "NULL"})
 def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
     """Return the texts of the top-level keys, and the text below the front matter.
 
-    Values that are not text are left out; malformed front matter holds what can be made
-    out. Front matter that the text ends within is read as far as it goes.
+    Values that are not text are left out. Of malformed front matter, the readable part is
+    returned, and of front matter that the text ends within, the part that is there.
     """
     lines = text.splitlines()
     opening = lines[0].rstrip() if lines else ""
@@ -64,10 +64,10 @@ def _read_yaml(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _read_value(value: str) -> str:
-    """Return the text of a value, which may go on in indented lines; empty for anything else."""
+    """Return the text of a value, with its indented lines; empty for anything else."""
     if _NOT_TEXT.match(value.lstrip()):
         return ""
-    # Imported where there is front matter: every command imports this module.
+    # Imported only for front matter, since every command imports this module.
     import yaml  # type: ignore[import-untyped]  # noqa: PLC0415 - it comes without stubs
 
     # libyaml is ten times as fast, and comes with nearly every PyYAML.

@@ -1,6 +1,6 @@
 """Groups long lists of slugs by patterns that narrow them down.
 
-A few hundred names can be read; ten thousand cannot. They are partitioned into
+Ten thousand names are too many to read. They are partitioned into
 groups, each of which is exactly what one pattern matches.
 """
 
@@ -19,7 +19,7 @@ _WILDCARDS = re.compile(r"([*?\[])")
 class Group:
     """The names that one pattern matches, and no others.
 
-    All begin with `stem`, and `rest` matches how they go on: `**` below a
+    All begin with `stem`, and `rest` matches the remainder: `**` below a
     directory, `*` side by side, `*/**` in directories side by side, or nothing.
     """
 
@@ -34,12 +34,12 @@ class Group:
 
 
 def narrow(names: Iterable[str], *, few: int, most: int) -> tuple[Group, ...]:
-    """Partition names into at most `most` groups, of at most `few` names where it can.
+    """Partition names into at most `most` groups, of at most `few` names each if possible.
 
     The largest group is split first. Groups are sorted by their patterns.
     """
     whole = Group(stem="", rest="**", names=tuple(sorted(names)))
-    # heapq pops the smallest, so counts are negative; the stem makes ties definite.
+    # heapq pops the smallest, so counts are negative; the stem breaks ties.
     heap = [(-len(whole.names), whole.stem, whole.rest, whole)]
     done: list[Group] = []
     while heap:
@@ -54,9 +54,9 @@ def narrow(names: Iterable[str], *, few: int, most: int) -> tuple[Group, ...]:
 
 
 def _split(group: Group, room: int) -> tuple[Group, ...]:
-    """Return at most `room` groups that hold the same names; none when it cannot be.
+    """Return at most `room` groups of the same names; none if that is impossible.
 
-    A directory is split into its files and its directories. Where those are too
+    A directory is split into its files and its directories. If those are too
     many, and among files side by side, the next character decides.
     """
     if group.rest == "**":
@@ -70,7 +70,7 @@ def _split(group: Group, room: int) -> tuple[Group, ...]:
 
 
 def _count_alike(names: Sequence[str]) -> int:
-    """Count the characters that all of some sorted names begin with."""
+    """Return the length of the common start of sorted names."""
     first, last = names[0], names[-1]
     pairs = enumerate(zip(first, last, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(first), len(last)))

@@ -12,13 +12,13 @@ from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
 
 BYTES_A_CHARACTER = 4
-"""How many bytes a character takes at most in UTF-8."""
+"""Maximum number of bytes of a character in UTF-8."""
 
 MOST_LISTED = 500
-"""A longer list is told by directories and patterns."""
+"""A longer list is summarized by directories and patterns."""
 
 MOST_FILES = 100
-"""Files of a skill that are named below it."""
+"""Maximum number of a skill's files that are listed below it."""
 
 FEW = 100
 MOST_GROUPS = 200
@@ -42,8 +42,8 @@ def render_listing(
 ) -> str:
     """Return the listing of a topic: the subjects to learn, then those already learned.
 
-    They stand in the order they are given, so pass them sorted. The heading has the id, since
-    that is what the next call takes. `unsearched` names what a search does not see.
+    They keep their order, so pass them sorted. The heading has the id, since
+    the next call needs it. `unsearched` names subjects that a search does not read.
     """
     heading = one_line(topic.label)
     parts = [f"# Topic: {heading}{f' ({topic.id})' if topic.title else ''}"]
@@ -83,11 +83,11 @@ def list_files(names: Sequence[str]) -> str:
 class Answer:
     """The text of subjects within a limit, and the rest of the request.
 
-    `wrap` puts each between its tags; without it there is one at most. The limit
-    (0 is none) counts the characters of subjects, in their order: one that no
-    longer fits is left out whole and listed with its size. Only when not even one
-    fits the first is cut, at a line, with a notice of how much is not shown.
-    Notices come on top of the limit.
+    `wrap` puts each between its tags; without it there is at most one. The limit
+    (0 for none) counts the characters of subjects, in their order: one that no
+    longer fits is left out and listed with its size. Only if not even one
+    fits, the first is cut at a line, with a notice of the missing bytes.
+    Notices do not count.
     """
 
     def __init__(self, *, wrap: bool, max_chars: int = 0) -> None:
@@ -100,7 +100,7 @@ class Answer:
 
     @property
     def read_limit(self) -> int | None:
-        """How many bytes of the next subject could be shown; None for any number."""
+        """The number of bytes of the next subject that could be shown; None if unlimited."""
         return self._room * BYTES_A_CHARACTER if self._max_chars else None
 
     @property
@@ -137,7 +137,7 @@ class Answer:
         return wrap_subject(item) if self._wrap else item.text
 
     def _cut(self, item: Presented) -> str:
-        """Return the start of a subject, within the limit where that is not tiny."""
+        """Return the start of a subject, within the limit unless that is tiny."""
         frame = len(self._render(item)) - len(item.body) + _CUT_NOTICE
         return self._render(truncate(item, max(0, self._max_chars - frame)))
 
@@ -159,7 +159,7 @@ def join_groups(
 
 
 def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
-    """Return the notice of whole subjects that found no room, with every byte of them."""
+    """Return the notice of subjects that did not fit, with their sizes in bytes."""
     sizes: dict[str, int] = {}
     for name, size in left_out:
         sizes[name] = sizes.get(name, 0) + size

@@ -9,7 +9,7 @@ from llm_kb.rendering.plain_text import defuse, one_line, shorten
 from llm_kb.subjects.topics import Topic
 
 LONGEST_DESCRIPTION = 1_024
-"""The description of a skill, by which it is chosen, may have so many characters."""
+"""Maximum number of characters of a skill's description, by which models choose it."""
 
 _HEADER = "The following knowledge topics are available to learn:\n\n"
 
@@ -33,7 +33,7 @@ their words (and by meaning, where there is an embedding model).
 class MenuSubject:
     """A subject in the menu: its name in listings, and its summary.
 
-    `summary` is None where it was not read. `size` is said of a large subject alone.
+    `summary` is None if it was not read. `size` is given only for a large subject.
     """
 
     name: str
@@ -45,8 +45,8 @@ class MenuSubject:
 class MenuTopic:
     """A topic in the menu.
 
-    `subjects` are those the menu lists below it, None for `menu = "topics"`.
-    `counted` stands for subjects that found no room: how many there are, and in which
+    `subjects` are those listed below it, None for `menu = "topics"`.
+    `counted` describes subjects that did not fit: how many there are, and in which
     directories.
     """
 
@@ -59,16 +59,16 @@ class MenuTopic:
 class FittedMenu:
     """The topics of a menu, and a note on what was cut to fit its budget.
 
-    Made by `menu_budget.fit_menu` or `plain_menu`, which see to hostile texts. `tokens` may
+    Made by `menu_budget.fit_menu` or `plain_menu`, which defuse hostile texts. `tokens` may
     still be over the budget when nothing is left to cut.
     """
 
     topics: tuple[MenuTopic, ...]
     others: tuple[str, ...] = ()
-    """The ids of topics that found no room for more."""
+    """The ids of topics for which there is only room for the id."""
     cuts: tuple[str, ...] = ()
     has_hidden: bool = True
-    """Whether there may be hidden subjects, of which a note speaks."""
+    """Whether there may be hidden subjects, which a note explains."""
 
     @property
     def tokens(self) -> int:
@@ -87,7 +87,7 @@ def frame_length(*, has_hidden: bool) -> int:
 
 
 def render_menu(menu: FittedMenu, *, search: bool = False) -> str:
-    """Return the menu between its heading and its notes; it has a topic at least.
+    """Return the menu between its heading and its notes; it has at least one topic.
 
     `search` says whether the tool `search_knowledge` is offered.
     """
@@ -101,12 +101,12 @@ def render_menu(menu: FittedMenu, *, search: bool = False) -> str:
 
 
 def plain_menu(topics: Sequence[MenuTopic], *, has_hidden: bool = True) -> FittedMenu:
-    """Return the uncut menu, its texts fit for a line each and closing no tag."""
+    """Return the uncut menu, with each text on one line and without closing tags."""
     return FittedMenu(topics=tuple(map(plain_topic, topics)), has_hidden=has_hidden)
 
 
 def plain_topic(topic: MenuTopic) -> MenuTopic:
-    """Return a topic whose texts are fit for a line each and close no tag."""
+    """Return a topic with each text on one line and without closing tags."""
     if not topic.subjects:
         return topic
     return replace(topic, subjects=tuple(map(_plain_subject, topic.subjects)))
@@ -122,7 +122,7 @@ def _plain_subject(subject: MenuSubject) -> MenuSubject:
 
 
 def measure(topic: MenuTopic) -> int:
-    """Return the characters of a topic's lines."""
+    """Return the number of characters of a topic's lines."""
     return sum(map(len, _topic_lines(topic)))
 
 

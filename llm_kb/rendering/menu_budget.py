@@ -1,4 +1,4 @@
-"""How a menu is made to fit its budget of tokens."""
+"""Shortens a menu to fit its budget of tokens."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from llm_kb.rendering.summaries import LONGEST_SUMMARY
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Topic
 
 SHORTEST_SUMMARY = 40
-"""Summaries are shortened no further than this: before, the largest topics lose theirs."""
+"""Shortest summary after cutting; if that is too long, the largest topics lose theirs."""
 
 SHORTEST_INTRODUCTION = 30
-"""Introductions are shortened no further than this before they are left out."""
+"""Shortest introduction after cutting; if that is too long, it is left out."""
 
 MOST_DIRECTORIES = 12
 """A topic with more directories than this is counted as a whole."""
 
 
 def fit_menu(topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = True) -> FittedMenu:
-    """Return the menu, cut to a budget of tokens where it is over.
+    """Return the menu, cut to a budget of tokens if necessary.
 
-    In steps: summaries are shortened evenly; where that is not enough, topics lose their
+    In steps: summaries are shortened evenly; if that is not enough, topics lose their
     summaries and then have their subjects counted, references first and then the largest;
-    introductions are shortened evenly, and left out; topics are named by their ids alone. The
-    note on what was cut names the budget that would do.
+    introductions are shortened evenly, then left out; topics are reduced to their ids. The
+    note on the cuts names the budget that would be enough.
     """
     room = 4 * budget - frame_length(has_hidden=has_hidden)
     hopeless = [_exceeds(topic, room) for topic in topics]
@@ -69,12 +69,12 @@ def fit_menu(topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = Tru
 
 
 def find_readable(topics: Sequence[MenuTopic], budget: int) -> frozenset[str]:
-    """Return the ids of the topics whose subjects find room: their summaries are worth reading."""
+    """Return the ids of the topics whose subjects fit, so that their summaries are needed."""
     return frozenset(shown.topic.id for shown in fit_menu(topics, budget).topics if shown.subjects)
 
 
 def list_topics(topics: Sequence[Topic], budget: int) -> str:
-    """Return ids with titles in a row, without titles or cut where that is over the budget."""
+    """Return ids with titles on a line, without titles or cut if that exceeds the budget."""
     names = [
         f"{topic.id} ({' '.join(topic.title.split())})" if topic.title else topic.id
         for topic in topics
@@ -100,7 +100,7 @@ def _cut_subjects(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopi
     chosen = [0] * len(topics)
     sizes = [measure(each[0]) for each in forms]
     total = sum(sizes)
-    # heapq pops the smallest: references first, then the largest; the place makes ties definite.
+    # heapq pops the smallest: references first, then the largest; the place breaks ties.
     heap = [
         (not topics[place].topic.id.startswith(REFERENCE_PREFIX), -sizes[place], place)
         for place in range(len(topics))
@@ -138,7 +138,7 @@ def _lost_summaries(topics: int) -> str:
 
 
 def _list_forms(topic: MenuTopic) -> list[MenuTopic]:
-    """Return a topic with short summaries, with none, and counted, as far as that is shorter."""
+    """Return the shorter forms of a topic: with short summaries, without, and counted."""
     if not topic.subjects:
         return [topic]
     short = _with_summaries(topic, SHORTEST_SUMMARY)
@@ -234,7 +234,7 @@ def _count_unread(topic: MenuTopic) -> int:
 
 
 def _exceeds(topic: MenuTopic, room: int) -> bool:
-    """Tell whether the slugs of one topic take more than all the room."""
+    """Tell whether the slugs of one topic exceed the whole budget."""
     return sum(len(subject.name) for subject in topic.subjects or ()) > max(room, 0) + 1_000
 
 
@@ -252,7 +252,7 @@ def _estimate_needed(topics: Sequence[MenuTopic], *, has_hidden: bool) -> int:
 
 
 def _count_subjects(topic: MenuTopic) -> str:
-    """Return how many subjects a topic has: `207 subjects: ref/** (100), 107 others`."""
+    """Return the numbers of a topic's subjects: `207 subjects: ref/** (100), 107 others`."""
     names = [subject.name for subject in topic.subjects or ()]
     directories = Counter(name.partition("/")[0] for name in names if "/" in name)
     total = count(len(names), "subject")

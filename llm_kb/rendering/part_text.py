@@ -22,13 +22,13 @@ WHOLE = "*"
 """The anchor of a whole subject, however large."""
 
 OUTLINE = ""
-"""The anchor of a subject's outline, however small it is."""
+"""The anchor of a subject's outline, even if the subject is small."""
 
 OPENING = 1_500
-"""Characters of its text that stand above an outline."""
+"""Number of characters of the text that are shown above an outline."""
 
 LONGEST_OUTLINE = 6_000
-"""Characters of an outline; what does not fit is counted."""
+"""Maximum number of characters of an outline; parts that do not fit are counted."""
 
 
 def present_asked(
@@ -41,8 +41,8 @@ def present_asked(
 ) -> tuple[list[Presented], list[AnchorError]]:
     """Return the requested pieces of a subject, each once, and the unknown anchors.
 
-    `asked` holds anchors, and None for the subject itself. What is longer than `outline_over`
-    characters (0: never) is given as its opening and outline: the subject, and a part that
+    `asked` has anchors, and None for the subject itself. A text over `outline_over`
+    characters (0: never) is given as its beginning and outline: the subject, or a part that
     has parts of its own. Parts come after the subject.
     """
     if WHOLE in asked or is_binary(content.data) or not content.data:
@@ -90,7 +90,7 @@ def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> l
 
 
 def decode_exactly(data: bytes) -> str:
-    """Decode a file so that any piece of its text can be turned into its very bytes again."""
+    """Decode a file so that any piece of its text can be encoded to the same bytes again."""
     return data.decode("utf-8-sig", "surrogateescape")
 
 
@@ -139,7 +139,7 @@ def render_outline(name: str, topic: str, text: str, span: Span, parts: Sequence
 
 
 def _render_parts(parts: Sequence[Part]) -> list[str]:
-    """Return a line for each part, as deep as they fit; of deeper ones the number."""
+    """Return a line for each part, down to the depth that fits; deeper parts are counted."""
     deepest = max(part.level for part in parts)
     for level in range(deepest, 0, -1):
         lines = _render_levels(parts, level)

@@ -1,6 +1,6 @@
 """The parts of a subject and their addresses: `slug#anchor`, `slug#L10-L20`. Pure.
 
-An anchor is a heading as GitHub writes it. Where several headings of a file are alike,
+An anchor is a heading as GitHub writes it. If several headings of a file are alike,
 the headings above them tell them apart: `#caching/timeout`.
 """
 
@@ -18,24 +18,24 @@ from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.chunking.outline import Heading, outline
 
 MOST_PARTS = 20_000
-"""Headings of one file that have an anchor; what stands under further ones has lines."""
+"""Maximum number of headings with an anchor in a file; others are addressed by lines."""
 
 MOST_COMPARED = 1_000
-"""Parts that a wrong anchor is compared with."""
+"""Maximum number of parts that a wrong anchor is compared with."""
 
 LONGEST_ANCHOR = 200
-"""Characters of a requested anchor that are looked at."""
+"""Maximum number of characters of a requested anchor that are read."""
 
 MOST_LABELS = 1_000
-"""Characters above a title in which its labels are looked for."""
+"""Number of characters above a title that are searched for its labels."""
 
 MOST_KEPT = 1_000_000
-"""Characters of a text whose parts are kept for the next request: models read several of one."""
+"""Longest text whose parts are cached, since models read several parts of one text."""
 
 NEAR_PARTS = 5
 
 _MOST_PARENTS = 5
-"""How many headings above one can be part of its anchor."""
+"""Maximum number of headings above one that can be part of its anchor."""
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.IGNORECASE)
 _CUSTOM_ID = re.compile(r"\{#([\w.:-]+)[^{}]*\}\s*$")
@@ -49,15 +49,15 @@ _LABEL = re.compile(r"^\.\. _([^\n]+):[ \t]*\r?$", re.MULTILINE)
 
 
 class Part(NamedTuple):
-    """A heading or a definition with all that stands under it.
+    """A heading or a definition with everything under it.
 
     Lines count from 1, both inclusive; `start` and `end` are offsets in the text.
     """
 
     anchor: str
-    """What names it after the `#`, unlike every other anchor of the file without case."""
+    """Its anchor, which is unique in the file without regard to case."""
     path: tuple[str, ...]
-    """The anchors of the headings above it and its own, each as if it were the only one."""
+    """The anchors of the headings above it and its own, before they are made unique."""
     title: str
     level: int
     first_line: int
@@ -65,11 +65,11 @@ class Part(NamedTuple):
     start: int
     end: int
     labels: tuple[str, ...] = ()
-    """What cross references call it: the labels right above its title."""
+    """The labels right above its title, which cross references use."""
 
 
 class Span(NamedTuple):
-    """A piece of a text that was asked for, by a part's anchor or by lines."""
+    """A requested piece of a text, given by a part's anchor or by lines."""
 
     anchor: str
     first_line: int
@@ -79,7 +79,7 @@ class Span(NamedTuple):
 
 
 class AnchorError(ValueError):
-    """An anchor that names no part, or several; `near` are anchors that do."""
+    """An anchor that names no part, or several; `near` are similar valid anchors."""
 
     def __init__(self, anchor: str, near: Sequence[str], *, is_ambiguous: bool = False) -> None:
         self.anchor = anchor
@@ -91,7 +91,7 @@ class AnchorError(ValueError):
 def find_parts(text: str, path: str, found: Outline | None = None) -> tuple[Part, ...]:
     """Return the parts of a text in its order; the path's extension says how to read it.
 
-    `found` are its marks where they are known.
+    `found` are its marks, if they are known.
     """
     if found is None and len(text) <= MOST_KEPT:
         return _find_kept(text, path)
@@ -125,9 +125,9 @@ def _find_labels(text: str, heading: Heading) -> tuple[str, ...]:
 def find_spans(
     text: str, parts: Sequence[Part], anchors: Iterable[str]
 ) -> list[Span | AnchorError]:
-    """Return the span of each anchor of a text with these parts, in order, or why it has none.
+    """Return the span of each anchor in a text with these parts, or the reason it has none.
 
-    What several of them cover is returned once: overlapping spans become one.
+    Overlapping spans become one, so no text is returned twice.
     """
     index = _Index(parts)
     found: list[Span | AnchorError] = []
@@ -140,7 +140,7 @@ def find_spans(
 
 
 def find_holding(parts: Sequence[Part], start: int, end: int) -> Part | None:
-    """Return the smallest part that holds a span of its text."""
+    """Return the smallest part that contains a span of its text."""
     holding = [part for part in parts if part.start <= start and end <= part.end]
     return min(holding, key=lambda part: part.end - part.start, default=None)
 
@@ -176,7 +176,7 @@ def _find_paths(headings: Sequence[Heading], *, is_code: bool) -> list[tuple[str
 
 
 def _make_unique(paths: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return an anchor for each path: as much of its end as it takes, then a number."""
+    """Return a unique anchor for each path: enough of its end, and a number if necessary."""
     anchors = [path[-1] for path in paths]
     for depth in range(2, _MOST_PARENTS + 2):
         places: defaultdict[str, list[int]] = defaultdict(list)
@@ -236,7 +236,7 @@ class _Index:
         raise AnchorError(anchor, self._find_near(anchor.casefold()))
 
     def _find_near(self, wanted: str) -> list[str]:
-        """Return the anchors that are most alike to one, as a whole or in their last part."""
+        """Return the anchors that are most similar to one, as a whole or in their last part."""
         by_name: dict[str, str] = {}
         for part in self._parts[:MOST_COMPARED]:
             by_name.setdefault(part.anchor.casefold()[:LONGEST_ANCHOR], part.anchor)
@@ -257,7 +257,7 @@ def _is_below(path: Iterable[str], wanted: Iterable[str]) -> bool:
 
 
 def _find_lines(text: str, anchor: str, first: int, last: int) -> Span:
-    """Return the span of lines, as far as there are any."""
+    """Return the span of lines, as far as the text has them."""
     count = text.count("\n") + (not text.endswith("\n"))
     last = min(last, count)
     if not 1 <= first <= last:
@@ -268,14 +268,14 @@ def _find_lines(text: str, anchor: str, first: int, last: int) -> Span:
 
 
 def find_line(text: str, offset: int, lines: int) -> int:
-    """Return where the line begins that stands so many lines below an offset."""
+    """Return the start of the line a number of lines below an offset."""
     for _ in range(lines):
         offset = text.find("\n", offset) + 1 or len(text)
     return offset
 
 
 def _add_span(found: list[Span | AnchorError], new: Span) -> None:
-    """Add a span to others, as one with those it overlaps, in the place of the first."""
+    """Add a span to others, joined with those it overlaps, in the place of the first."""
     place = len(found)
     for index in range(len(found) - 1, -1, -1):
         old = found[index]

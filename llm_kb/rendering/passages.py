@@ -16,14 +16,14 @@ from llm_kb.rendering.plain_text import (
 )
 
 MAX_CHARACTERS = 6000
-"""Characters of all passages together: about 1,500 tokens."""
+"""Maximum number of characters of all passages together: about 1,500 tokens."""
 
 
 QUOTED = 3
 """Passages quoted where no number is asked for: of 256 questions the fourth answered one."""
 
 FOUND_NOTHING = "Nothing in "
-"""How the answer begins where nothing fits the question."""
+"""The beginning of the answer if nothing fits the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,23 +32,23 @@ class Passage:
 
     topic: str
     name: str
-    """What listings call the subject."""
+    """The subject's name in listings."""
     path: str
     address: str
-    """What `learn` takes for the part it stands in: `slug#anchor`; `slug#L1-L9` above all parts."""
+    """The address for `learn` of its part: `slug#anchor`; `slug#L1-L9` above all parts."""
     first_line: int
     last_line: int
     part: tuple[int, int]
-    """The first and the last line of that part, or those of the passage where that is all of it."""
+    """The first and the last line of that part, or those of the passage if it is the whole part."""
     title: str
     text: str
     score: float
     also_in: tuple[str, ...] = ()
-    """Where the very same text stands: `topic/subject`."""
+    """Other places of the same text: `topic/subject`."""
     origin: str | None = None
-    """Where fetched content came from."""
+    """The origin of fetched content."""
     is_preloaded: bool = False
-    """Whether the subject stands in the prompt already."""
+    """Whether the subject is already in the prompt."""
 
     @property
     def heading(self) -> str:
@@ -57,7 +57,7 @@ class Passage:
 
     @property
     def lines(self) -> str:
-        """The lines, for people and models, and those of the part where it has more."""
+        """The lines, for people and models, and those of the part if it has more."""
         first, last = self.part
         more = f" of {first}-{last}" if self.part != (self.first_line, self.last_line) else ""
         if self.first_line == self.last_line:
@@ -73,14 +73,14 @@ class Passages:
     topics: tuple[str, ...]
     """The ids of the topics that were searched."""
     about: tuple[str, ...] = ()
-    """A line on each fetched topic that they are of."""
+    """A line on each fetched topic among them."""
     legs: tuple[str, ...] = ("keyword",)
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no text has."""
     replaced: tuple[tuple[str, str], ...] = ()
-    """Of these, those for which the nearest word of the texts was searched, and that word."""
+    """The nearest word that was searched in place of each of these, if there is one."""
     notices: tuple[str, ...] = ()
-    """What was not searched, and why."""
+    """Notices on what was not searched, with the reasons."""
 
 
 def render_passages(found: Passages, quoted: int | None = None) -> str:
@@ -112,7 +112,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
 
 
 def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
-    """Return one passage between its tags, at most so many characters of its text."""
+    """Return one passage between its tags, with a limited number of characters."""
     text = passage.text
     if len(text) > room:
         cut = text.rfind("\n", 0, room) + 1 or room
@@ -126,7 +126,7 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
 
 
 def _nothing(found: Passages) -> str:
-    """Return the answer for a question that nothing answers."""
+    """Return the answer for a question without matches."""
     where = name_some(found.topics) or "no topic"
     return (
         f"{FOUND_NOTHING}{where} fits that question. Try the words such a text would use,"
@@ -137,7 +137,7 @@ def _nothing(found: Passages) -> str:
 def find_missing_words(
     unknown: Sequence[str], replaced: Sequence[tuple[str, str]]
 ) -> Iterator[str]:
-    """Yield which words of a question no text has, and which others were searched for them."""
+    """Yield notes on words of a question that no text has, and on those searched instead."""
     for word, nearest in replaced:
         searched = f"searched {bounded_line(nearest)!r} as well"
         yield f"not found in any text: {bounded_line(word)!r}; {searched}"

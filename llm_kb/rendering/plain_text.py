@@ -1,7 +1,7 @@
-"""Words for people and models: text that others wrote made safe, counts and sizes.
+"""Text for people and models: others' text made safe, counts and sizes.
 
-Others' text stays on one line where a line is expected, and closes no tag where one
-is open. Nothing here knows of topics or subjects.
+Others' text stays on one line where a line is expected, and cannot close a tag that
+is open. This module does not know topics or subjects.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 
 # White space, characters without width and attributes are not part of a well-formed end tag,
-# but a model reads `</ Subject >` as one all the same, and `</sub\u200bject>`, too.
+# but a model reads `</ Subject >` as one, and `</sub\u200bject>` too.
 _INVISIBLE = (
     "\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -27,11 +27,11 @@ JOINERS = "\u200c\u200d"
 """Characters without width that belong to the spelling of scripts and emoji."""
 
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of what a terminal carries out, turns or hides text, ends a line, or is not text."""
+"""Categories that control a terminal, reorder or hide text, end a line, or are not text."""
 
 
 def defuse(text: str) -> str:
-    r"""Return text that closes none of our tags: `</subject>` becomes `<\/subject>`."""
+    r"""Return text that cannot close our tags: `</subject>` becomes `<\/subject>`."""
     return _CLOSING_TAG.sub(r"<\\", text) if "<" in text else text
 
 
@@ -41,7 +41,7 @@ def closes_tag(text: str) -> bool:
 
 
 def attribute(text: str) -> str:
-    """Return text as it stands between the quotes of a tag; a name keeps its spaces."""
+    """Return text for use between the quotes of a tag; a name keeps its spaces."""
     if not text.isprintable():
         text = "".join(c if unicodedata.category(c) == "Zs" else _visible(c) for c in text)
     return defuse(text.replace('"', "&quot;"))
@@ -57,7 +57,7 @@ def one_line(text: str) -> str:
 
 
 _BLANK_LETTERS = {ord(c): f"\\u{ord(c):04x}" for c in "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"}
-"""Letters and symbols without a mark, by their codes: rows of them draw a line of their own."""
+"""Codes of letters and symbols that are blank or joined, rows of which draw a line."""
 
 
 def visible_line(text: str) -> str:
@@ -71,7 +71,7 @@ def visible_line(text: str) -> str:
 def visible_text(text: str) -> str:
     """Return text for people, line by line: control characters become codes.
 
-    Only a line feed ends a line: with any other separator a text could pose as two.
+    Only a line feed ends a line: any other separator could make one text look like two.
     """
     return "\n".join(
         line if line.isprintable() else "".join(map(_visible_or_code, line))
@@ -85,20 +85,20 @@ def shorten(text: str, limit: int) -> str:
 
 
 MAX_NAMED = 3
-"""Names that stand in a line of text; the rest are counted."""
+"""Maximum number of names in a line of text; the rest are counted."""
 
 LONGEST_NAME = 300
 
 
 def name_some(names: Iterable[str]) -> str:
-    """Return the first of some names, fit for a line, and how many more there are."""
+    """Return the first names, made safe for a line, and the number of the others."""
     names = list(names)
     shown = ", ".join(map(bounded_line, names[:MAX_NAMED]))
     return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown
 
 
 def bounded_line(text: str) -> str:
-    """Return a name or a notice on one line that is not long and closes no tag."""
+    """Return a name or a notice on one short line without closing tags."""
     return defuse(shorten(one_line(text), LONGEST_NAME))
 
 

@@ -1,4 +1,4 @@
-"""How the bytes of a subject become text for a model: sniffed, decoded, fenced, wrapped."""
+"""Turns the bytes of a subject into text for a model: sniffs, decodes, fences and wraps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKDOWN = DOCUMENTS | {"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", "ip
 PLAIN = frozenset({"", "txt", "text"})
 
 PASS_THROUGH = MARKDOWN | PLAIN
-"""Extensions whose files are shown as they are; all others are fenced."""
+"""Extensions of files that are shown unchanged; all others are fenced."""
 
 NOT_UTF8 = "not valid in UTF-8"
 """Part of the notice on bytes that were replaced."""
@@ -57,11 +57,11 @@ class Presented(NamedTuple):
     notices: tuple[str, ...] = ()
     binary: bool = False
     is_bare: bool = False
-    """Whether it is a body alone, the whole of it, which closes none of our tags."""
+    """Whether it is only a body, complete and without closing tags."""
     below: str = ""
-    """What stands under the text: an outline, or the files that belong to it."""
+    """Text below the body: an outline, or the list of a skill's files."""
     is_opening: bool = False
-    """Whether it is meant to show the start of the file alone."""
+    """Whether only the start of the file should be shown."""
 
     @property
     def size(self) -> int:
@@ -85,9 +85,9 @@ class Presented(NamedTuple):
 
 
 def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
-    """Return a subject as a model reads it, with a notice of all that was changed.
+    """Return a subject as a model reads it, with notices of all changes.
 
-    `note` is one more notice, on which piece of the subject this is.
+    `note` is an additional notice that names the piece of the subject.
     """
     data = content.data
     if not content.size:
@@ -100,13 +100,13 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     notices = (note, *notices) if note else notices
     if notices or content.origin:
         head = _preamble(content.origin, notices) + head
-    # Here, where the text was just made, a look at it costs least.
+    # The check is cheapest here, where the text was just made.
     is_bare = not head and shown == content.size and not closes_tag(body)
     return Presented(subject.name, content, head, body, tail, shown, notices, is_bare=is_bare)
 
 
 def read_as_markdown(subject: Subject, content: Content) -> Content:
-    """Return the content of a notebook as Markdown, and any other as it is."""
+    """Return the content of a notebook as Markdown, and any other content unchanged."""
     if subject.extension != "ipynb" or content.size > len(content.data):
         return content
     text = read_notebook(content.data)
@@ -138,7 +138,7 @@ def append_wrapped(parts: list[str], subjects: Sequence[Presented]) -> None:
     append = parts.append
     for subject in subjects:
         if are_plain and subject.is_bare:
-            # As `wrap_subject` does it, without the copying: most subjects are of this kind.
+            # The same as `wrap_subject` without copying, since most subjects are like this.
             body = subject.body
             append(f'\n<subject "{subject.name}">\n')
             append(body)
@@ -180,7 +180,7 @@ def truncate(presented: Presented, limit: int) -> Presented:
     shown = len(data) - len(data.split(b"\n", lines)[-1])
     body = presented.body[:end]
     if end < limit / 2:
-        # Every character takes a byte at least, so so many bytes are no more characters.
+        # Every character takes at least a byte, so this many bytes suffice.
         more, used, _ = _decode(data[shown : shown + limit - end], whole=False)
         body, shown = body + more, shown + used
     return presented._replace(body=body, shown=shown, is_bare=False)
@@ -189,7 +189,7 @@ def truncate(presented: Presented, limit: int) -> Presented:
 def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
     """Return text, the number of bytes it comes from, and notices of changes.
 
-    Unless the data is whole, the start of a character at its end is left off.
+    If the data was cut, an incomplete character at its end is removed.
     """
     start = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
     if start:
@@ -213,7 +213,7 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
 
 def _frame(subject: Subject, body: str) -> tuple[str, str]:
     """Return the opening and closing fence, which the body cannot contain; empty for Markdown."""
-    # Most subjects end in `.md`; asking that first saves working out the extension.
+    # Most subjects end in `.md`; testing that first saves finding the extension.
     if subject.path.endswith(".md") or (extension := subject.extension) in PASS_THROUGH:
         return "", ""
     language = LANGUAGES.get(extension, extension)

@@ -18,7 +18,7 @@ from llm_kb.rendering.presentation import Presented, append_wrapped
 from llm_kb.subjects.topics import Topic
 
 MUCH = 20_000
-"""Tokens of subjects sent unasked above which the user reads what they cost."""
+"""Tokens of sent subjects above which a line tells the user their cost."""
 
 
 PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
@@ -26,12 +26,12 @@ PRELOADED = "The following knowledge has been pre-loaded into your system prompt
 TOO_LONG = "Pre-loaded, but too long for here; `learn` these first: "
 
 NAMES_ROOM = 300
-"""Characters of the note that names what had no room."""
+"""Maximum number of characters of the note on subjects that did not fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreloadedTopic:
-    """A topic with the subjects of it that stand in the section, in their order."""
+    """A topic with its subjects in the section, in their order."""
 
     topic: Topic
     subjects: tuple[Presented, ...]
@@ -44,11 +44,11 @@ def render_section(
     *,
     search: bool = False,
 ) -> str | None:
-    """Return the element, without a line feed at its end; None when nothing is to say.
+    """Return the element without a final line feed; None if it would be empty.
 
     `search` says whether the menu names the search. A menu that was not fitted is
-    rendered whole. A pre-loaded topic without subjects says nothing. `already` names what
-    the conversation was sent before; this alone is not worth an element.
+    rendered whole. A pre-loaded topic without subjects is left out. `already` names what
+    the conversation was sent before; alone it does not justify an element.
     """
     if not isinstance(menu, FittedMenu):
         menu = plain_menu(menu)
@@ -73,7 +73,7 @@ def render_section(
 def render_instructions(
     preloaded: Sequence[PreloadedTopic], menu: FittedMenu, room: int
 ) -> str | None:
-    """Return the element for clients that may show its first `room` characters alone.
+    """Return the element for clients that may show only its first `room` characters.
 
     The menu comes first, then the subjects that fit whole; the others are named.
     """
@@ -105,7 +105,7 @@ def render_instructions(
 
 
 def _name(addresses: Sequence[str]) -> str:
-    """Return as many names as a note has room for, at least one, and how many more there are."""
+    """Return as many names as fit into a note, at least one, and the number of the others."""
     room = NAMES_ROOM - len(TOO_LONG) - len(" and 1,000 more\n")
     lengths = accumulate(len(defuse(name)) + 2 for name in addresses)
     shown = max(1, sum(length <= room for length in lengths))
@@ -115,7 +115,7 @@ def _name(addresses: Sequence[str]) -> str:
 
 
 def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
-    """Return a note on the cost of large subjects sent unasked, and how to send less."""
+    """Return a note on the cost of large subjects, and how to send less."""
     tokens = {
         f"{topic.topic.id}/{subject.name}": estimate_tokens(subject.text)
         for topic in preloaded

@@ -24,7 +24,7 @@ _CODE_COMMENT = re.compile(r"""\s*(?:#+|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
 
 _DATA = frozenset({"json", "jsonl", "ndjson", "json5", "geojson", "csv", "tsv", "lock", "map"})
-"""Extensions of data: their first line says nothing."""
+"""Extensions of data, whose first line is not informative."""
 
 _HEADING_MARK = re.compile(r"^ {0,3}#{1,6}[ \t]+")
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -36,7 +36,7 @@ _SAYS_NOTHING = re.compile(
     r"|-\*-|vim:|eslint-|pylint:|coding[:=]|@(?:flow|ts-|license|copyright))",
     re.IGNORECASE,
 )
-"""How lines begin that are in every file alike."""
+"""Beginnings of lines that are alike in every file."""
 
 _IMPORT = re.compile(
     r"\s*(?:import\s|from\s+\S+\s+import\b|(?:export\s+)?(?:\*|\{[^}]*\})\s*from\b|use\s+[\w:]+"
@@ -55,18 +55,18 @@ _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 
 
 def summarize(data: bytes, extension: str = "", slug: str = "") -> str:
-    """Return the summary in the front matter, else the first heading, else the first line.
+    """Return the summary: from the front matter, else the first heading, else the first line.
 
     `data` is the start of a file and may end anywhere. A title or heading that only
-    repeats the slug says nothing: the first sentence below it does. In a file that is
+    repeats the slug is skipped in favour of the first sentence below it. In a file that is
     not prose, by its extension, only the first line counts; reStructuredText is prose.
-    Empty for a binary file and where nothing is said.
+    Empty for a binary file or one without an informative line.
     """
     return shorten(describe(data, extension, slug), LONGEST_SUMMARY)
 
 
 def describe(data: bytes, extension: str = "", slug: str = "") -> str:
-    """Return the summary of a file, as `summarize` does, whatever its length."""
+    """Return the summary of a file, as `summarize` does, without a limit on its length."""
     if b"\0" in data or extension in _DATA:
         return ""
     text = data.decode("utf-8-sig", "replace")
@@ -83,7 +83,7 @@ def describe(data: bytes, extension: str = "", slug: str = "") -> str:
 
 
 def _choose(lines: Iterable[str], name: str) -> str:
-    """Return the first line that does more than repeat a name; else the name as it is written."""
+    """Return the first line that does not just repeat a name; else the name as written."""
     first = ""
     for line in lines:
         first = first or line
@@ -156,9 +156,9 @@ def _rst_lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if _RST_RULE.match(line) and _has_words(above):
             title = title or _plain_rst(above)
-            # What is underlined is a title, and not words.
+            # An underlined line is a title, not a sentence.
             words = [word for word in words if word != above]
-        # Only between two rules may a title be indented, and there its words are met too.
+        # Indented lines are not sentences; a title may be indented only between two rules.
         above = "" if _RST_MARKUP.match(line) else line
         if _has_words(above) and not above[0].isspace():
             words.append(above)

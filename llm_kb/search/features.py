@@ -1,9 +1,9 @@
 """Computes the features by which chunks are ranked, besides their own scores. Pure.
 
-BM25 counts the words of a chunk, wherever they stand and whatever stands around the
-chunk. The features see whether the chunk opens a section and is what the question names,
-whether it has the question word for word, and how well its neighbours, its file and its path
-answer. The dense leg, where there is one, adds how near the meaning is.
+BM25 counts the words of a chunk, wherever they are and whatever is around the
+chunk. The features are whether the chunk opens a section, whether the question names it,
+how much of the question it has word for word, and how well its neighbours, file and path
+answer. The dense leg, if there is one, adds the similarity of meaning.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from llm_kb.search.hits import Hit
 from llm_kb.search.question import fold, strip_owner
 
 BETWEEN = 2
-"""Lines between two chunks that adjoin: blank ones belong to none."""
+"""Blank lines that may be between two adjoining chunks."""
 
 SHORTEST_RUN = 2
-"""Words that say something by standing in the order of the question."""
+"""Minimum length of a run of words in the order of the question."""
 
 DENSE_POWER = 4
-"""How steeply a similarity counts less than the best: cosines of one model lie close together."""
+"""Exponent of a similarity's share of the best: cosines of one model are close together."""
 
 DENSE_SHARES = (0.6, 0.15, 0.25)
-"""How much of nearness is a chunk's own, that of those beside it too, and that of its file."""
+"""Weights of a chunk's own similarity, its neighbours' and its file's."""
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
@@ -35,29 +35,29 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
 
 _UNSPACED = "\u2e80"
-"""From here on there are scripts without spaces, in which a word begins anywhere."""
+"""First character of the scripts without spaces, in which a word begins anywhere."""
 
 
 class Features(NamedTuple):
     """The features of a chunk besides its own score, each between 0 and 1.
 
-    A share is of the question's words, of which rare ones count more.
+    A share is of the question's words, weighted by rarity.
     """
 
     opens: float
     """Whether it opens a section."""
     named: float
-    """Whether the question is a name of what it opens with, however that is written."""
+    """Whether the question names the section or definition it opens with, in any spelling."""
     run: float
-    """How much of the question stands in it word for word, be it written as one word."""
+    """The share of the question that it has word for word, even if written as one word."""
     adjoining: float
-    """The share that it and the chunks just before and after it hold."""
+    """The share that it and the chunks just before and after it have."""
     file: float
-    """The best BM25 score in its file, as a share of the best of all."""
+    """The best BM25 score in its file, as a share of the best score."""
     path: float
-    """The share that its path holds."""
+    """The share that its path has."""
     dense: float
-    """How near its meaning, that of its neighbours and that of its file are; the nearest is 1."""
+    """The similarity of meaning of it, its neighbours and its file; the nearest is 1."""
 
 
 class Question:
@@ -84,27 +84,27 @@ class Question:
             for stem, frequency in zip(stems, frequencies, strict=True)
             if frequency
         ]
-        # A word that no text has says nothing about which passage answers best.
+        # A word that no text has does not show which passage answers best.
         self._most = max(known, default=math.inf)
 
     def share(self, stems: Iterable[str]) -> float:
-        """Return how much of the question some of its stems are."""
+        """Return the share of the question that some of its stems make up."""
         held = set(stems)
         return sum(tells for stem, tells in self.rarities.items() if stem in held) / self._whole
 
     def share_of_answer(self, stems: Iterable[str]) -> float:
-        """Return the same; a word that no text has counts no more than the rarest of the others."""
+        """Return the same share, with a word that no text has counting as the rarest other word."""
         held, most = set(stems), self._most
         whole = sum(min(tells, most) for tells in self.rarities.values()) or 1.0
         return sum(min(t, most) for stem, t in self.rarities.items() if stem in held) / whole
 
     def share_of_run(self, text: str) -> float:
-        """Return how much of the question stands in a text as one run of words."""
+        """Return the share of the question that a text has as one run of words."""
         longest = find_longest_run(text, self.sequence)
         return longest / len(self.sequence) if longest else 0.0
 
     def is_name_of(self, hit: Hit) -> bool:
-        """Return whether it is a heading of a chunk, or the name of a definition in it."""
+        """Tell whether the question is a heading of a chunk, or names a definition in it."""
         headings = hit.title.rpartition(_BREADCRUMB)[2].split(", ") if hit.heading else ()
         return any(not self._asked.isdisjoint(_find_names(heading)) for heading in headings)
 
@@ -161,7 +161,7 @@ def find_best(hits: Iterable[Hit]) -> float:
 
 
 def _adjoin(one: Hit, other: Hit) -> bool:
-    """Whether one of two hits of a file begins where the other ends."""
+    """Tell whether one of two hits of a file begins where the other ends."""
     return (
         abs(other.first_line - one.last_line) <= BETWEEN
         or abs(one.first_line - other.last_line) <= BETWEEN
@@ -172,21 +172,21 @@ def _adjoin(one: Hit, other: Hit) -> bool:
 
 
 def find_held(hit: Hit, question: Question) -> list[str]:
-    """Return the stems of a question that stand in a hit's text, its title or its path."""
+    """Return the stems of a question that are in a hit's text, title or path."""
     return find_stems(f"{hit.path} {hit.title} {hit.text}", question.rarities)
 
 
 def find_stems(text: str, stems: Iterable[str]) -> list[str]:
-    """Return the stems with which words, or parts of identifiers, of a text begin."""
+    """Return the stems that begin a word, or a part of an identifier, of a text."""
     lower = fold(text)
     if len(lower) != len(text):
-        # A few letters grow, such as "İ"; then there are no capitals to go by.
+        # Folding lengthens a few letters, such as "İ"; then capitals cannot be compared.
         text = lower
     return [stem for stem in stems if _begins_a_word(stem, text, lower)]
 
 
 def _begins_a_word(stem: str, text: str, lower: str) -> bool:
-    """Whether a word begins with a stem, or a hump: `getDefault` at D, `HTTPServer` at S."""
+    """Tell whether a word or a hump begins at an offset: `getDefault` at D, `HTTPServer` at S."""
     at = lower.find(stem)
     while at != -1:
         before = text[at - 1 : at]
@@ -199,10 +199,10 @@ def _begins_a_word(stem: str, text: str, lower: str) -> bool:
 
 
 def find_longest_run(text: str, sequence: Sequence[str]) -> int:
-    """Return how many words of a sequence stand in a text one right after the other, at most.
+    """Return the length of the longest run of words of a sequence in a text.
 
-    The words are lower case; what stands between them in the text does not matter, nor
-    whether anything does: `ignoreCase`, `ignore_case` and `ignore case` are the same.
+    The words are lower case. Characters between the words do not matter, nor
+    whether there are any: `ignoreCase`, `ignore_case` and `ignore case` are the same.
     """
     if len(sequence) < SHORTEST_RUN:
         return 0
@@ -217,8 +217,8 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
 
 
 def join_words(text: str) -> str:
-    """Return a text, folded, without the characters between its words."""
+    """Return a folded text without the characters between its words."""
     text = fold(text)
-    if text.isascii():  # without a regex's time
+    if text.isascii():  # faster than a regex
         return text.encode().translate(None, _ASCII_BETWEEN).decode()
     return _BETWEEN_WORDS.sub("", text)

@@ -1,4 +1,4 @@
-"""A chunk from the index to the answer: one record, which each step knows more about. Pure."""
+"""A chunk on its way from the index to the answer; each step fills in more fields. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from llm_kb.search.roles import Role
 
 
 class Place(NamedTuple):
-    """Where a chunk stands; lines count from 1, both inclusive."""
+    """The position of a chunk; lines count from 1, both inclusive."""
 
     topic: str
     path: str
@@ -28,19 +28,19 @@ class Hit(NamedTuple):
     text: str
     hash: bytes = b""
     bm25: float = 0.0
-    """Its score by keywords; 0 where only the dense leg found it."""
+    """Its score by keywords; 0 if only the dense leg found it."""
     cosine: float | None = None
-    """Its similarity; None where the dense leg did not find it."""
+    """Its similarity; None if the dense leg did not find it."""
     score: float = 0.0
     """How well it answers, from 0 to 1: the share of the question's telling words that it
-    holds, or its similarity where that is more. Its place among the hits says more."""
+    has, or its similarity if that is higher. The order of the hits is more reliable."""
     copies: tuple[Place, ...] = ()
-    """Where the very same text stands besides."""
+    """Other places of the same text."""
     role: Role = Role.DOCS
     prior: float = 0.0
-    """What it counts for beside what it says: its role, and how far its topic is trusted."""
+    """The part of its score from its role and the trust in its topic."""
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
+        """Its position."""
         return Place(*self[:4])

@@ -1,4 +1,4 @@
-"""Turn a question into an FTS5 query: pure, and valid whatever the question holds."""
+"""Turn a question into an FTS5 query that is valid for any text. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from string import ascii_lowercase
 from llm_kb.search.chunking.documents import split_identifiers, split_unspaced
 
 MAX_WORDS = 48
-"""Words of a question that are searched for; of a longer one the rarest."""
+"""Maximum number of words searched for; of a longer question the rarest."""
 
 MAX_CHARACTERS = 8000
-"""Characters of a question that are read: of a longer one, half from each end."""
+"""Maximum number of characters read; of a longer question half from each end."""
 
 MAX_COUNTED = 400
-"""Words of a question whose frequencies are looked up."""
+"""Maximum number of words whose frequencies are looked up."""
 
 CANDIDATES = 0.02
-"""Share of all chunks that may be scored: what a query costs is what it scores."""
+"""Share of all chunks that may be scored, which is the main cost of a query."""
 
 MIN_CANDIDATES = 1000
-"""Below this many chunks nothing is saved by scoring fewer."""
+"""Number of chunks that may always be scored; fewer would save no time."""
 
 STOP_WORDS = frozenset(
     """
@@ -39,25 +39,25 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-# Only from the start of a word: from every character of a long one, it would take for ever.
+# Only at the start of a word: trying every character of a long word would take too long.
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
 
 
 SHORTEST_CORRECTED = 5
-"""Letters of a word that is looked for in another spelling."""
+"""Shortest word that is looked up in another spelling."""
 
 RUN = 4
-"""Words of a question that find a text by standing in it in a row, as of a pasted message."""
+"""Length of the runs of words that find a text, such as a pasted message."""
 
 MOST_RUNS = 12
 
 _OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
-"""What a name has and a word of a sentence has not: signs, digits or capitals within."""
+"""Signs, digits or inner capitals, by which a name differs from an ordinary word."""
 
 
 class _Letters(dict[int, str]):
-    """The letters in which FTS5 reads others: of a Latin one with one accent, that without it."""
+    """The letters that FTS5 indexes in place of others: a Latin one with one accent loses it."""
 
     def __missing__(self, code: int) -> str:
         base, *accents = list(unicodedata.normalize("NFD", chr(code)))
@@ -72,7 +72,7 @@ _letters = _Letters({0xB5: "\u03bc", 0x3C2: "\u03c3"})  # micro sign and final s
 
 
 def fold(text: str) -> str:
-    """Return a text as the index has its letters: in lower case, Latin ones without accents."""
+    """Return a text with the letters of the index: in lower case, Latin ones without accents."""
     lower = text.lower()
     return lower if lower.isascii() else lower.translate(_letters)
 
@@ -80,7 +80,7 @@ def fold(text: str) -> str:
 def parse_question(question: str) -> tuple[str, ...]:
     """Return the terms to search for, each once: the words, and identifiers as phrases.
 
-    A word holds letters and digits alone; a phrase is words with spaces between.
+    A word has only letters and digits; a phrase is several words separated by spaces.
     Stop words are left out, unless there is nothing else. `get_default` is
     searched for as words and as a phrase, `HTTPServer` whole and by its parts.
     """
@@ -99,14 +99,14 @@ def parse_question(question: str) -> tuple[str, ...]:
 
 
 def _split(word: str) -> list[str]:
-    """Return a word; of one in a script without spaces, its pairs of characters."""
+    """Return a word, or its pairs of characters if its script has no spaces."""
     return [word] if word.isascii() else split_unspaced(word) or [word]
 
 
 def find_name(question: str) -> str:
-    """Return the name in a question, as one word without its qualifier; empty without a name.
+    """Return the name that a question consists of, without its qualifier; empty if it has none.
 
-    An identifier, an option, a code or a single word is a name: `Class.get_item` says `getitem`.
+    An identifier, an option, a code or a single word is a name: `Class.get_item` is `getitem`.
     """
     names = question.split()
     if len(names) != 1 and not all(map(_NAME.search, names)):
@@ -121,7 +121,7 @@ def strip_owner(name: str) -> str:
 
 
 def bound_question(question: str) -> str:
-    """Return the part of a question that is read: of a pasted log its beginning and its end."""
+    """Return the part of a question that is read: the beginning and the end of a pasted log."""
     if len(question) <= MAX_CHARACTERS:
         return question
     half = MAX_CHARACTERS // 2
@@ -134,12 +134,12 @@ def split_words(question: str) -> list[str]:
 
 
 def is_correctable(word: str) -> bool:
-    """Return whether a word may be misspelled: letters alone, and enough that few are alike."""
+    """Return whether a word may be corrected: only letters, and long enough to be distinctive."""
     return word.isascii() and word.isalpha() and SHORTEST_CORRECTED <= len(word) <= 30
 
 
 def list_neighbours(word: str) -> list[str]:
-    """Return every spelling that differs by one letter more, less or other, or two exchanged."""
+    """Return every spelling with one letter added, removed or replaced, or two exchanged."""
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     found = [
         *(a + b[1:] for a, b in cuts if b),
@@ -151,7 +151,7 @@ def list_neighbours(word: str) -> list[str]:
 
 
 def replace_words(question: str, replaced: Mapping[str, str]) -> str:
-    """Return a question with other words in place of some, whatever their case."""
+    """Return a question with some words replaced, in any case."""
     return _WORD.sub(lambda match: replaced.get(fold(match[0]), match[0]), question)
 
 
@@ -165,9 +165,9 @@ def list_runs(sequence: Sequence[str]) -> list[str]:
 def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> str | None:
     """Return the FTS5 expression for the terms, or None when nothing can match.
 
-    `frequencies` tells in how many of the `total` chunks a word occurs; a word
-    it lacks counts as rare. Every chunk that matches is scored, and scoring is
-    what costs. So the rare words choose the candidates, as many as the budget
+    `frequencies` maps a word to the number of the `total` chunks that have it; a word
+    that is not in it counts as rare. Every chunk that matches is scored, which is the main
+    cost. So the rare words choose the candidates, as many as the budget
     allows, and the frequent ones only help to rank them.
     """
     words = sorted(

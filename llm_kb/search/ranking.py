@@ -20,19 +20,19 @@ from llm_kb.search.features import (
 from llm_kb.search.hits import Hit
 
 CANDIDATES = 60
-"""How many chunks each leg contributes."""
+"""Number of chunks that each leg contributes."""
 
 PER_FILE = 4
-"""How many chunks of one file come before those of other files."""
+"""Number of chunks of one file that may come before those of other files."""
 
 LEAST = 0.1
-"""The least a BM25 score counts, as a share of the best: what only the dense leg found has none."""
+"""Lowest BM25 score, as a share of the best; also that of chunks found by meaning alone."""
 
 WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.3, file=0.85, path=0.8, dense=2.0)
-"""How much a feature adds to the logarithm of a score: fitted by bench/retrieval/fit.py."""
+"""Weight of each feature in the logarithm of a score, fitted by bench/retrieval/fit.py."""
 
 PASTED = 7
-"""Words in a row from which a question is one that a text has: its meaning no longer counts."""
+"""Length of an exact run of words from which meaning no longer counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +43,15 @@ class Candidates:
     words: Sequence[str] = ()
     """The telling words of the question, in its order."""
     stems: Sequence[str] = ()
-    """What all forms of each of them begin with."""
+    """The common start of all forms of each of them."""
     frequencies: Sequence[int] = ()
-    """In how many of the topics' chunks each of them occurs."""
+    """The number of the topics' chunks that each of them occurs in."""
     total: int = 0
-    """How many chunks the topics have."""
+    """The number of chunks of the topics."""
     sequence: Sequence[str] = ()
     """All words of the question."""
     name: str = ""
-    """What a look-up names: then meaning counts only where no text has a word of it."""
+    """The name that a look-up asks for; meaning then counts only if no text has a word of it."""
 
     @property
     def question(self) -> Question:
@@ -60,10 +60,10 @@ class Candidates:
 
 
 def join_candidates(several: Sequence[Candidates]) -> Candidates:
-    """Return the candidates of several topics, for the same question, as those of one.
+    """Join the candidates of several topics for the same question.
 
-    A word that is frequent in a topic counts little in its scores, and is what the topic
-    is about. So they are scaled to how rare the words are in all topics together.
+    A word that a topic is about is frequent in it and counts little in its scores.
+    So the scores are scaled to how rare the words are in all topics together.
     """
     if not several:
         return Candidates(hits=())
@@ -84,7 +84,7 @@ def join_candidates(several: Sequence[Candidates]) -> Candidates:
 
 
 def rank(candidates: Candidates, limit: int) -> list[Hit]:
-    """Return the best hits, best first, spread over their files, the same text once."""
+    """Return the best hits, best first, spread over their files, each text once."""
     question = candidates.question
     scores = weigh(candidates.hits, question)
     weighed = sorted(zip(scores, candidates.hits, strict=True), key=lambda pair: -pair[0])
@@ -101,8 +101,8 @@ def rank(candidates: Candidates, limit: int) -> list[Hit]:
 def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
     """Return the sort key of each hit; only the order of the keys has a meaning.
 
-    The more words of the question stand somewhere in a row, the less meaning counts; where
-    something has its name, nothing, nor for a look-up whose words are found.
+    The longer the question's exact run in a text, the less meaning counts. It does not count
+    if a definition has the question's name, or for a look-up whose words are found.
     """
     best = find_best(hits)
     found = find_features(hits, question)
@@ -117,7 +117,7 @@ def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
 
 
 def join_copies(hits: Sequence[Hit]) -> list[Hit]:
-    """Return every text once, where it first stands, with the places of its copies."""
+    """Return each text once, at its first place, with the places of its copies."""
     first: dict[str, int] = {}
     joined: list[Hit] = []
     for hit in hits:
@@ -137,7 +137,7 @@ def spread(
 ) -> list[Item]:
     """Return the first `limit` items with at most `per_group` of one group.
 
-    Items over that are taken, in order, only where there are not enough others.
+    More of a group are taken, in order, only if there are not enough others.
     """
     counts: Counter[Hashable] = Counter()
     first: list[Item] = []

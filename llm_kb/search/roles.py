@@ -45,7 +45,7 @@ _CHANGES = re.compile(
 )
 
 _READ = 20_000
-"""Characters at the beginning of a text that are looked at."""
+"""Number of characters at the beginning of a text that are examined."""
 
 _HEADING = re.compile(r"^#{1,4}[ \t]+\S|^[=~^-]{4,}[ \t]*$", re.MULTILINE)
 _VERSION = re.compile(
@@ -57,7 +57,7 @@ _LEAST_VERSIONS = 4
 
 
 def find_role(path: str, text: str = "") -> Role:
-    """Return the role of a document: by its path, and where its headings are versions by these."""
+    """Return the role of a document, by its path, or by headings that are versions."""
     *parents, name = path.lower().split("/")
     stem, dot, extension = name.rpartition(".")
     if not (dot and stem):
@@ -98,7 +98,7 @@ _GENERATED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LONG_LINES = 1_000
-"""Characters of a line, on average, from which a text was made for machines: over four lines of a
+"""Average line length from which a text counts as machine-made: over four lines of a
 script, and over twenty of JSON, unless it describes an API."""
 
 
@@ -143,16 +143,16 @@ _ASKS_HOW = re.compile(
 )
 
 COSTS = {Role.CODE: 0.5, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 0.5}
-"""What a role takes from the logarithm of a score where the question does not ask for it."""
+"""Cost of a role, subtracted from the logarithm of a score unless the question asks for it."""
 
 COSTS_OF_HOW = {Role.CODE: 2.5, Role.CHANGES: 2.0}
-"""The same for a question put as people ask for an explanation."""
+"""The same costs for a question that asks for an explanation."""
 
 ASIDE = 0.5
-"""What a README or the like costs beside the pages of a directory for documentation."""
+"""Cost of a README or the like if there is a directory for documentation."""
 
 TRUST = 0.2
-"""What a document of a topic adds that is trusted most (10 of 10), or takes if least (0)."""
+"""Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
 
 
 class Asked:
@@ -167,7 +167,7 @@ class Asked:
             self._costs |= COSTS_OF_HOW
 
     def find_prior(self, role: Role, path: str, trust: int | None = None) -> float:
-        """Return what a document's role and its topic's trust add to the logarithm of its score."""
+        """Return the part of a score's logarithm from a document's role and its topic's trust."""
         trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
         if role in self.roles:
             return trusted
@@ -186,7 +186,7 @@ _PLACE = re.compile(r"(?<=.):\d+(?:-\d+)?$|(?<=.)#[^/]*$")
 # Without slots: `cached_property` keeps the compiled patterns in the instance.
 @dataclass(frozen=True)
 class Scope:
-    """The documents that a search looks at: those of some roles, at some paths.
+    """The documents that a search is limited to, by role and path.
 
     `paths` are patterns for paths or slugs, or directories (`docs/`), in a topic or after its id,
     also with lines or an anchor, as answers name them. Either may be empty, for all. Raises

@@ -1,4 +1,4 @@
-"""Search sets of documents: by keywords always, by vectors where there is an embedding model."""
+"""Search sets of documents: always by keywords, and by vectors with an embedding model."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from llm_kb.search.ranking import CANDIDATES, Candidates, join_candidates, rank
 from llm_kb.search.roles import Asked, Role, Scope
 
 JUST_CHECKED = 60.0
-"""Seconds for which one search takes an index for up to date once it has looked."""
+"""Seconds for which an index counts as up to date after a comparison with its files."""
 
 MAX_CORRECTED = 3
-"""How many words of a question are looked for in another spelling."""
+"""Number of words of a question that are looked up in another spelling."""
 
 MAX_SPELLED = 8
-"""How many words near a misspelled one are looked for in the texts as they are spelled."""
+"""Number of similar words whose exact spelling is looked up in the texts."""
 
 RANKED = 200
-"""How many chunks are looked at by their score and role alone, for those to be read."""
+"""Number of chunks compared by score and role alone, before the best are read."""
 
 EMBED_AT_ONCE = 256
-"""How many chunks without a vector a search embeds itself; more are for an update."""
+"""Number of chunks that a search embeds itself; an update embeds more."""
 
 
 Answer = TypeVar("Answer")
@@ -49,21 +49,21 @@ Answer = TypeVar("Answer")
 class SearchResult:
     """The hits, best first, and the legs that ran: `keyword`, `dense`.
 
-    A dense leg that could not see everything says so: `dense (120 of 400 chunks)`.
+    An incomplete dense leg is named with its share: `dense (120 of 400 chunks)`.
     """
 
     hits: tuple[Hit, ...]
     legs: tuple[str, ...]
     problems: tuple[IndexUnusableError, ...] = ()
-    """Indexes that could not be used; one was made in memory, for this search alone."""
+    """Why an index could not be used; one was made in memory for this search."""
     left_out: tuple[tuple[str, LeftOut], ...] = ()
-    """What was not searched of each set, by its name."""
+    """The documents of each set that were not searched, keyed by its name."""
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no set has."""
     replaced: tuple[tuple[str, str], ...] = ()
-    """Of these, those in whose place the nearest word of the sets was searched, and that."""
+    """The nearest word that was searched in place of each of these, if there is one."""
     rarities: Mapping[str, float] = field(default_factory=dict, compare=False)
-    """The stems of the question's words, and how much each tells."""
+    """The stems of the question's words, and their rarities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class _Found:
     candidates: Candidates
     report: IndexReport
     missing: int
-    """How many chunks the dense leg did not see."""
+    """The number of chunks that the dense leg did not see."""
 
 
 def search(  # noqa: PLR0913 - each is a choice of the caller
@@ -86,12 +86,12 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     max_age: float = 0.0,
     scope: Scope | None = None,
 ) -> SearchResult:
-    """Search sets of documents together, each word that none has by the nearest one it has.
+    """Search sets of documents together, replacing words that no set has by the nearest one.
 
     Every index is brought up to date with its files first, unless this process did so
-    less than `max_age` seconds ago. Where an index cannot be used, one is made in memory
+    less than `max_age` seconds ago. If an index cannot be used, one is made in memory
     and the result says so. Of several sets, one that has been deleted meanwhile is left
-    out. Raises DocumentsGoneError, EmbeddingError, and IndexUnusableError where SQLite
+    out. Raises DocumentsGoneError, EmbeddingError, and IndexUnusableError if SQLite
     itself cannot be used.
     """
     run = partial(_search, sets, limit=limit, embedder=embedder, progress=progress, scope=scope)
@@ -119,7 +119,7 @@ def _find_nearest(sets: Sequence[Documents], unknown: Sequence[str]) -> dict[str
                 if count.frequency > found.get(candidate, NO_WORD).frequency:
                     found[candidate] = count
         likely = sorted(found, key=lambda candidate: -found[candidate].frequency)
-        # Texts are counted by stems, which a spelling may share that no text has.
+        # Texts are counted by stems, but a spelling with that stem may be in no text.
         spelled = (
             each
             for each in likely[:MAX_SPELLED]
@@ -147,7 +147,7 @@ def _search(  # noqa: PLR0913 - as above
     max_age: float = 0.0,
     scope: Scope | None = None,
 ) -> SearchResult:
-    """Search sets of documents together for the words of a question as they are."""
+    """Search sets of documents together for the exact words of a question."""
     vector = next(iter(embedder.embed([question]))) if embedder and question.strip() else None
     found: dict[str, _Found] = {}
     problems: list[IndexUnusableError] = []
@@ -199,7 +199,7 @@ def _search(  # noqa: PLR0913 - as above
 def _take_best(
     scores: Mapping[int, float], cosines: Mapping[int, float], roles: Mapping[int, Role]
 ) -> dict[int, float]:
-    """Return the best chunks, and the best of documentation: code must not crowd it out."""
+    """Return the best chunks, and the best of documentation, which code cannot displace."""
     best = [id_ for id_ in scores if id_ not in cosines]
     explaining = [id_ for id_ in best if roles.get(id_) is Role.DOCS]
     kept = {*cosines, *best[:CANDIDATES], *explaining[: CANDIDATES // 2]}

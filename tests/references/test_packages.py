@@ -92,7 +92,7 @@ def test_the_documents_of_the_installed_version_are_fetched_and_followed(
 
     install(workspace, "2.0", released.url)
     assert ask(library, "hooks")["warnings"] == [
-        "topic-frob: it is of pypi Frob_Nicate 1.0, while 2.0 is installed here; to follow: llm kb"
+        "topic-frob: it is of pypi Frob_Nicate 1.0, but 2.0 is installed here; to follow: llm kb"
         " references refresh topic-frob"
     ]
     topic = library.read("topic-frob")

@@ -49,7 +49,7 @@ def tick(mtime_ns: int) -> int:
 
 
 class LeftOut(NamedTuple):
-    """A document that a search does not read, and the reason; no path stands for many."""
+    """A document that a search does not read, and the reason; without a path, many documents."""
 
     path: str
     reason: str
@@ -64,17 +64,17 @@ class LeftOut(NamedTuple):
 
 
 class Watch(Protocol):
-    """Tells faster than a new list that no document has changed, come or gone."""
+    """Detects changes of the documents faster than a new list."""
 
     def note(self) -> str:
-        """Return a note on the state a list depends on; empty if that is not certain."""
+        """Return a note on the state that a list depends on; empty if it is uncertain."""
 
     def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
-        """Return whether nothing of a note has changed, nor path, size and time of the files."""
+        """Tell whether a note's state, and path, size and time of the files, are unchanged."""
 
 
 class Documents(Protocol):
-    """A set of documents with a name, and where the index of them is kept."""
+    """A set of documents with a name and the path of its index."""
 
     @property
     def name(self) -> str:

@@ -38,7 +38,7 @@ class Known(NamedTuple):
     given_role: str = ""
     """The role given by its owner."""
     made: int = 0
-    """0 unless it is machine-made: 1 where it was left out for that, 2 where it was indexed."""
+    """0 if not machine-made, 1 if left out as machine-made, 2 if machine-made but indexed."""
 
     def is_of(self, file: File) -> bool:
         """Tell whether a file is certainly unchanged since it was indexed as its owner wants it."""

@@ -42,13 +42,13 @@ WEIGHTS = (2.0, 1.0, 1.0, 0.5)
 Tuned together with the features of `ranking`."""
 
 MEMORY_BYTES = 20_000_000
-"""Bytes that are indexed for a single search if no index can be kept."""
+"""Bytes that are indexed for a single search if no index can be written."""
 
 SPELLINGS = 50
-"""In how many of the texts with its stem a word is looked for."""
+"""Maximum number of texts with a word's stem that are searched for its spelling."""
 
 BATCH_CHUNKS = 20_000
-"""Chunks per transaction, which is what an interruption can cost."""
+"""Chunks per transaction; an interruption loses at most these."""
 
 _ALLOWED = "SELECT id FROM chunks WHERE document IN temp.allowed"
 
@@ -141,7 +141,7 @@ def with_index(
 
 
 _checked: dict[Path, tuple[float, IndexReport]] = {}
-"""When this process last compared each index with its files, and the report."""
+"""The time of this process's last comparison of each index with its files, and the report."""
 
 
 def _recent(database: Path | None, max_age: float) -> IndexReport | None:
@@ -151,15 +151,15 @@ def _recent(database: Path | None, max_age: float) -> IndexReport | None:
 
 
 class _Listed(NamedTuple):
-    """A list of documents, and the note of what it depends on."""
+    """A list of documents, and the note on the state it depends on."""
 
     files: Sequence[File]
     note: str
 
 
 def _list(documents: Documents) -> _Listed:
-    """Return the documents there are, sorted. Raises DocumentsGoneError where there can be none."""
-    # The note first: what changes meanwhile must show.
+    """Return all documents, sorted. Raises DocumentsGoneError if their topic is gone."""
+    # The note comes first, so that it shows changes made while listing.
     note = documents.watch.note() if documents.watch and documents.database else ""
     try:
         return _Listed(sorted(documents.list()), note)
@@ -203,7 +203,7 @@ class Index:
 
         A file is unchanged when its size and modification time are; where it was
         modified so shortly before it was read that these cannot tell, its
-        content is compared. `listed` are the documents where they were listed already.
+        content is compared. `listed` are the documents, if they were listed already.
         """
         every, note = listed or _list(self.documents)
         files, beyond = bound_files(every, self._most)
@@ -237,7 +237,7 @@ class Index:
     def _write_note(self, note: str, count: int, beyond: Sequence[str]) -> None:
         """Record the present state of the documents for `check`.
 
-        Another process may have removed documents that it did not see yet: then nothing tells.
+        No note is written if another process may have removed documents this one listed.
         """
         execute = self._connection.execute
         if not note and execute("SELECT 1 FROM listing").fetchone() is None:

@@ -18,7 +18,7 @@ Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
 """Returns the vectors of texts, in order and all of one length."""
 
 BATCH = 64
-"""Texts embedded and stored at a time, which is what an interruption can cost."""
+"""Texts embedded and stored at a time; an interruption loses at most these."""
 
 
 NUMPY_FROM = 20_000

@@ -50,7 +50,7 @@ def test_a_new_file_has_the_entry_alone_and_is_written_once(run_llm: RunLlm, cli
     before = Path(PATHS[client]).stat()
     again = run_llm(["kb", "mcp", "--install", client])
     assert (again.exit_code, again.stdout) == (0, "")
-    assert again.stderr.endswith("has it already\n")
+    assert again.stderr.endswith("already has this server\n")
     assert Path(PATHS[client]).stat() == before
 
 
@@ -84,7 +84,7 @@ def test_the_rest_of_a_toml_file_is_kept_with_its_comments(run_llm: RunLlm) -> N
     assert run_llm(["kb", "mcp", "--install", "codex", "-y"]).exit_code == 0
     assert [line for line in before.splitlines() if line not in read("codex")] == []
     assert '[mcp_servers.llm-kb]\ncommand = "llm-kb"\nargs = ["mcp"]\n' in read("codex")
-    assert run_llm(["kb", "mcp", "--install", "codex"]).stderr.endswith("has it already\n")
+    assert run_llm(["kb", "mcp", "--install", "codex"]).stderr.endswith("already has this server\n")
 
 
 def test_options_are_written_and_replace_those_of_before(run_llm: RunLlm, tmp_path: Path) -> None:
