@@ -44,7 +44,7 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
     """
     target = Path(os.path.realpath(path))
     _make_directory(target.parent)
-    with _writing(path), _sibling(target, data, new_mode) as written:
+    with writing(path), _sibling(target, data, new_mode) as written:
         written.replace(target)
 
 
@@ -55,7 +55,7 @@ def create_file(path: Path, data: bytes) -> None:
     Missing directories are made. Raises FileExistsError or WriteError.
     """
     _make_directory(path.parent)
-    with _writing(path), _sibling(path, data, 0o666) as written:
+    with writing(path), _sibling(path, data, 0o666) as written:
         _link(written, path)
 
 
@@ -72,25 +72,25 @@ def create_below(root: Path, path: str, data: bytes) -> None:
     _make_directory(root)
     *parents, name = path.split("/")
     containment = Containment(root)
-    with _writing(root):
+    with writing(root):
         directory, _ = containment.open_directory("")
     try:
         for number, parent in enumerate(parents, start=1):
             place = "/".join(parents[:number])
-            with _writing(root / place):
+            with writing(root / place):
                 with suppress(FileExistsError):
                     os.mkdir(parent, dir_fd=directory)
                 below, _ = containment.open_directory(place)
             os.close(directory)
             directory = below
-        with _writing(root / path):
+        with writing(root / path):
             _write_new(name, data, directory)
     finally:
         os.close(directory)
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Turn system errors into WriteError; FileExistsError and OutsideError pass unchanged."""
     try:
         yield

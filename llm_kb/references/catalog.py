@@ -77,14 +77,11 @@ def render_recent_topics(topics: Sequence[TopicFile]) -> str | None:
         return None
     newest = sorted(topics, key=lambda topic: topic.id)
     newest.sort(key=lambda topic: topic.fetched_at or _NEVER, reverse=True)
-    lines = map(_render_recent, newest[:MOST_RECENT])
-    return "\n".join(["## Available Reference Topics", "", *lines])
-
-
-def _render_recent(topic: TopicFile) -> str:
-    tags = ", ".join(" ".join(tag.split()) for tag in topic.tags)
-    line = f"- {topic.title} (`{topic.id}`)"
-    return f"{line} — {tags}" if tags else line
+    lines = ["## Available Reference Topics", ""]
+    for topic in newest[:MOST_RECENT]:
+        tags = ", ".join(" ".join(tag.split()) for tag in topic.tags)
+        lines.append(f"- {topic.title} (`{topic.id}`)" + (f" — {tags}" if tags else ""))
+    return "\n".join(lines)
 
 
 class ReferenceCatalog(DirectoryCatalog):

@@ -43,7 +43,7 @@ def fit_menu(topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = Tru
     hopeless = [_exceeds(topic, room) for topic in topics]
     if not any(hopeless):
         whole = plain_menu(topics, has_hidden=has_hidden)
-        if whole.tokens <= budget and not any(map(_count_unread, topics)):
+        if whole.tokens <= budget and not any(map(_has_unread, topics)):
             return whole
     plain = [
         replace(topic, subjects=None, counted=_count_subjects(topic))
@@ -97,44 +97,38 @@ _LONGEST_NOTE = 200
 def _cut_subjects(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], list[str]]:
     """Return the topics with as much about their subjects as fits, and a note on the cuts."""
     forms = [_list_forms(topic) for topic in topics]
-    chosen = [0] * len(topics)
-    sizes = [measure(each[0]) for each in forms]
-    total = sum(sizes)
+    total = sum(measure(each[0]) for each in forms)
     # heapq pops the smallest: references first, then the largest; the place breaks ties.
     heap = [
-        (not topics[place].topic.id.startswith(REFERENCE_PREFIX), -sizes[place], place)
-        for place in range(len(topics))
-        if len(forms[place]) > 1
+        (not topics[place].topic.id.startswith(REFERENCE_PREFIX), -measure(each[0]), place)
+        for place, each in enumerate(forms)
+        if len(each) > 1
     ]
     heapify(heap)
     while heap and total > room:
-        is_own, _, place = heappop(heap)
-        chosen[place] += 1
-        smaller = measure(forms[place][chosen[place]])
-        total += smaller - sizes[place]
-        sizes[place] = smaller
-        if chosen[place] + 1 < len(forms[place]):
+        is_own, size, place = heappop(heap)
+        del forms[place][0]
+        smaller = measure(forms[place][0])
+        total += smaller + size
+        if len(forms[place]) > 1:
             heappush(heap, (is_own, -smaller, place))
-    shown = [form[number] for form, number in zip(forms, chosen, strict=True)]
-    kept = {place for place, topic in enumerate(topics) if _has_summaries(shown[place])}
+    shown = [each[0] for each in forms]
+    kept = {place for place in range(len(topics)) if _has_summaries(shown[place])}
     lost = sum(
         place not in kept and bool(shown[place].subjects) and _has_summaries(topic)
         for place, topic in enumerate(topics)
     )
-    used = sum(size for place, size in enumerate(sizes) if place not in kept)
+    used = sum(measure(topic) for place, topic in enumerate(shown) if place not in kept)
     limit = _find_limit([topics[place] for place in kept], room - used)
     cuts = []
     if limit is not None:
         cuts.append(f"summaries are shortened to at most {limit} characters")
     if lost:
-        cuts.append("summaries are left out" if not kept else _lost_summaries(lost))
+        whose = f"the summaries of {count(lost, 'topic')}" if kept else "summaries"
+        cuts.append(f"{whose} are left out")
     for place in kept:
         shown[place] = _with_summaries(topics[place], limit)
     return shown, cuts
-
-
-def _lost_summaries(topics: int) -> str:
-    return f"the summaries of {count(topics, 'topic')} are left out"
 
 
 def _list_forms(topic: MenuTopic) -> list[MenuTopic]:
@@ -229,8 +223,8 @@ def _has_summaries(topic: MenuTopic) -> bool:
     return any(subject.summary != "" for subject in topic.subjects or ())
 
 
-def _count_unread(topic: MenuTopic) -> int:
-    return sum(subject.summary is None for subject in topic.subjects or ())
+def _has_unread(topic: MenuTopic) -> bool:
+    return any(subject.summary is None for subject in topic.subjects or ())
 
 
 def _exceeds(topic: MenuTopic, room: int) -> bool:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from llm_kb.files.atomic import WriteError
+from llm_kb.files.atomic import WriteError, writing
 from llm_kb.files.opener import read_regular
 from llm_kb.references.errors import TopicTooLargeError
 from llm_kb.references.fetch.old_topic import OldTopic
@@ -68,11 +68,9 @@ class Staged:
     def rewrite(self, path: str, data: bytes) -> None:
         """Replace a file put there; the old topic's, if it is a link to that, stays as it was."""
         target = self.directory / path
-        try:
+        with writing(target):
             target.unlink()
             target.write_bytes(data)
-        except OSError as error:
-            raise WriteError(target, error.strerror or str(error)) from error
         self.files[path] = replace(self.files[path], hash=hash_content(data), size=len(data))
 
     def reuse(self, path: str) -> None:

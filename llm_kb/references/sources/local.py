@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
@@ -117,14 +117,10 @@ class _Walk:
         """The notes on the walk for the operator."""
         notes = [f"git's ignore rules cannot be read: {problem}" for problem in self.problems]
         if self.left_out:
-            names = sorted(self.left_out)
-            more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-            listed = ", ".join([*names[:MOST_NAMED], *more])
-            notes.append(f"left out as hidden or ignored: {listed}")
+            notes.append(f"left out as hidden or ignored: {_name_some(sorted(self.left_out))}")
         if self.unread:
-            said = [f"{path} ({reason})" for path, reason in sorted(self.unread.items())]
-            more = [f"and {len(said) - MOST_NAMED} more"] if len(said) > MOST_NAMED else []
-            notes.append(f"left out as unreadable: {', '.join([*said[:MOST_NAMED], *more])}")
+            unread = [f"{path} ({reason})" for path, reason in sorted(self.unread.items())]
+            notes.append(f"left out as unreadable: {_name_some(unread)}")
         return notes
 
     def iter_files(self) -> Iterator[tuple[str, GitFile]]:
@@ -195,6 +191,11 @@ class _Walk:
         return covers(self.source.paths, directory) or any(
             wanted.startswith(f"{directory}/") for wanted in self.source.paths
         )
+
+
+def _name_some(names: Sequence[str]) -> str:
+    more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return ", ".join([*names[:MOST_NAMED], *more])
 
 
 def _count_directories(files: Collection[GitFile]) -> list[str]:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, locked
+from llm_kb.files.atomic import BusyError, WriteError, locked, writing
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
@@ -250,10 +250,8 @@ class Store:
 
 @contextmanager
 def _temporary(directory: Path) -> Iterator[Path]:
-    try:
+    with writing(directory):
         directory.mkdir(parents=True)
-    except OSError as error:
-        raise WriteError(directory, error.strerror or str(error)) from error
     try:
         yield directory
     finally:
