@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.fetch.old_topic import OldTopic, asks_the_same, match_sources
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
@@ -15,6 +14,7 @@ from llm_kb.references.sources.records import (
     Source,
     WebSource,
 )
+from llm_kb.references.topic.old_topic import OldTopic, asks_the_same, match_sources
 from llm_kb.references.topic.provenance import FileRecord, Provenance
 from llm_kb.search.roles import Role
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.fetch.old_topic import OldTopic
 from llm_kb.references.fetch.staging import Staged
+from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 
 RECORD = FileRecord(source=0, url="https://e.org/x")

@@ -9,7 +9,6 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
-from llm_kb.references.fetch.old_topic import OldTopic
 from llm_kb.references.fetch.publish import fetch_topic, index_topic
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
@@ -25,6 +24,7 @@ from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Description
@@ -140,7 +140,7 @@ def _carry_out(library: Library, plan: Plan, remotes: Remotes, progress: Progres
         if library.store.exists(request.id):
             raise _taken(library, request)
         now = library.clock()
-        old = OldTopic.match(library.store.directory(request.id), Provenance(), described.sources)
+        old = OldTopic.none(described.sources)
         staged = fetch_topic(library, plan, old, remotes, render, progress=progress)
         # Waiting plans for the same request could bring the topic back after it is deleted.
         open_pending(library).drop_request(request)

@@ -13,11 +13,11 @@ from llm_kb.references.errors import (
     TopicTooLargeError,
     refuse_hostile,
 )
-from llm_kb.references.fetch.links import PageLinks
 from llm_kb.references.fetch.staging import Staged
-from llm_kb.references.plan.make import Progress, explain
+from llm_kb.references.plan.make import Progress
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
+from llm_kb.references.plan.source import explain
 from llm_kb.references.sources.file_names import page_name, page_path, unused_name
 from llm_kb.references.sources.git import GitFile
 from llm_kb.references.sources.local import list_local, read_local, stat_tag
@@ -32,6 +32,7 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.references.sources.web import fetch_page
+from llm_kb.references.topic.links import PageLinks
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 from llm_kb.references.topic.topic_directory import RESERVED
 
@@ -173,7 +174,7 @@ class Fetcher:
         if page.url in planned.read:
             fetched = planned.read[page.url]
         else:
-            known = conditions(old[1]) if old else None
+            known = old[1].conditions if old else None
             fetched = fetch_page(page, self.remotes.policy, hosts=planned.hosts, known=known)
         if fetched is None and old and self.staged.keep(*old):
             return
@@ -205,11 +206,6 @@ class Fetcher:
         """Return the record the old topic has of a source's file."""
         record = self.staged.old.files.get(path)
         return record if record and record.source == index else None
-
-
-def conditions(record: FileRecord) -> dict[str, str | None]:
-    """Return the validators of a fetched page: with them an unchanged page is not sent again."""
-    return {"url": record.url, "etag": record.etag, "last_modified": record.last_modified}
 
 
 def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> Mapping[int, str]:

@@ -13,16 +13,21 @@ from llm_kb.references.errors import (
     NothingFetchedError,
     TopicFileError,
 )
-from llm_kb.references.fetch.changes import find_changes
-from llm_kb.references.fetch.old_topic import OldTopic
 from llm_kb.references.fetch.publish import asked_sources, fetch_topic, index_topic
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import Progress, check_limits, open_remotes, silent
+from llm_kb.references.plan.make import (
+    Progress,
+    check_limits,
+    open_remotes,
+    plan_sources,
+    silent,
+)
 from llm_kb.references.plan.plan import Plan, PlannedSource, grows_beyond
 from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import Provenance, total_size
 from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
@@ -87,7 +92,8 @@ class _Refresh:
         file = self.topic.file
         if not file.sources:
             raise NothingFetchedError(file.title, ["its topic.md names no sources"])
-        found = find_changes(file.sources, self.old, self.remotes, progress)
+        plan = plan_sources(file, self.old, self.remotes, progress)
+        found = plan.sources
         failed = _failures(found)
         if len(failed) == len(found):
             raise NothingFetchedError(file.title, list(failed.values()))
@@ -102,7 +108,6 @@ class _Refresh:
                 file_count=len(self.old.files),
                 warnings=(*failed.values(), *warnings),
             )
-        plan = Plan(request=file, sources=found)
         self._require_approval(plan, approve)
         render = partial(self._render, found)
         staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)

@@ -19,7 +19,6 @@ from llm_kb.references.errors import (
     TooLargeError,
 )
 from llm_kb.references.fetch.create import Created
-from llm_kb.references.fetch.old_topic import OldTopic
 from llm_kb.references.fetch.publish import index_topic, put_in_place
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
@@ -28,6 +27,7 @@ from llm_kb.references.sources.archive import list_archive, read_archive
 from llm_kb.references.sources.file_names import is_safe_path
 from llm_kb.references.sources.records import GitSource, LocalSource, read_source
 from llm_kb.references.sources.rules import check_web_url, host_and_port
+from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
     Provenance,
@@ -99,7 +99,7 @@ def import_topic(library: Library, path: Path, progress: Progress = silent) -> C
                 directory=directory,
                 now="",
                 most_bytes=settings.max_bytes,
-                old=OldTopic.match(topic.directory, Provenance(), ()),
+                old=OldTopic.none(()),
             )
             _unpack(path, recorded, staged)
             # Without a request: nobody here has approved the hosts that it was fetched from.

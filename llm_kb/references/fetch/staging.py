@@ -12,8 +12,8 @@ from pathlib import Path
 from llm_kb.files.atomic import WriteError, writing
 from llm_kb.files.opener import read_regular
 from llm_kb.references.errors import TopicTooLargeError
-from llm_kb.references.fetch.old_topic import OldTopic
 from llm_kb.references.sources.file_names import unused_name
+from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 from llm_kb.rendering.plain_text import format_size
 

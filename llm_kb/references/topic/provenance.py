@@ -42,6 +42,11 @@ class FileRecord:
     etag: str | None = None
     last_modified: str | None = None
 
+    @property
+    def conditions(self) -> dict[str, str | None]:
+        """The validators of a page: with them an unchanged page is not sent again."""
+        return {"url": self.url, "etag": self.etag, "last_modified": self.last_modified}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:

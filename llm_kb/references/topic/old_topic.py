@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,8 +10,8 @@ from pathlib import Path
 from llm_kb.files.opener import read_regular
 from llm_kb.files.tree import iter_files
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.fetch.links import PageLinks
 from llm_kb.references.sources.records import GitSource, Source
+from llm_kb.references.topic.links import PageLinks
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
 from llm_kb.references.topic.topic_directory import RESERVED
 
@@ -24,8 +23,8 @@ class OldTopic:
 
     `asked` has, for each of them, the source as it was when it was fetched; None for one
     that is new, or of which an earlier version recorded too little. `recorded` are the paths
-    of all fetched files, those of sources that are gone included. Of a topic that is being made
-    the record is empty, and the directory missing.
+    of all fetched files, those of sources that are gone included. A topic that is made
+    now `is_new`, and has no files.
     """
 
     directory: Path
@@ -33,11 +32,17 @@ class OldTopic:
     asked: tuple[Source | None, ...]
     recorded: frozenset[str] = frozenset()
     request: str = ""
+    is_new: bool = False
 
     @cached_property
     def links(self) -> PageLinks:
         """The pages among its files."""
         return PageLinks(self.directory, self.files)
+
+    @classmethod
+    def none(cls, sources: Sequence[Source]) -> OldTopic:
+        """Return the state before a topic of these sources is made."""
+        return cls(directory=Path(), files={}, asked=(None,) * len(sources), is_new=True)
 
     @classmethod
     def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
@@ -62,7 +67,7 @@ class OldTopic:
         Raises TopicFileError for a directory that cannot be read: files may be in it.
         """
         found: list[str] = []
-        if not os.path.lexists(self.directory):
+        if self.is_new:
             return found
         for path, entry in iter_files(self.directory):
             if isinstance(entry, OSError):
