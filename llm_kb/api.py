@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 
 
 DEFAULT_EMBEDDING_MODEL = "default_embedding_model.txt"
-"""Where the host keeps its choice, below its directory."""
+"""The file with the host's choice, below its directory."""
 
 MOST_PASSAGES = 20
-"""How many passages a model may ask for; the bound on their length holds besides."""
+"""Maximum number of passages that a model may request; their length is limited as well."""
 
 RECHECK_SECONDS = 2.0
-"""For how long a process does not compare files with their index again, from call to call."""
+"""Seconds for which a process does not compare files with their index again."""
 
 
 class Memory(NamedTuple):
     """A conversation's workspace, its restriction to topics, and the subjects it was sent."""
 
     workspace: str
-    """The directory of the workspace; empty where there was none."""
+    """The directory of the workspace; empty if there was none."""
     only: tuple[str, ...]
     """The topics it was restricted to; empty for no restriction."""
     sent: tuple[tuple[str, str, str], ...]
@@ -66,7 +66,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     """
 
     directory: Path | None = None
-    """Where it was discovered; None where the current directory is gone."""
+    """The directory in which it was discovered; None if the current directory is gone."""
 
     @classmethod
     def discover(  # noqa: PLR0913 - each is an option of the command line
@@ -83,8 +83,8 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     ) -> KnowledgeBase:
         """Load the configuration in effect in `cwd` and open its topics.
 
-        `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are what `kb:`
-        fragments of the request name, and `memory` what the conversation was given before.
+        `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are the `kb:`
+        fragments of the request, and `memory` is what the conversation was given before.
         `only` keeps these topics and those of `knowledge`; `builtin` adds the shipped topic to
         the menu, which is useful with the tools it describes; `references` adds the fetched
         topics. Raises KbError: ConfigError for a broken file, UnknownTopicError
@@ -116,7 +116,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         return kb
 
     index_dir: Path | None = None
-    """Where the indexes of directories are kept, to be made anew at any time; None keeps none."""
+    """The directory of the indexes of topics, which can be deleted; None keeps none."""
 
     def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         self,
@@ -130,10 +130,10 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         scope: Scope | None = None,
         tags: Sequence[str] = (),
     ) -> Passages:
-        """Return the passages that answer a question, by words and the user's embedding model.
+        """Return the passages that answer a question, found by words and by the embedding model.
 
-        `topics` are ids or titles; without any, all in the menu are searched. Of long passages
-        only the lines that answer are shown, unless they are wanted `whole`. `scope` narrows
+        `topics` are ids or titles; without any, all in the menu are searched. Long passages are
+        reduced to the lines that answer, unless they should be `whole`. `scope` narrows
         the search to some documents, `tags` to topics that have one of them. Raises KbError.
         """
         from llm_kb.knowledge_base.passages import SearchOptions  # noqa: PLC0415 - few requests search
@@ -186,7 +186,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
     def search_tool(self, progress: Progress | None = None) -> llm.Tool:
         """Return the `search_knowledge` tool over these topics.
 
-        `progress` is called while a topic is indexed, with the work done and the whole.
+        `progress` is called while a topic is indexed, with the work done and the total.
         """
 
         def search_knowledge(**arguments: Any) -> str:
@@ -209,7 +209,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         self, tool: ToolText, given: Mapping[str, Any], progress: Progress | None = None
     ) -> str:
         """Return the answer to a checked call of a search tool. Raises KbError."""
-        # Late: few calls search.
+        # Imported here: few calls search.
         from llm_kb.rendering.passages import QUOTED, render_passages  # noqa: PLC0415
 
         topic = given.get("topic")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 
 def show_place(place: object) -> str:
-    """Return a path as it is, or as its codes where it could deceive who reads it."""
+    """Return a path unchanged, or with codes for characters that could deceive a reader."""
     text = str(place)
     return text if text.isprintable() else ascii(text)
 
@@ -21,20 +21,20 @@ MAX_SHOWN = 60
 """The most characters of a value or a key that an error shows."""
 
 MAX_PATH_SHOWN = 300
-"""The most characters of a path that an error shows where nobody checked it."""
+"""The most characters that an error shows of an unchecked path."""
 
 MOST_NAMES = 50
 """The most topics that an error names."""
 
 MOST_COMPARED = 200
-"""Characters of a name, and number of names, that are compared to find one spelled alike."""
+"""The most characters of a name, and the most names, compared to find a similar one."""
 
 _ALIKE = 0.7
-"""How alike two names must be for one to be suggested for the other."""
+"""Least similarity of a name that is suggested for another one."""
 
 
 def join_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Return names in a row, and how many there are beyond the first ones."""
+    """Return the first names on a line, and the number of the others."""
     longest = 4 * MAX_SHOWN
     shown = [n if len(n) <= longest else f"{n[:longest]}…" for n in names[:most]]
     more = [f"and {len(names) - most:,} more"] if len(names) > most else []
@@ -46,7 +46,7 @@ MAX_PROBLEMS = 50
 
 
 def limit_problems(problems: Sequence[str]) -> list[str]:
-    """Return the first problems, and in their last line how many more there are."""
+    """Return the first problems, and a last line with the number of the others."""
     shown = list(problems[:MAX_PROBLEMS])
     if len(problems) > MAX_PROBLEMS:
         shown.append(f"and {len(problems) - MAX_PROBLEMS:,} more")
@@ -58,7 +58,7 @@ MAX_MESSAGE = 15_000
 
 
 def quote(text: str, most: int = MAX_SHOWN) -> str:
-    """Return a text of anybody's quoted, on one line and cut to what an error shows."""
+    """Return any text quoted, on one line and cut to what an error shows."""
     return cut(repr(text[: most + 1]), most)
 
 
@@ -68,7 +68,7 @@ def cut(shown: str, most: int = MAX_SHOWN) -> str:
 
 
 def bound(message: str) -> str:
-    """Return a message cut to what somebody reads: each of its words, and as a whole."""
+    """Return a message cut to a readable length, both each word and as a whole."""
     message = re.sub(r"\S{400,}", lambda word: f"{word[0][:300]}…{word[0][-60:]}", message)
     if len(message) <= MAX_MESSAGE:
         return message
@@ -105,7 +105,7 @@ class UnresolvableError(KbError):
 
 
 class PatternError(KbError):
-    """A pattern that cannot be one."""
+    """An invalid pattern."""
 
     def __init__(self, pattern: str, reason: str) -> None:
         self.pattern = pattern
@@ -132,7 +132,7 @@ class UnknownTopicError(KbError):
 
 
 def _suggest(name: str, topics: Sequence[str]) -> str:
-    # Imported here: only a mistake pays for it.
+    # Imported here: only an error needs it.
     from difflib import get_close_matches  # noqa: PLC0415
 
     near = get_close_matches(name[:MOST_COMPARED], topics[:MOST_COMPARED], n=1, cutoff=_ALIKE)

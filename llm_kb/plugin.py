@@ -1,8 +1,8 @@
 """The hooks of the plugin, the lazy `kb` group, and our options on two commands of the host.
 
 Every start of `llm` imports this module and nothing else of ours, as each further module
-would cost as much as all of its code. Commands are imported when they are run, and
-requests are looked at when they are made. The console script `llm-kb` starts here as well,
+would cost as much as all the code here. Commands are imported when they are run, and
+requests are examined when they are made. The console script `llm-kb` starts here as well,
 without the host.
 """
 
@@ -98,7 +98,7 @@ _WRAPPER = "_llm_kb_wrapper"
 
 
 def __dir__() -> list[str]:
-    """Name the hooks alone: pluggy examines every name there is, at 5 µs each."""
+    """Return only the names of the hooks: pluggy examines every name, at 5 µs each."""
     return [
         "register_commands",
         "register_fragment_loaders",
@@ -125,7 +125,7 @@ def register_commands(cli: click.Group) -> None:
 
 @hookimpl
 def register_tools(register: Callable[..., None]) -> None:
-    """Offer `learn`, `References` and `emit_knowledge`, where there is use for them."""
+    """Register `learn`, `References` and `emit_knowledge`, if they are useful here."""
     from llm_kb.host.tools import make_tools
 
     for tool in make_tools():
@@ -134,7 +134,7 @@ def register_tools(register: Callable[..., None]) -> None:
 
 @hookimpl
 def register_fragment_loaders(register: Callable[..., None]) -> None:
-    """Load `kb:topic/pattern` as one fragment a subject, `kb-search:topic:question` as one."""
+    """Load `kb:topic/pattern` as a fragment for each subject, and `kb-search:` as a single one."""
     register("kb", load_fragments)
     register("kb-search", load_passages)
 
@@ -146,7 +146,7 @@ def register_template_loaders(register: Callable[..., None]) -> None:
 
 
 def load_passages(reference: str) -> Any:
-    """Load kb-search:topic:question as the passages that answer; kb-search:question, of all."""
+    """Load kb-search:topic:question as passages of a topic; without the topic, of all topics."""
     from llm_kb.host.loaders import load_passages
 
     return load_passages(reference)
@@ -182,7 +182,7 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         return sorted({*self._members, *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a subcommand, or `list` when there is none of that name."""
+        """Return a subcommand, or `list` if there is none of that name."""
         for name in (cmd_name, self.default_cmd_name):
             if name in self._members and name not in self.commands:
                 self.commands[name] = _load_command(name, self._members[name])
@@ -193,7 +193,7 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the default subcommand where there is none, but not while completing one."""
+        """Insert the default subcommand if none is given, but not while completing one."""
         if not args and ctx.resilient_parsing:
             return click.Group.parse_args(self, ctx, args)
         return cast(list[str], super().parse_args(ctx, args))
@@ -203,7 +203,7 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         try:
             return super().invoke(ctx)
         except Exception as error:
-            # Imported here: only a command that fails pays for it.
+            # Imported here: only a failing command needs it.
             from llm_kb.commands._errors import explain
 
             explained = explain(error, ctx, getattr(ctx, "arg0", None), list(self._members))
@@ -220,10 +220,10 @@ def _load_command(name: str, member: Member) -> click.Command:
 
 
 def extend_commands(cli: click.Group) -> None:
-    """Give `prompt` and `chat` our options, also when they are replaced later.
+    """Add our options to `prompt` and `chat`, also if they are replaced later.
 
-    Another plugin may wrap these commands or put new ones in their place, before us
-    or after us; so they are extended now, and looked at again when one is asked for.
+    Another plugin may wrap or replace these commands, before us
+    or after us; so they are extended now, and again when one is looked up.
     """
     for name in EXTENDED:
         if name in cli.commands:
@@ -243,7 +243,7 @@ def extend_commands(cli: click.Group) -> None:
 
 
 def extend(command: click.Command) -> None:
-    """Append the options a command lacks and wrap its callback; harmless when repeated."""
+    """Append the options that a command lacks and wrap its callback; safe to repeat."""
     taken = {param.name for param in command.params}
     if "knowledge" not in taken:
         for param in command.params:
@@ -251,7 +251,7 @@ def extend(command: click.Command) -> None:
                 complete_also(param, _COMPLETED[param.name])
     command.params.extend(option for option in make_options() if option.name not in taken)
     callback = command.callback
-    # A wrapper made with functools.wraps copies our mark but is not what it marks.
+    # A wrapper made with functools.wraps copies our mark, but is not our wrapper.
     if callback is not None and getattr(callback, _WRAPPER, None) is not callback:
         command.callback = wrap_callback(callback, command.name or "prompt")
 

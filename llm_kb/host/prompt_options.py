@@ -1,4 +1,4 @@
-"""Adds knowledge to a request, as `-k`, `--kb-cfg`, `--no-kb` and `auto` ask for it.
+"""Adds knowledge to a request, as requested by `-k`, `--kb-cfg`, `--no-kb` and `auto`.
 
 The wrapper around the host's commands opens a request here before the host runs. A request
 that does not use this plugin reads at most two small files.
@@ -60,7 +60,7 @@ def open_request(
         else:
             request = _prepare(arguments, knowledge, kb_cfg)
     except KbError as error:
-        from llm_kb.rendering.plain_text import visible_text  # most requests have no need of it
+        from llm_kb.rendering.plain_text import visible_text  # most requests do not need it
 
         raise click.ClickException(visible_text(str(error))) from error
     request.templates = arguments.templates
@@ -71,7 +71,7 @@ def open_request(
     with running(request):
         try:
             yield
-        except (click.ClickException, ValueError) as error:  # a chat lets the ValueError through
+        except (click.ClickException, ValueError) as error:  # a chat does not catch the ValueError
             text = str(error)
             if not request.rounds or not text.startswith("Chain limit of "):
                 raise
@@ -96,7 +96,7 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
 
     tools = decide_tools(arguments, kb, asked) if is_asked else asked
     _set_tools(arguments, tools)
-    # The other tools read nothing of it: a note for `emit_knowledge` is not worth `learned`.
+    # The other tools do not read it: recording a note does not justify the cost of `learned`.
     has_section = bool(knowledge or kb_cfg or arguments.specs or "learn" in asked | tools)
     request = Request(
         kb,
@@ -224,7 +224,7 @@ def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
 
 
 def _place(arguments: Arguments, request: Request) -> None:
-    """Put the section where this request's model will read it."""
+    """Put the section into the system prompt, or into the prompt of a continued conversation."""
     require_no_files([SECTION, MEMORY])
     if request.has_texts():
         key = "system_fragments"

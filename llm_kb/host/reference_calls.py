@@ -190,7 +190,7 @@ def create(
 def parse_call(
     library: Library, arguments: Mapping[str, Any], created_by: Mapping[str, str]
 ) -> Description:
-    """Return the topic that a call of `reference_topic_create` asks for. Raises TopicFileError."""
+    """Return the topic requested by a call of `reference_topic_create`. Raises TopicFileError."""
     from llm_kb.references.plan.topic_request import parse_request  # noqa: PLC0415 - as above
 
     protocols = library.settings.allow_protocols

@@ -31,7 +31,7 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield the tools to register.
 
     The host gathers tools on every prompt that names one. Tools that the request does not
-    use are names alone, for the host's error that lists the tools.
+    use have only names, for the host's error that lists the tools.
     """
     request = current_request()
     if request is None:

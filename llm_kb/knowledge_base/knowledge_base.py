@@ -1,4 +1,4 @@
-"""The one place where the core and the outside meet: read, decide, read, render."""
+"""The topics of one request: selects, renders menu and section, answers `learn`, searches."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ if TYPE_CHECKING:
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
-"""With `search = "auto"` the search is offered for more subjects, or about 20,000 tokens."""
+"""With `search = "auto"`, the search is offered above so many subjects, or 20,000 tokens."""
 
 MOST_SUGGESTED = 3
-"""How many subjects an error names for a topic that does not exist."""
+"""Maximum number of subjects in the error for an unknown topic."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
@@ -85,17 +85,17 @@ class KnowledgeBase:
     """The topics of one request, with the subjects pre-loaded and the answers of `learn`.
 
     `catalogs` are the enabled topics. `knowledge` are the values of `-k`, as (topic id,
-    pattern); `remembered` are the subjects earlier turns were sent, as (topic id, root of the
-    topic, name), of which those that are gone are dropped; `given` are (topic id, pattern) of
-    what this request is given as fragments. `only`, where it is not empty, keeps the topics
+    pattern); `remembered` are the subjects sent in earlier turns, as (topic id, root of the
+    topic, name), without those that no longer exist; `given` are the (topic id, pattern) of
+    this request's fragments. `only`, if it is not empty, keeps the topics
     it names and those of `knowledge`.
-    `references` says whether the tools of References are offered, which puts the fetched
-    topics into the menu. Raises UnknownTopicError or NoMatchError when one of these names
+    `references` tells whether the tools of References are offered, which puts the fetched
+    topics into the menu. Raises UnknownTopicError or NoMatchError if one of these names
     nothing.
     """
 
     repeats_preloaded = False
-    """Whether `learn` also gives what is pre-loaded. To be set before a topic is opened."""
+    """Whether `learn` also returns pre-loaded subjects. Must be set before a topic is opened."""
 
     def __init__(  # noqa: PLR0913 - each is an option of the command line
         self,
@@ -122,11 +122,11 @@ class KnowledgeBase:
             for topic, root, name in remembered
             if self._is_at(topic, root) and self._names_something(topic, name)
         )
-        """What this conversation was sent before, as topic id and name."""
+        """The subjects that this conversation was sent before, as topic id and name."""
         self.elsewhere = tuple(
             f"{topic}/{name}" for topic, root, name in remembered if not self._is_at(topic, root)
         )
-        """What it was sent of topics that are others here."""
+        """The subjects it was sent from topics that do not exist here."""
         named = ((self._find_id(name, catalogs.ids()), pattern) for name, pattern in given)
         self._given = tuple(
             (id_, pattern) for id_, pattern in named if id_ and self._names_something(id_, pattern)
@@ -135,7 +135,7 @@ class KnowledgeBase:
         self._offers_references = references
         ids = [id_ for id_ in catalogs.ids() if not only or id_ in self._named]
         self.topics = TopicsById({id_: partial(self._open, id_) for id_ in ids})
-        """Every enabled topic by id, in the order of the menu, opened when it is asked for."""
+        """Every enabled topic by id, in the order of the menu, opened on first use."""
 
     @property
     def is_configured(self) -> bool:
@@ -144,7 +144,7 @@ class KnowledgeBase:
 
     @cached_property
     def active(self) -> Sequence[OpenTopic]:
-        """The topics of this request in the order of the menu: no reference nobody asked for."""
+        """The topics of this request in the menu's order, with only the requested references."""
         ids = filter(self._is_asked_for, self.topics.ids())
         return [self.topics[id_] for id_ in ids if id_ in self.topics]
 
@@ -154,9 +154,9 @@ class KnowledgeBase:
         return [opened.topic.id for opened in self.active if opened.topic.in_menu]
 
     def _is_asked_for(self, id_: str) -> bool:
-        """Tell whether a topic is the workspace's own, or a reference topic that was named.
+        """Tell whether a topic is the workspace's own, or a requested reference topic.
 
-        Outside of every workspace, references are all there is, and need no naming.
+        Outside a workspace, all reference topics count as requested.
         """
         is_reference = id_.startswith(REFERENCE_PREFIX) and all(
             topic.id != id_ for topic in self.config.topics
@@ -189,7 +189,7 @@ class KnowledgeBase:
         )
 
     def find_topic(self, name: str) -> OpenTopic:
-        """Return the topic of this id, else of this id or title without case and outer spaces."""
+        """Return the topic of this id, else of this id or title ignoring case and outer spaces."""
         if id_ := self._find_id(name, self.topics.ids()):
             return self.topics[id_]
         topics = [(opened.topic, opened.catalog) for opened in self.topics.values()]
@@ -198,9 +198,9 @@ class KnowledgeBase:
         raise UnknownTopicError(name, self.menu_ids, near=near)
 
     def _find_id(self, name: str, ids: Sequence[str]) -> str | None:
-        """Return which of these ids a name stands for: as an id, a title, or words for a reference.
+        """Return the id that a name stands for: an id, a title, or words for a reference topic.
 
-        The words are those that `llm kb references` takes; None where they may mean several.
+        The words are those that `llm kb references` takes. None if they may mean several topics.
         """
         if name in ids:
             return name if name in self._catalogs else None
@@ -235,9 +235,9 @@ class KnowledgeBase:
         return any(opened.has_left() for opened in self.active)
 
     def offers_search(self) -> bool:
-        """Tell whether `search_knowledge` comes with `learn`, as it does if there is much to learn.
+        """Tell whether `search_knowledge` is offered, as configured or if there is much to learn.
 
-        Looks at no more subjects than it takes to tell.
+        Counts only as many subjects as necessary.
         """
         if isinstance(self.config.search, bool):
             return self.config.search and self.has_left()
@@ -257,11 +257,11 @@ class KnowledgeBase:
         limit: int = 4,
         options: SearchOptions | None = None,
     ) -> Passages:
-        """Return the passages that answer a question, of these topics or of all in the menu.
+        """Return the passages that answer a question, from these topics or all in the menu.
 
-        Raises KbError, for a question without a word EmptyQuestionError.
+        Raises KbError; EmptyQuestionError for a question without a word.
         """
-        # Late: few requests search, and the database takes its time.
+        # Imported here: few requests search, and the database is slow to import.
         from llm_kb.knowledge_base.passages import SearchOptions, find_passages  # noqa: PLC0415
 
         found = {opened.topic.id: opened for opened in map(self.find_topic, topics)}
@@ -271,13 +271,13 @@ class KnowledgeBase:
         return find_passages([chosen[number] for number in tagged], question, limit, options)
 
     def has_preloaded(self) -> bool:
-        """Tell whether anything is pre-loaded, by this section or before."""
+        """Tell whether any subject is pre-loaded, by this section or before."""
         return any(opened.learned.subjects for opened in self.active)
 
     def iter_sent(self, *, preloaded: bool) -> Iterator[tuple[str, str, str]]:
         """Yield topic id, root of the topic and name of each subject that has been sent.
 
-        Those are the ones of before, of fragments, and if `preloaded` of this section.
+        These are the ones sent before, those of fragments, and if `preloaded` this section's.
         """
         for opened in self.active:
             sent = opened.learned if preloaded else opened.known
@@ -286,18 +286,18 @@ class KnowledgeBase:
                     yield opened.topic.id, str(opened.topic.root), name
 
     def section(self, *, learn: bool = True, search: bool = False) -> str | None:
-        """Return the `<knowledge>` section; None when there is nothing to say.
+        """Return the `<knowledge>` section; None if it would be empty.
 
-        `learn` and `search` say whether these tools are offered in this request: without
-        `learn` the section holds only what is pre-loaded. What the conversation was sent
-        before is only named.
+        `learn` and `search` tell whether these tools are offered in this request: without
+        `learn` the section has only pre-loaded subjects. Subjects that the conversation was sent
+        before are only named.
         """
         menu = self.menu() if learn else ()
         already = [f"{topic}/{name}" for topic, name in self.remembered]
         return render_section(self.preloaded, menu, already, search=search)
 
     def render_menu(self, *, search: bool = False) -> str:
-        """Return the menu as it stands in the section; empty where there is none."""
+        """Return the menu as it is in the section; empty if there is none."""
         menu = self.menu()
         return render_menu(menu, search=search) if menu.topics else ""
 
@@ -356,7 +356,7 @@ class KnowledgeBase:
     def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
         """Answer one call of the `learn` tool: a listing, or the subjects' text.
 
-        `topic/pattern` is understood as both, in either place, so that one call can load
+        Either argument may be a `topic/pattern`, so that one call can load
         subjects of several topics. Raises UnknownTopicError, PatternError,
         KbError for too many patterns, or NoMatchError when no pattern matches anything.
         """
@@ -384,9 +384,9 @@ class KnowledgeBase:
         return any(id_.casefold() == wanted for id_ in self.topics.ids())
 
     def group_patterns(self, topic: str, given: Sequence[str]) -> dict[str, list[str]]:
-        """Return the patterns of a call of `learn` by topic id; none stands for a listing.
+        """Return the patterns of a call of `learn` by topic id; no patterns mean a listing.
 
-        A pattern is of the topic that it begins with, if this one has none such. Raises
+        A pattern that matches nothing here may begin with the name of another topic. Raises
         UnknownTopicError, PatternError, and KbError for too many patterns.
         """
         patterns = list(dict.fromkeys(given))
@@ -410,7 +410,7 @@ class KnowledgeBase:
         return groups
 
     def describe_learn(self) -> str:
-        """Return the description of the `learn` tool: the same for the same configuration."""
+        """Return the description of the `learn` tool, which depends only on the configuration."""
         left = [opened.topic for opened in self.active if opened.has_left()]
         names = list_topics(left, self.config.menu_budget)
         return f"{LEARN_SENTENCE} Available topics: {names}. {SEVERAL}" if names else LEARN_SENTENCE
@@ -418,7 +418,7 @@ class KnowledgeBase:
     def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
         """Read subjects whole, and parts of others.
 
-        An anchor that a subject does not have is passed over.
+        Anchors that a subject does not have are ignored.
         """
         return tuple(
             piece
@@ -433,7 +433,7 @@ class KnowledgeBase:
         )
 
     def select(self, topic: str, pattern: str) -> Selection:
-        """Resolve a pattern of `learned` or `-k` once, so that exactly what was found is sent."""
+        """Resolve a pattern of `learned` or `-k` once, so that exactly what it finds is sent."""
         return self._select_each(topic, [pattern])[0]
 
     def _select_each(self, topic: str, patterns: Sequence[str]) -> list[Selection]:
@@ -446,7 +446,7 @@ class KnowledgeBase:
     def require(self, topic: str, pattern: str) -> Selection:
         """Return the selection of a pattern.
 
-        Raises UnknownTopicError, and NoMatchError also for a part that is not there.
+        Raises UnknownTopicError, and NoMatchError, also for a missing part.
         """
         topic = self._require_id(topic, pattern)
         selection = self.select(topic, pattern)
@@ -460,7 +460,7 @@ class KnowledgeBase:
         return selection
 
     def find_missing_parts(self, topic: str, selection: Selection) -> list[NoPartError]:
-        """Return an error for each part of a selection that is not there."""
+        """Return an error for each missing part of a selection."""
         unknown: list[tuple[Subject, AnchorError]] = []
         for subject in selection.subjects:
             if subject.identity in selection.anchors:
@@ -470,14 +470,14 @@ class KnowledgeBase:
         return find_missing_parts(topic, selection, unknown)
 
     def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
-        """Yield the bytes of subjects and of parts of them, as they are on disk."""
+        """Yield the bytes of subjects and of their parts, as they are on disk."""
         for subject in selection.subjects:
             yield from take_pieces(
                 subject, opened.catalog.read(subject).data, selection.asked_of(subject)
             )
 
     def _is_at(self, topic: str, root: str) -> bool:
-        """Tell whether a topic is here, and is the one of this root."""
+        """Tell whether a topic exists here and has this root."""
         return topic in self._catalogs and str(self._catalogs[topic][0].root) == root
 
     def _names_something(self, topic: str, pattern: str) -> bool:

@@ -58,19 +58,19 @@ from llm_kb.subjects.topics import (
 )
 
 OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
-"""Where there is less room than this, no outline is made."""
+"""Least room, in characters, for which an outline is made."""
 
 MOST_OUTLINED = 4_000_000
-"""Bytes of large subjects that one listing reads to count their parts."""
+"""Maximum number of bytes that one listing reads to count the parts of large subjects."""
 
 
 MOST_SEARCHED = 50_000_000
-"""Bytes of a topic in which the label of a cross reference is looked for."""
+"""Maximum number of bytes of a topic that are searched for labels of cross references."""
 
 LONGEST_LABEL = 100
 
 _LABEL = re.compile(rb"^\.\. _`?(\w.{1,99}?)`?:[ \t]*\r?$", re.MULTILINE)
-"""A label in reStructuredText, alone on its line."""
+"""A label in reStructuredText on its own line."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -86,7 +86,7 @@ def read_patterns(subjects: object) -> list[str] | None:
 
 
 def ask_to_list(opened: OpenTopic, patterns: Sequence[str]) -> bool:
-    """Tell whether patterns are to be listed: each is a glob with a `#` at its end, or none is."""
+    """Tell whether patterns should be listed, because each is a glob that ends in `#`."""
     globs = [pattern[:-1] for pattern in patterns if pattern.endswith("#") and len(pattern) > 1]
     if len(globs) < len(patterns) or any(parse_pattern(each).literal for each in globs):
         return False
@@ -97,9 +97,9 @@ def ask_to_list(opened: OpenTopic, patterns: Sequence[str]) -> bool:
 def list_subjects(
     opened: OpenTopic, config: Config, patterns: Sequence[str] = (), *, search: bool
 ) -> str:
-    """Return a listing of the subjects left to learn, all or those that patterns match.
+    """Return a listing of the subjects left to learn: all, or those that patterns match.
 
-    `search` says whether the search is offered. Raises NoMatchError.
+    `search` tells whether the search is offered. Raises NoMatchError.
     """
     subjects = opened.catalog.list_subjects().subjects
     if patterns:
@@ -122,7 +122,7 @@ def list_subjects(
 def describe_each(
     opened: OpenTopic, subjects: Sequence[Subject], outline_over: int
 ) -> list[MenuSubject]:
-    """Return subjects with their sizes where they are large, and skills with descriptions."""
+    """Return subjects for a listing: large ones with sizes, skills with descriptions."""
     is_skills = opened.topic.layout is Layout.SKILLS
     room = MOST_OUTLINED
     entries = []
@@ -138,9 +138,9 @@ def describe_each(
 def _describe_large(
     catalog: Catalog, subject: Subject, size: int, room: int, outline_over: int
 ) -> str:
-    """Return the size of a subject that is over the limit, and how many parts it has.
+    """Return the size of a subject over the limit, with the number of its parts.
 
-    Only such subjects are read; where there is no more `room` for that, not even they.
+    Only such subjects are read, and only while there is `room` left for reading.
     """
     if not 0 < outline_over < size:
         return ""
@@ -173,7 +173,7 @@ def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over:
 def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bool = False) -> str:
     """Return the text of subjects, and notes on those missing, left out or learned before.
 
-    `wrap` puts even a single one between tags. Raises NoMatchError where nothing is found.
+    `wrap` puts even a single one between tags. Raises NoMatchError if nothing is found.
     """
     has_names = opened.topic.layout is Layout.SKILLS
     has_names |= opened.topic.id.startswith(REFERENCE_PREFIX)
@@ -217,9 +217,9 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
 
 
 def _find_labels(catalog: Catalog, names: Sequence[str]) -> dict[str, str]:
-    """Return the addresses of the parts that labels of reStructuredText name, in whatever file.
+    """Return the addresses of the parts that labels of reStructuredText name, keyed by name.
 
-    Keyed by the names that are labels. All are looked for in one pass over the topic.
+    All labels are searched for in one pass over the topic.
     """
     wanted = {_fold_label(name): name for name in names if len(name) <= LONGEST_LABEL}
     wanted.pop("", None)
@@ -243,7 +243,7 @@ def _find_labels(catalog: Catalog, names: Sequence[str]) -> dict[str, str]:
 
 
 def _fold_label(label: str) -> str:
-    """Return the words of a label, by which it is compared."""
+    """Return the words of a label, for comparison."""
     return " ".join(_WORD.findall(label)).lower()
 
 

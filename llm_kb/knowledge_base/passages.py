@@ -36,29 +36,29 @@ if TYPE_CHECKING:
     from llm_kb.subjects.topics import Subject
 
 LEAST_SCORE = 0.25
-"""A hit with a smaller share of the question, and no nearer in meaning, does not answer it."""
+"""Lowest share of the question, or similarity, of a hit that answers it."""
 
 LEAST_BEST = 0.4
-"""Where no hit has a larger share, nothing fits the question."""
+"""If no hit has a larger share, nothing fits the question."""
 
 LEAST_OF_BEST = 0.6
-"""A hit whose score is a smaller share of the first one's is not worth its length."""
+"""Lowest score of a hit that is shown, as a share of the first one's."""
 
 SPARE = 12
-"""How many more hits are looked at: for neighbours, and in place of what may not be shown."""
+"""Number of additional hits, as neighbours and in place of hits that may not be shown."""
 
 MAX_PASSAGE = 2400
-"""Characters of neighbouring hits that are joined to one passage."""
+"""Maximum number of characters of neighbouring hits joined to one passage."""
 
 FIRST_PASSAGE = 1200
 NEXT_PASSAGES = 300
-"""Characters of it that are shown, where more can be loaded by its address."""
+"""Number of characters of a passage that are shown if its address can load more."""
 
 BETWEEN = 2
-"""Lines between two hits that adjoin: blank ones belong to none."""
+"""Blank lines that may be between two adjoining hits."""
 
 UNUSED_SECONDS = 30 * 86_400
-"""After how long an index that no search has used is deleted, to be made anew when needed."""
+"""Age at which an unused index is deleted; it can be rebuilt."""
 
 
 class EmptyQuestionError(KbError):
@@ -73,18 +73,18 @@ class SearchOptions:
     """The options of a search."""
 
     index_dir: Path | None = None
-    """Where the indexes of directories are kept; None keeps none."""
+    """The directory of the indexes of topics; None keeps none."""
     find_embedder: Callable[[], Embedder | None] = lambda: None
     """Finds the embedding model. Raises EmbeddingError."""
     progress: Progress | None = None
     max_age: float = 0.0
     """Seconds for which a comparison of index and files is not repeated in this process."""
     whole: bool = False
-    """Whether passages are shown as they are, for a reader who cannot load more."""
+    """Whether passages are shown whole, for a reader who cannot load more."""
     scope: Scope | None = None
     """The documents that are searched; None for all."""
     tags: Sequence[str] = ()
-    """The topics that are searched are those with one of these, if there are any."""
+    """Only topics with one of these tags are searched, if there are any."""
 
 
 def find_passages(
@@ -92,8 +92,8 @@ def find_passages(
 ) -> Passages:
     """Return the passages of some topics that answer a question, best first.
 
-    Hidden and disabled subjects are never among them. Every subject is looked at again
-    before it is shown: the index is never believed. Raises EmptyQuestionError and
+    Hidden and disabled subjects are never among them. Every subject is looked up again
+    before it is shown: the index is never trusted. Raises EmptyQuestionError and
     IndexUnusableError.
     """
     if not parse_question(question):
@@ -142,7 +142,7 @@ def _search(
     options: SearchOptions,
     notices: list[str],
 ) -> SearchResult:
-    """Search by both legs; where meaning cannot be had, by words alone, and say so."""
+    """Search by words and meaning; if the model fails, search by words and add a note."""
     run = partial(
         search,
         sets,
@@ -160,7 +160,7 @@ def _search(
 
 
 def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments | MemoryDocuments:
-    """Return the documents of a topic for the index, and the index's place."""
+    """Return the documents of a topic for the index, with the index's path."""
     topic, catalog = opened.topic, opened.catalog
     if isinstance(catalog, ReferenceCatalog):
         return catalog.documents
@@ -184,13 +184,13 @@ def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments
 
 
 def index_path(index_dir: Path, root: Path) -> Path:
-    """Return where the index of a topic's directory is kept."""
+    """Return the path of the index of a topic's directory."""
     digest = hashlib.blake2b(str(root.resolve()).encode(errors="surrogateescape"), digest_size=10)
     return index_dir / f"{digest.hexdigest()}.sqlite3"
 
 
 def _remove_unused(index_dir: Path, database: Path) -> None:
-    """Delete the indexes no search has used for long, when one is about to be made."""
+    """Delete indexes that no search has used for a long time, before a new one is made."""
     if database.exists() or not index_dir.is_dir():
         return
     from llm_kb.search.index.database import discard  # noqa: PLC0415 - only where one is made
@@ -205,7 +205,7 @@ def _remove_unused(index_dir: Path, database: Path) -> None:
 
 
 def _choose(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that answer the question, compared with the first of them."""
+    """Return the hits that answer the question, judged by their scores and the first one's."""
     if max((hit.score for hit in hits), default=0.0) < LEAST_BEST:
         return []
     least = max(LEAST_SCORE, LEAST_OF_BEST * hits[0].score)
@@ -213,7 +213,7 @@ def _choose(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:
-    """Return hits in their order, each with those that adjoin it, in the order of the file."""
+    """Return hits in their order, each grouped with the hits that adjoin it in its file."""
     groups: list[list[Hit]] = []
     for hit in hits[:most]:
         for group in groups:
@@ -228,7 +228,7 @@ def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:
 
 
 def _adjoins(hit: Hit, group: Sequence[Hit]) -> bool:
-    """Return whether a hit ends right before a group of its file, or begins right after."""
+    """Tell whether a hit ends right before a group of its file, or begins right after it."""
     first, last = group[0], group[-1]
     if (hit.topic, hit.path) != (first.topic, first.path):
         return False
@@ -238,7 +238,7 @@ def _adjoins(hit: Hit, group: Sequence[Hit]) -> bool:
 
 
 class _Sources:
-    """The subjects that hits are of, each read and outlined once."""
+    """The subjects of hits, each read and outlined once."""
 
     def __init__(
         self, topics: Sequence[OpenTopic], sets: Mapping[str, TopicDocuments | MemoryDocuments]
@@ -269,14 +269,14 @@ class _Sources:
 
 
 class _Source(NamedTuple):
-    """A subject as a search shows it."""
+    """A subject with its text and outline, and the spans shown so far."""
 
     subject: Subject
     whole: Text
     origin: str | None
     is_preloaded: bool
     shown: list[tuple[int, int]]
-    """The spans that passages show."""
+    """The spans that earlier passages show."""
 
     def cut(self, group: Sequence[Hit], rarities: Mapping[str, float], most: int) -> Passage | None:
         """Return the passage for adjoining hits; None if it would show nothing new."""

@@ -39,10 +39,10 @@ from llm_kb.subjects.topics import (
 )
 
 SUMMARY_BYTES = 4096
-"""How much of a subject is read for its one-line summary."""
+"""Number of bytes of a subject that are read for its summary."""
 
 MOST_READ = 20_000_000
-"""Bytes of a subject in which its parts are looked for."""
+"""Maximum number of bytes of a subject that are searched for parts."""
 
 
 def read_asked(  # noqa: PLR0913 - what to read, and how much of it
@@ -56,7 +56,7 @@ def read_asked(  # noqa: PLR0913 - what to read, and how much of it
 ) -> tuple[list[Presented], list[AnchorError]]:
     """Read a subject and return the requested pieces, and the unknown anchors.
 
-    `limit` is how many bytes of a whole subject can be shown; None for all.
+    `limit` is the number of bytes of a whole subject that can be shown; None for all.
     """
     try:
         content = _read_content(catalog, subject, asked, limit, outline_over)
@@ -75,7 +75,7 @@ def _read_content(
 ) -> Content:
     """Read as much of a subject as the request needs."""
     if subject.extension == "ipynb":
-        return catalog.read(subject, MOST_READ)  # a piece of one cannot be read
+        return catalog.read(subject, MOST_READ)  # no part of a notebook can be read by itself
     if WHOLE in asked:
         return catalog.read(subject, limit)
     if None in asked and len(asked) == 1:
@@ -116,18 +116,18 @@ def describe_skill(catalog: Catalog, subject: Subject) -> str:
 
 
 def _read_start(catalog: Catalog, subject: Subject) -> bytes:
-    """Return the start of a subject, of a notebook all; nothing where it cannot be read."""
+    """Return the start of a subject, or all of a notebook; empty if it cannot be read."""
     limit = MOST_READ if subject.extension == "ipynb" else SUMMARY_BYTES
     try:
         return read_as_markdown(subject, catalog.read(subject, limit)).data
     except UnreadableError:
-        return b""  # the menu still names it; loading it says why it cannot be read
+        return b""  # the menu still names it; loading it gives the reason
 
 
 class NamedFiles:
-    """Files that others of a topic name: those of skills, listed below a SKILL.md, and pages.
+    """Files that other files of a topic refer to: those of skills, and linked pages.
 
-    They are found by these names, which are relative to the file that holds them.
+    They are found by these names, which are relative to the referring file.
     """
 
     def __init__(self, opened: OpenTopic) -> None:
@@ -139,7 +139,7 @@ class NamedFiles:
         return self._catalog.list_subjects().subjects
 
     def complete(self, patterns: Sequence[str]) -> list[str]:
-        """Return the patterns, with the whole slug of a file where only its name was given."""
+        """Return the patterns, with bare names of files completed to their slugs."""
         found = {pattern: self._catalog.find(pattern.partition("#")[0]) for pattern in patterns}
         skills = [subject for subjects in found.values() for subject in subjects]
         return [
@@ -154,7 +154,7 @@ class NamedFiles:
         return f"{bundled.path}{sign}{anchor}" if bundled else pattern
 
     def append_to(self, piece: Presented, subject: Subject) -> Presented:
-        """Return a SKILL.md with the files that come with it."""
+        """Return a SKILL.md with a list of its bundled files."""
         if self._layout is not Layout.SKILLS:
             return piece
         if subject.path.rpartition("/")[2] != SKILL_FILE or piece.name != subject.name:

@@ -37,8 +37,8 @@ class ArgumentsError(KbError):
 def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that have a value. Raises ArgumentsError with every problem.
 
-    Names and types are checked here, contents where they are used. Null stands for an
-    argument that is left out, since many models write it so.
+    Names and types are checked here, contents where they are used. Null counts as an
+    omitted argument, since many models write it.
     """
     properties: Mapping[str, Any] = tool.schema["properties"]
     required = tool.schema["required"]
@@ -77,7 +77,7 @@ def make_signature(schema: Mapping[str, Any], returns: Any = Signature.empty) ->
 
 
 def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has these properties and no others."""
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llm_kb.knowledge_base.tool_text import FILTERS, ToolText, integer, object_schema, string
 
 DEFAULT_LIMIT = 4
-"""How many passages a search returns."""
+"""Default number of passages that a search returns."""
 
 LEARN_SCHEMA = {
     "type": "object",

@@ -21,7 +21,7 @@ from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
 T = TypeVar("T")
 
 CONVERTED = Path("kb", "converted")
-"""Where the texts of documents are kept below the host's user directory."""
+"""The directory of converted documents, below the host's user directory."""
 
 SHIPPED = Topic(
     id="llm-kb",
@@ -35,7 +35,7 @@ SHIPPED = Topic(
 class TopicsById(Mapping[str, T]):
     """A value for each topic, by id, made when it is first requested.
 
-    A topic whose maker returns None is not there.
+    A topic whose maker returns None does not exist.
     """
 
     def __init__(self, makers: Mapping[str, Callable[[], T | None]]) -> None:
@@ -66,7 +66,7 @@ def open_catalogs(
 ) -> TopicsById[tuple[Topic, Catalog]]:
     """Return every enabled topic with its catalog, in the order of the menu.
 
-    Configured topics come first, as written; an id they use is theirs. `shipped`
+    Configured topics come first, as written, and override others of the same id. `shipped`
     comes last.
     """
     conversions = Conversions(user_dir / CONVERTED)
@@ -136,9 +136,9 @@ class OpenTopic:
     catalog: Catalog
     learned: Selection
     known: Selection
-    """What of it the conversation has been sent before, or is given as a fragment."""
+    """The subjects that the conversation was sent before, or that are fragments of the request."""
     is_repeated: bool = False
-    """Whether what is pre-loaded can be learned as well: its reader may not have it."""
+    """Whether pre-loaded subjects can also be learned, since a client may not show them."""
 
     @property
     def new(self) -> Selection:
@@ -147,7 +147,7 @@ class OpenTopic:
 
     @property
     def preloaded(self) -> frozenset[str]:
-        """The identities of the subjects that are pre-loaded whole, and not given again."""
+        """The identities of the subjects that are pre-loaded whole and not sent again."""
         if self.is_repeated:
             return frozenset()
         return frozenset(
@@ -175,12 +175,12 @@ class OpenTopic:
         )
 
     def has_left(self) -> bool:
-        """Tell whether the menu has anything to offer; stops at the first such subject."""
+        """Tell whether any subject is left to learn; stops at the first one."""
         return self.topic.in_menu and next(self.iter_left(), None) is not None
 
 
 def name_asked(subject: Subject, selection: Selection) -> list[str]:
-    """Return the names of the requested pieces of a subject: its own, or those of parts."""
+    """Return the names of the requested pieces of a subject: its own name, or those of parts."""
     asked = selection.asked_of(subject)
     return [subject.name if anchor is None else f"{subject.name}#{anchor}" for anchor in asked]
 
@@ -199,7 +199,7 @@ class EmptyTopicError(NoMatchError):
         elif listing.subjects:
             reason = f"those of {place} are hidden; `llm kb list {topic.id} --all` shows them"
         elif listing.skipped:
-            # Such as links that leave the topic, or a store that is damaged.
+            # For example links that leave the topic, or a damaged store.
             first = listing.skipped[0]
             reason = f"{show_place(first.path)}: {first.reason}"
         else:

@@ -25,7 +25,7 @@ MOST_CHARS, MOST_TOKENS = 45_000, 24_000
 """The longest answer: Claude Code saves one over 50,000 characters or 25,000 tokens to a file."""
 
 MENU_BUDGET, INSTRUCTIONS = 400, 2_048
-"""Tokens of the menu; it shows so many characters of the instructions, menu included."""
+"""Tokens of the menu, and characters of the instructions that Claude Code shows."""
 
 LONGEST_ERROR = 10_000
 """The longest error: Claude Code cuts its text at about 11,000 characters."""
@@ -91,9 +91,9 @@ async def work(ctx: ServerRequestContext[Any, Any], function: Callable[[Steps], 
 
 
 def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
-    """Bound what the defaults leave larger than common clients take; what is configured stays.
+    """Lower default limits to what common clients accept; configured limits stay.
 
-    What is pre-loaded can be learned too: clients need not show the instructions it stands in.
+    Pre-loaded subjects can be learned too, since clients need not show the instructions.
     """
     kb.repeats_preloaded = True
     if _is_default(kb, "max_result_chars"):
@@ -104,7 +104,7 @@ def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
 
 
 def write_instructions(kb: KnowledgeBase) -> str | None:
-    """Return the menu, and what is pre-loaded as far as clients show it; None for nothing."""
+    """Return the menu and the pre-loaded subjects that clients show; None without any."""
     return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS)
 
 

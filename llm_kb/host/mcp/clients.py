@@ -1,4 +1,4 @@
-"""Finds the configuration files of MCP clients, and writes the entry of this server."""
+"""Finds the configuration files of MCP clients, and adds the entry for this server."""
 
 from __future__ import annotations
 

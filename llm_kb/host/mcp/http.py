@@ -100,7 +100,7 @@ class Guard:
         return None if scheme.lower() == "bearer" and is_right else (401, "a token is needed")
 
     def _is_ours(self, authority: str) -> bool:
-        """Tell whether an authority is one of this server, so that no other page can have it."""
+        """Tell whether an authority is this server's, and so cannot be that of another page."""
         try:
             host = (urlsplit(f"//{authority}").hostname or "").lower()
         except ValueError:

@@ -111,7 +111,7 @@ class KnowledgeServer(Server[dict[str, Any]]):
 
     @property
     def instructions(self) -> str | None:
-        """The menu and what is pre-loaded, as they are when a client connects."""
+        """The menu and the pre-loaded subjects at the time a client connects."""
         with suppress(KbError, OSError):  # a file that is being edited: the last section stays
             self._section = write_instructions(self._open())
         return self._section
