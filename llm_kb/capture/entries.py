@@ -43,19 +43,21 @@ class Kind:
     title: str
     order: tuple[str, ...]
     """Its fields in the order of the JSON."""
-    required: tuple[str, ...]
     place: str | None
     """The name of the field with its scope or module; None if it has no such field."""
     rule: str
     """The field that two duplicates of one place have in common."""
     provenance: str
-    origin: str
-    """The words that introduce its provenance."""
 
     @property
     def settable(self) -> tuple[str, ...]:
         """The fields that its author fills; the program fills the others."""
-        return (*self.required, *(("stability",) if "stability" in self.order else ()))
+        return tuple(name for name in self.order if name not in {"id", self.provenance})
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The fields without which it is not an entry."""
+        return tuple(name for name in self.settable if name != "stability")
 
 
 CONVENTION = Kind(
@@ -64,11 +66,9 @@ CONVENTION = Kind(
     prefix="conv",
     title="Conventions",
     order=("id", "scope", "rule", "decided_in", "stability"),
-    required=("scope", "rule"),
     place="scope",
     rule="rule",
     provenance="decided_in",
-    origin="decided in",
 )
 BOUNDARY = Kind(
     name="boundary",
@@ -76,11 +76,9 @@ BOUNDARY = Kind(
     prefix="bound",
     title="Module boundaries",
     order=("id", "module", "owns", "boundary", "decided_in"),
-    required=("module", "owns", "boundary"),
     place="module",
     rule="boundary",
     provenance="decided_in",
-    origin="decided in",
 )
 ANTI_PATTERN = Kind(
     name="anti_pattern",
@@ -88,11 +86,9 @@ ANTI_PATTERN = Kind(
     prefix="ap",
     title="Anti-patterns",
     order=("id", "pattern", "instead", "learned_from"),
-    required=("pattern", "instead"),
     place=None,
     rule="pattern",
     provenance="learned_from",
-    origin="learned from",
 )
 KINDS = (CONVENTION, BOUNDARY, ANTI_PATTERN)
 

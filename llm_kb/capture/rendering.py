@@ -26,9 +26,6 @@ from llm_kb.capture.likeness import EVERYWHERE, normalize_place
 from llm_kb.capture.subjects import Item, Section, code_span
 from llm_kb.rendering.plain_text import count, one_line, shorten
 
-SLUGS = {CONVENTION: "conventions", BOUNDARY: "boundaries", ANTI_PATTERN: "anti-patterns"}
-"""The slug of the subject with the entries of a kind."""
-
 _INTRODUCTIONS = {
     CONVENTION: "Rules this repository keeps, each with the files it holds for.",
     BOUNDARY: "What each module is responsible for, and what it must not do.",
@@ -59,7 +56,7 @@ class View:
 def make_section(kind: Kind, entries: Iterable[Entry], view: View) -> Section:
     """Return the entries of one kind as a list for models."""
     return Section(
-        slug=SLUGS[kind],
+        slug=kind.key.replace("_", "-"),
         title=kind.title,
         introduction=_INTRODUCTIONS[kind],
         items=tuple(
@@ -121,7 +118,7 @@ def _describe(entry: Entry, view: View, *, with_subject: bool) -> list[str]:
     doubts = _describe_doubts(entry.place, status)
     if not entry.provenance:
         return doubts
-    origin = f"{entry.kind.origin} {shorten_commit(entry.provenance)}"
+    origin = f"{entry.kind.provenance.replace('_', ' ')} {shorten_commit(entry.provenance)}"
     if with_subject and status.subject:
         origin += f" “{shorten(one_line(status.subject), _SUBJECT_CHARS)}”"
     if status.recorded_at is not None:

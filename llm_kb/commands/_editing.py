@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -23,32 +21,18 @@ from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigFile:
-    """A configuration file that may be edited, and the author of its settings."""
-
-    path: Path
-    source: LayerSource
-
-    @property
-    def layer(self) -> LayerConfig:
-        """The current content of the file. Raises ConfigError."""
-        return read_layer(self.path, self.source)
-
-
-def user_file() -> ConfigFile:
+def user_file() -> LayerSource:
     """Return the user layer's file, even if it does not exist."""
-    path = user_config_path(find_user_dir())
-    return ConfigFile(path=path, source=user_source(path, os.environ))
+    return user_source(user_config_path(find_user_dir()), os.environ)
 
 
-def workspace_file() -> ConfigFile | None:
+def workspace_file() -> LayerSource | None:
     """Return the workspace layer's file, if there is one."""
     file = find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
-    return ConfigFile(path=file.path, source=workspace_source(file)) if file else None
+    return workspace_source(file) if file else None
 
 
-def nearest_file(*, user: bool) -> ConfigFile:
+def nearest_file(*, user: bool) -> LayerSource:
     """Return the file to which a new topic is added."""
     file = user_file() if user else workspace_file()
     if file is None:
@@ -60,14 +44,14 @@ def nearest_file(*, user: bool) -> ConfigFile:
     return file
 
 
-def file_of_topic(topic: str) -> ConfigFile:
+def file_of_topic(topic: str) -> LayerSource:
     """Return the nearest file that configures a topic, or may configure a built-in one.
 
     Raises UnknownTopicError.
     """
     workspace, user = workspace_file(), user_file()
     files = [file for file in (workspace, user) if file is not None]
-    layers = [file.layer for file in files]
+    layers = [read_layer(file) for file in files]
     for file, layer in zip(files, layers, strict=True):
         if topic in layer.topics:
             return file
@@ -78,14 +62,14 @@ def file_of_topic(topic: str) -> ConfigFile:
     raise UnknownTopicError(topic, sorted({id_ for layer in layers for id_ in layer.topics}))
 
 
-def edit_file(file: ConfigFile, decide: Callable[[dict[str, Any]], Change]) -> None:
+def edit_file(file: LayerSource, decide: Callable[[dict[str, Any]], Change]) -> None:
     """Make one change to a file, unless it makes the layers inconsistent.
 
     If they are inconsistent already, the change is made and a message says so: an edit
     may be one of several that fix them. Raises KbError.
     """
     before = _find_fitting()
-    edit_config(file.path, file.source, decide, partial(_require_fit, before, file.source))
+    edit_config(file, decide, partial(_require_fit, before, file))
     if before is None and _find_fitting() is None:
         say("llm-kb: the configuration as a whole is still not valid; see 'llm kb config'")
 

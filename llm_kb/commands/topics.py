@@ -15,6 +15,7 @@ from llm_kb.commands._editing import edit_file, file_of_topic, nearest_file
 from llm_kb.commands._options import complete_slug, complete_topic
 from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import define_topic, drop_topic, extend_patterns, reduce_patterns
+from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, NoMatchError, show_place
 from llm_kb.files.directory import DirectoryCatalog
@@ -79,7 +80,7 @@ def add(
         "title": title,
         "introduction": introduction,
         "description": description,
-        "subjects": _name_directory(place, None if user else file.source.base),
+        "subjects": _name_directory(place, None if user else file.base),
         "layout": layout,
     }
     given = {name: value for name, value in fields.items() if value is not None}
@@ -159,7 +160,7 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
     decide = reduce_patterns if remove else extend_patterns
     edit_file(file, lambda document: decide(document, topic, name, wanted))
     key = f"kb.topic.{topic}.{name}"
-    now = file.layer.settings[key].value
+    now = read_layer(file).settings[key].value
     held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"
     say(f"{key} in {show_place(file.path)} now holds: {held}")
     for error in unmatched:

@@ -188,7 +188,6 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def edit_config(
-    path: Path,
     source: LayerSource,
     decide: Callable[[dict[str, Any]], Change],
     check: Callable[[LayerConfig], None] = lambda _: None,
@@ -198,6 +197,7 @@ def edit_config(
     `decide` gets the document while the file is locked, and may raise. Nothing is written
     if the new text is not a valid layer, or if `check` raises ConfigError. Raises KbError.
     """
+    path = source.path
     file = resolve_links(path)
     with locked(file.with_name(f".{file.name}.lock")):
         data = read_bytes(path, owned_below=source.bounds) if os.path.lexists(path) else b""

@@ -48,6 +48,11 @@ class LayerSource:
     bounds: Path | None = None
     """The workspace, if the layer is one of its files; None for the user's own files."""
 
+    @property
+    def path(self) -> Path:
+        """The file of the layer."""
+        return Path(self.origin.place or "")
+
 
 Reader: TypeAlias = Callable[[object, LayerSource], Value]
 ItemReader: TypeAlias = Callable[[object, LayerSource], str]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 
 from llm_kb.config.keys import (
@@ -56,7 +55,7 @@ class LayerConfig:
         """Return this layer without the settings of these dotted keys."""
         dropped = frozenset(keys)
         kept = {key: setting for key, setting in self.settings.items() if key not in dropped}
-        return LayerConfig(settings=MappingProxyType(kept), topics=self.topics)
+        return LayerConfig(settings=kept, topics=self.topics)
 
 
 def topic_key(topic: str, field_name: str) -> str:
@@ -84,12 +83,11 @@ def parse_layer(
         document.has(key)
         document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
-    settings = MappingProxyType(reader.settings)
     if document.problems:
         where = source.origin.place or source.origin.layer.value
-        more = find_more(LayerConfig(settings=settings, topics=MappingProxyType(reader.bare)))
+        more = find_more(LayerConfig(settings=reader.settings, topics=reader.bare))
         raise ConfigError(where, [*document.problems, *more])
-    return LayerConfig(settings=settings, topics=MappingProxyType(reader.topics))
+    return LayerConfig(settings=reader.settings, topics=reader.topics)
 
 
 class _LayerReader:
@@ -174,7 +172,7 @@ def _merge_two(low: LayerConfig, high: LayerConfig) -> LayerConfig:
     topics = dict(low.topics)
     for id_, origins in high.topics.items():
         topics[id_] = (*topics.get(id_, ()), *origins)
-    return LayerConfig(settings=MappingProxyType(settings), topics=MappingProxyType(topics))
+    return LayerConfig(settings=settings, topics=topics)
 
 
 def _merge_settings(low: Setting, high: Setting) -> Setting:

@@ -68,19 +68,20 @@ def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str])
     Raises ConfigError.
     """
     default, user = default_layer(), user_config_path(user_dir)
-    below = merge([default, read_layer(user, user_source(user, environ), default)])
+    below = merge([default, read_layer(user_source(user, environ), default)])
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
-    workspace = read_layer(file.path, workspace_source(file), below)
+    workspace = read_layer(workspace_source(file), below)
     return Layers(below=below, workspace=workspace, file=file)
 
 
-def read_layer(path: Path, source: LayerSource, below: LayerConfig | None = None) -> LayerConfig:
+def read_layer(source: LayerSource, below: LayerConfig | None = None) -> LayerConfig:
     """Read a configuration file; a missing one has no settings. Raises ConfigError.
 
     If the lower layers are given as `below`, an error also reports topics without `subjects`.
     """
+    path = source.path
     if not exists(path):
         return LayerConfig()
 

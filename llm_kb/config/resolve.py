@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from llm_kb.config.keys import TABLES, TOPIC_KEYS
@@ -101,7 +100,7 @@ def resolve(
         workspace=workspace,
         workspace_file=workspace_file,
         withheld=tuple(withheld),
-        origins=MappingProxyType({key: setting.origins for key, setting in settings.items()}),
+        origins={key: setting.origins for key, setting in settings.items()},
     )
 
 

@@ -73,7 +73,7 @@ not a header
 
 def edit(path: Path, change: Change) -> None:
     source = workspace_source(WorkspaceFile(path=path, root=path.parent))
-    edit_config(path, source, lambda _: change)
+    edit_config(source, lambda _: change)
 
 
 @pytest.fixture
