@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import KbError, PatternError, UnknownTopicError
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
@@ -46,71 +45,49 @@ class Turn(NamedTuple):
     """The texts of its `kb-search:` fragments."""
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicUse:
-    """How often a topic was listed, and each of its subjects read."""
+class SubjectUse(NamedTuple):
+    """How often models loaded a subject, and found it with `search_knowledge`.
+
+    `given` is the number of conversations in which it was pre-loaded, or sent as a fragment
+    or in passages.
+    """
+
+    slug: str
+    loaded: int
+    found: int
+    given: int
+
+
+class TopicUse(NamedTuple):
+    """How often a topic was listed, and the use of its subjects, the most loaded first."""
 
     id: str
-    listed: int = 0
-    loaded: Counter[str] = field(default_factory=Counter)
-    found: Counter[str] = field(default_factory=Counter)
-    """How often subjects were found by `search_knowledge`."""
-    given: Counter[str] = field(default_factory=Counter)
-    """In how many conversations subjects were pre-loaded, or sent as fragments or passages."""
-    never: list[str] = field(default_factory=list)
-    """The listed subjects that were not used."""
-
-    def names(self) -> list[str]:
-        """Return the subjects that were used, the most loaded first."""
-        names = {*self.loaded, *self.found, *self.given}
-        return sorted(names, key=lambda n: (-self.loaded[n], -self.found[n], -self.given[n], n))
+    listed: int
+    subjects: Sequence[SubjectUse]
 
 
-@dataclass(slots=True, kw_only=True)
-class Usage:
+class Usage(NamedTuple):
     """The use of one workspace according to the log."""
 
-    conversations: int = 0
-    topics: dict[str, TopicUse] = field(default_factory=dict)
-    failed: Counter[str] = field(default_factory=Counter)
-    """The unknown topics and TOPIC/PATTERN in calls of `learn`."""
-    empty: Counter[str] = field(default_factory=Counter)
-    """The questions without any passage."""
+    conversations: int
+    topics: Sequence[TopicUse]
+    failed: Sequence[tuple[str, int]]
+    """The unknown topics and TOPIC/PATTERN in calls of `learn`, each with its number."""
+    found_nothing: Sequence[tuple[str, int]]
+    """The questions without any passage, each with its number."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the record that `--json` prints."""
         topics = [
-            {
-                "id": use.id,
-                "listed": use.listed,
-                "subjects": [
-                    {
-                        "slug": name,
-                        "loaded": use.loaded[name],
-                        "found": use.found[name],
-                        "given": use.given[name],
-                    }
-                    for name in (*use.names(), *use.never)
-                ],
-            }
-            for use in self.topics.values()
+            {**use._asdict(), "subjects": [subject._asdict() for subject in use.subjects]}
+            for use in self.topics
         ]
-        failed = [{"name": name, "times": times} for name, times in _ranked(self.failed)]
-        empty = [{"question": text, "times": times} for text, times in _ranked(self.empty)]
         return {
             "conversations": self.conversations,
             "topics": topics,
-            "failed": failed,
-            "found_nothing": empty,
+            "failed": [{"name": name, "times": times} for name, times in self.failed],
+            "found_nothing": [{"question": q, "times": times} for q, times in self.found_nothing],
         }
-
-
-class Load(NamedTuple):
-    """A call of `learn`; equal calls are resolved once."""
-
-    topic: str
-    patterns: tuple[str, ...]
-    failed: bool
 
 
 def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
@@ -122,33 +99,21 @@ def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
     tally = _Tally(kb)
     conversations: set[str] = set()
     given: set[tuple[str, str, str]] = set()
-    loads: Counter[Load] = Counter()
     for turn in turns:
         if turn.workspace != here:
             continue
         conversations.add(turn.conversation)
         sent = [(topic, name) for topic, _, name in turn.sent]
         sent += [found for text in turn.passages for found in _PASSAGE.findall(text)]
-        given.update(
-            (turn.conversation, topic, name)
-            for topic, address in sent
-            for name in tally.resolve(topic, address)
-        )
+        given.update((turn.conversation, *subject) for each in sent for subject in tally.find(each))
         for call in turn.calls:
-            if call.name == "learn":
-                patterns = tuple(read_patterns(call.arguments.get("subjects")) or ())
-                loads[Load(str(call.arguments.get("topic", "")), patterns, call.failed)] += 1
-            elif call.output.startswith(FOUND_NOTHING):
-                tally.usage.empty[str(call.arguments.get("question", ""))] += 1
-            else:
-                for topic, address in set(_PASSAGE.findall(call.output)):
-                    tally.use(topic).found.update(tally.resolve(topic, address))
-    for load, times in loads.items():
-        tally.add_load(load, times)
-    for _, topic, name in given:
-        tally.use(topic).given[name] += 1
-    tally.usage.conversations = len(conversations)
-    return tally.finish()
+            tally.add_call(call)
+    tally.given.update((topic, name) for _, topic, name in given)
+    return tally.finish(len(conversations))
+
+
+Subject: TypeAlias = "tuple[str, str]"
+"""A topic and the name of one of its subjects."""
 
 
 class _Tally:
@@ -156,76 +121,107 @@ class _Tally:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self.usage = Usage()
-        for opened in kb.active:
-            if opened.topic.in_menu:
-                self.use(opened.topic.id)
-        self.resolve = cache(self._resolve)
-        """Returns the subjects of an address, if they still exist."""
+        self.loads: Counter[tuple[str, tuple[str, ...], bool]] = Counter()
+        """The calls of `learn`, by topic, patterns and failure; equal ones are resolved once."""
+        self.listed: Counter[str] = Counter()
+        self.loaded: Counter[Subject] = Counter()
+        self.found: Counter[Subject] = Counter()
+        self.given: Counter[Subject] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.found_nothing: Counter[str] = Counter()
+        self.find = cache(self._find)
+        """Returns the subjects of a topic and an address, if they still exist."""
 
-    def use(self, topic: str) -> TopicUse:
-        """Return the counts of a topic."""
-        return self.usage.topics.setdefault(topic, TopicUse(id=topic))
-
-    def add_load(self, load: Load, times: int) -> None:
-        """Count the subjects that a call of `learn` loaded, and its failures."""
-        failed = self.usage.failed
-        try:
-            groups = self.kb.group_patterns(load.topic, load.patterns)
-        except UnknownTopicError:
-            failed[load.topic] += times
-            return
-        except KbError:  # an invalid pattern
-            failed.update({f"{load.topic}/{pattern}": times for pattern in load.patterns})
-            return
-        for topic, patterns in groups.items():
-            use = self.use(topic)
-            use.listed += 0 if patterns else times
-            selections = select_each(self.kb.topics[topic].catalog, patterns)
-            for pattern, selection in zip(patterns, selections, strict=True):
-                if load.failed or selection.missing:
-                    failed[f"{topic}/{pattern}"] += times
-                else:
-                    use.loaded.update({subject.name: times for subject in selection.subjects})
-
-    def _resolve(self, topic: str, address: str) -> list[str]:
+    def _find(self, address: tuple[str, str]) -> list[Subject]:
+        topic, pattern = address
         if topic in self.kb.topics:
             with suppress(PatternError):
-                found = select(self.kb.topics[topic].catalog, [address]).subjects
-                return [subject.name for subject in found]
+                found = select(self.kb.topics[topic].catalog, [pattern]).subjects
+                return [(topic, subject.name) for subject in found]
         return []
 
-    def finish(self) -> Usage:
-        """Return the counts, with the unused subjects."""
-        for use in self.usage.topics.values():
-            read = set(use.names())
-            listed = self.kb.topics[use.id].catalog.list_subjects().subjects
-            use.never = [s.name for s in listed if is_listed(s) and s.name not in read]
-        return self.usage
+    def add_call(self, call: Call) -> None:
+        """Count a call by what it found, or asked for."""
+        if call.name == "learn":
+            patterns = tuple(read_patterns(call.arguments.get("subjects")) or ())
+            self.loads[str(call.arguments.get("topic", "")), patterns, call.failed] += 1
+        elif call.output.startswith(FOUND_NOTHING):
+            self.found_nothing[str(call.arguments.get("question", ""))] += 1
+        else:
+            for address in set(_PASSAGE.findall(call.output)):
+                self.found.update(self.find(address))
+
+    def _add_load(self, topic: str, patterns: Sequence[str], times: int, *, failed: bool) -> None:
+        """Count the subjects that a call of `learn` loaded, and its failures."""
+        try:
+            groups = self.kb.group_patterns(topic, patterns)
+        except UnknownTopicError:
+            self.failed[topic] += times
+            return
+        except KbError:  # an invalid pattern
+            self.failed.update({f"{topic}/{pattern}": times for pattern in patterns})
+            return
+        for id_, wanted in groups.items():
+            self.listed[id_] += 0 if wanted else times
+            selections = select_each(self.kb.topics[id_].catalog, wanted)
+            for pattern, selection in zip(wanted, selections, strict=True):
+                if failed or selection.missing:
+                    self.failed[f"{id_}/{pattern}"] += times
+                else:
+                    self.loaded.update({(id_, each.name): times for each in selection.subjects})
+
+    def finish(self, conversations: int) -> Usage:
+        """Return the counts, with the unused subjects of the topics in the menu."""
+        for (topic, patterns, failed), times in self.loads.items():
+            self._add_load(topic, patterns, times, failed=failed)
+        in_menu = [opened.topic.id for opened in self.kb.active if opened.topic.in_menu]
+        used = [topic for topic, _ in (*self.loaded, *self.found, *self.given)]
+        topics = dict.fromkeys([*in_menu, *self.listed, *used])
+        return Usage(
+            conversations=conversations,
+            topics=[TopicUse(id_, self.listed[id_], self._list_subjects(id_)) for id_ in topics],
+            failed=_rank(self.failed),
+            found_nothing=_rank(self.found_nothing),
+        )
+
+    def _list_subjects(self, topic: str) -> list[SubjectUse]:
+        """Return the use of each listed subject of a topic, and of others that were used."""
+        names = [name for id_, name in (*self.loaded, *self.found, *self.given) if id_ == topic]
+        listed = self.kb.topics[topic].catalog.list_subjects().subjects
+        names += [subject.name for subject in listed if is_listed(subject)]
+        uses = [
+            SubjectUse(
+                name, self.loaded[topic, name], self.found[topic, name], self.given[topic, name]
+            )
+            for name in dict.fromkeys(names)
+        ]
+        return sorted(uses, key=lambda use: (*(-number for number in use[1:]), use.slug))
 
 
 def render_usage(usage: Usage) -> Iterator[str]:
     """Yield the lines of the report for people."""
-    for use in usage.topics.values():
+    for use in usage.topics:
         listings = f", listed {count(use.listed, 'time')}" if use.listed else ""
-        yield f"{use.id}: {count(use.loaded.total(), 'load')}{listings}"
-        if names := use.names():
+        loads = sum(subject.loaded for subject in use.subjects)
+        yield f"{use.id}: {count(loads, 'load')}{listings}"
+        used = [subject for subject in use.subjects if any(subject[1:])]
+        if used:
             yield "  loaded   found   given  subject"
-        for name in names:
-            figures = (use.loaded[name], use.found[name], use.given[name])
+        for name, *figures in used:
             yield "".join(f"{n:8,}" for n in figures) + f"  {visible_line(name)}"
-        if use.never:
-            more = len(use.never) - MOST_NEVER
-            named = ", ".join(map(visible_line, use.never[:MOST_NEVER]))
+        never = [visible_line(subject.slug) for subject in use.subjects[len(used) :]]
+        if never:
+            more = len(never) - MOST_NEVER
+            named = ", ".join(never[:MOST_NEVER])
             yield f"  never: {named}" + (f" and {more:,} more" if more > 0 else "")
     for heading, counts in (
         ("names that failed:", usage.failed),
-        ("searches that found nothing:", usage.empty),
+        ("searches that found nothing:", usage.found_nothing),
     ):
         if counts:
             yield heading
-            yield from (f"{times:8,}  {visible_line(name)}" for name, times in _ranked(counts))
+            yield from (f"{times:8,}  {visible_line(name)}" for name, times in counts)
 
 
-def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+def _rank(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
