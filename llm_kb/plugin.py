@@ -26,7 +26,7 @@ Member: TypeAlias = "str | tuple[str, Mapping[str, str]]"
 
 _KNOWLEDGE = {
     "add": "llm_kb.commands.knowledge.group:add",
-    "annotate": "llm_kb.commands.knowledge.annotate:annotate",
+    "annotate": "llm_kb.commands.knowledge.group:annotate",
     "capture": "llm_kb.commands.knowledge.capture:capture",
     "edit": "llm_kb.commands.knowledge.review:edit",
     "export": "llm_kb.commands.knowledge.export:export",
@@ -37,7 +37,7 @@ _KNOWLEDGE = {
     "remove": "llm_kb.commands.knowledge.group:remove",
     "review": "llm_kb.commands.knowledge.review:review",
     "schema": "llm_kb.commands.knowledge.group:schema",
-    "setup": "llm_kb.commands.knowledge.setup:setup",
+    "setup": "llm_kb.commands.knowledge.sync:setup",
 }
 _REFERENCES = {
     "approve": "llm_kb.commands.references.fetch:approve",

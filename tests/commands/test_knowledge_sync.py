@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.commands.knowledge.setup import RECIPES
+from llm_kb.commands.knowledge.sync import RECIPES
 from tests.capture.repositories import Repo, make_clones
 from tests.conftest import RunLlm
 from tests.scripted import Script

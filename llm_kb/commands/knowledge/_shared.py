@@ -22,6 +22,7 @@ from llm_kb.capture.sharing.sync import read_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import complete_quietly
+from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.git import ObjectReader
 
@@ -109,16 +110,15 @@ def remind_of_older(reader: ObjectReader, store: KnowledgeStore) -> None:
     try:
         older = read_older_stores(reader)
     except KbError as error:
-        click.echo(f"Warning: {error}", err=True)
+        say(f"Warning: {error}")
         return
     known = {dedup_key(entry) for entry in store.entries} if older else set()
     for note, found in older:
         count = len({dedup_key(entry) for entry in found.entries} - known)
         if count:
-            click.echo(
+            say(
                 f"git-chronicle keeps {count} more under {note.ref}; "
-                "`llm kb knowledge import` adds them",
-                err=True,
+                "`llm kb knowledge import` adds them"
             )
 
 

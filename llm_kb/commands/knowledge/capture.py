@@ -22,7 +22,7 @@ from llm_kb.capture.commits.plan import (
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key
-from llm_kb.commands._output import confirm
+from llm_kb.commands._output import confirm, say, show
 from llm_kb.host.capture_agent import (
     INTERRUPTED,
     Agent,
@@ -129,7 +129,7 @@ def capture(
     choice = choose_commits(found.commits, journal.read(), again)
     echo_choice(found, choice)
     if found.merges and not found.commits:
-        click.echo(visible_line(explain_merge(revisions)), err=True)
+        say(visible_line(explain_merge(revisions)))
     with click.progressbar(
         length=len(choice.commits),
         label="Reading commits",
@@ -140,7 +140,7 @@ def capture(
             repository.root, choice.commits, journal.read(), limit=limit, watch=progress.update
         )
     for reason, number in plan.skipped:
-        click.echo(f"{count(number, 'commit')} skipped: {reason}.", err=True)
+        say(f"{count(number, 'commit')} skipped: {reason}.")
     if dry_run:
         echo_plan(plan)
         return
@@ -156,7 +156,7 @@ def capture(
             key=resolve_key(model, key),
             options=parse_options(model, options),
             log=log,
-            say=lambda text: click.echo(f"\n{text}", err=True),
+            say=lambda text: say(f"\n{text}"),
         )
         run(agent, plan.commits, journal, keep_going=keep_going, max_tokens=max_tokens)
 
@@ -183,9 +183,9 @@ def echo_choice(found: CommitRange, choice: Choice) -> None:
     ]
     for number, one, many, what in remarks:
         if number:
-            click.echo(f"{count(number, one, many)} {what}.", err=True)
+            say(f"{count(number, one, many)} {what}.")
     if found.cut_off:
-        click.echo("`git fetch --deepen=50` gets more of the history.", err=True)
+        say("`git fetch --deepen=50` gets more of the history.")
 
 
 def describe_cost(plan: Plan) -> str:
@@ -200,10 +200,10 @@ def echo_plan(plan: Plan) -> None:
     """Print what would be sent for each commit, and the total."""
     for item in plan.commits:
         subject = shorten(one_line(item.info.subject), 50)
-        click.echo(f"{item.info.commit[:12]}  {item.tokens:>7,} tokens  {subject}")
+        show(f"{item.info.commit[:12]}  {item.tokens:>7,} tokens  {subject}")
         for notice in item.left_out:
-            click.echo(f"              left out: {notice}")
-    click.echo(f"{describe_cost(plan)} No model was called.", err=True)
+            show(f"              left out: {notice}")
+    say(f"{describe_cost(plan)} No model was called.")
 
 
 def run(
@@ -232,7 +232,7 @@ def run(
                 sent = sum(c.tokens_sent for c in done)
                 following = planned[len(done)].tokens if len(done) < len(planned) else 0
                 if max_tokens is not None and following and sent + following > max_tokens:
-                    click.echo(f"\n--max-tokens {max_tokens}: stopped before the next.", err=True)
+                    say(f"\n--max-tokens {max_tokens}: stopped before the next.")
                     break
     except KeyboardInterrupt:
         stop = RunStoppedError(INTERRUPTED)  # between two commits
@@ -262,23 +262,23 @@ def echo_summary(done: Sequence[Captured], subjects: Mapping[str, str]) -> None:
     """Print the result of each commit, the totals, and the tokens that were used."""
     if not done:
         return
-    click.echo(f"{'commit':<12}  {'written':>7}  {'duplicates':>10}  subject")
+    show(f"{'commit':<12}  {'written':>7}  {'duplicates':>10}  subject")
     for captured in done:
-        click.echo(
+        show(
             f"{captured.commit[:12]}  {len(captured.written):>7}  {captured.duplicates:>10}  "
             f"{shorten(one_line(subjects[captured.commit]), 50)}"
         )
         if captured.written:
-            click.echo(f"              {', '.join(captured.written)}")
+            show(f"              {', '.join(captured.written)}")
         if captured.failed:
-            click.echo(f"              failed: {shorten(one_line(captured.failed), 200)}")
+            show(f"              failed: {shorten(one_line(captured.failed), 200)}")
         if captured.stopped:
-            click.echo("              not finished; the next run looks at it again")
+            show("              not finished; the next run looks at it again")
         for notice in captured.left_out:
-            click.echo(f"              left out: {notice}")
+            show(f"              left out: {notice}")
     written = sum(len(captured.written) for captured in done)
     duplicates = sum(captured.duplicates for captured in done)
-    click.echo(f"{'total':<12}  {written:>7}  {duplicates:>10}")
+    show(f"{'total':<12}  {written:>7}  {duplicates:>10}")
     sent = sum(captured.tokens_sent for captured in done)
     received = sum(captured.tokens_received for captured in done)
-    click.echo(f"{count(sent, 'token')} sent, {received:,} received.", err=True)
+    say(f"{count(sent, 'token')} sent, {received:,} received.")

@@ -1,12 +1,16 @@
-"""`llm kb knowledge`: list, add and remove the captured entries of a repository."""
+"""`llm kb knowledge`: list, add and remove the captured entries of a repository; annotate."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import BinaryIO
 
 import click
 
+from llm_kb.capture.annotation import annotate as write_annotation
+from llm_kb.capture.annotation import parse_live_input
 from llm_kb.capture.emission import parse_emission, with_provenance
 from llm_kb.capture.entries import CONVENTION, KINDS, Entry, Kind, dump_json, dump_store
 from llm_kb.capture.errors import InvalidEntryError
@@ -28,7 +32,7 @@ from llm_kb.capture.store import (
     require_repository,
 )
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._output import say, show_json_document
+from llm_kb.commands._output import say, show, show_json_document
 from llm_kb.commands.knowledge._shared import (
     complete_id,
     field_options,
@@ -141,15 +145,15 @@ def add(
         entry = with_provenance(entry, provenance)
     addition = add_to_store(require_cwd(), entry, id_=id_, commit=None)
     if addition.is_new:
-        click.echo(f"Added {type_}: {addition.entry.id}")
+        show(f"Added {type_}: {addition.entry.id}")
     elif fields["stability"] and addition.entry.text("stability") != fields["stability"]:
         # The entry keeps its id and its provenance.
         edit_in_store(require_cwd(), addition.entry.id, {"stability": fields["stability"]})
-        click.echo(f"Changed {type_}: {addition.entry.id} is now {fields['stability']}")
+        show(f"Changed {type_}: {addition.entry.id} is now {fields['stability']}")
     else:
-        click.echo(f"Already exists: {render_short(addition.entry)}", err=True)
+        say(f"Already exists: {render_short(addition.entry)}")
     for near in addition.near:
-        click.echo(f"Near: {render_short(near)}", err=True)
+        say(f"Near: {render_short(near)}")
     place = addition.entry.place
     if addition.is_new and place and not has_place(require_cwd(), "HEAD", place, head=True):
         say(f"Warning: {place!r} is neither in the current commit nor in the work tree")
@@ -193,7 +197,7 @@ def remove(id_: str) -> None:
         llm kb knowledge remove conv-3
     """
     for entry in remove_from_store(require_cwd(), id_):
-        click.echo(f"Removed: {render_short(entry)}")
+        show(f"Removed: {render_short(entry)}")
 
 
 @click.command()
@@ -209,3 +213,24 @@ def schema(name: str) -> None:
         llm kb knowledge schema live-input
     """
     show_json_document(dump_json(SCHEMAS[name]))
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), default="-")
+def annotate(file: BinaryIO) -> None:
+    """
+    Annotate a commit with what an agent learned while making it
+
+    Reads a LiveInput as JSON from FILE or standard input, writes a chronicle/v3
+    annotation on its commit and its knowledge to the store, and prints a
+    LiveResult. When anything in it is invalid, nothing at all is written.
+
+    \b
+        llm kb knowledge annotate <<'EOF'
+        {"commit": "HEAD", "summary": "Why it was done this way",
+         "wisdom": [{"category": "gotcha", "content": "…", "file": "src/x.py"}],
+         "knowledge": [{"type": "convention", "scope": "src/", "rule": "…"}]}
+        EOF
+    """
+    live = parse_live_input(file.read())
+    show_json_document(dump_json(asdict(write_annotation(require_cwd(), live))))

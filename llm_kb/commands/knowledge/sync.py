@@ -1,16 +1,25 @@
-"""`llm kb knowledge pull`, `push` and `import`: exchange entries with other stores."""
+"""`llm kb knowledge pull`, `push`, `import` and `setup`: exchange entries with other stores."""
 
 from __future__ import annotations
+
+import shlex
 
 import click
 
 from llm_kb.capture.rendering import render_difference, render_short
-from llm_kb.capture.sharing.remotes import describe_remote, hide_secrets
+from llm_kb.capture.sharing.remotes import (
+    add_settings,
+    describe_remote,
+    hide_secrets,
+    missing_settings,
+)
 from llm_kb.capture.sharing.sync import Outcome, Pull, has_store, import_older
 from llm_kb.capture.sharing.sync import pull as pull_store
 from llm_kb.capture.sharing.sync import push as push_store
-from llm_kb.capture.store import load_store
+from llm_kb.capture.store import load_store, require_repository
 from llm_kb.commands._config import require_cwd
+from llm_kb.commands._output import confirm, say, show
+from llm_kb.git import GitError
 from llm_kb.rendering.plain_text import count, one_line, visible_line
 
 
@@ -58,7 +67,7 @@ def push(remote: str) -> None:
     for pulled in push_store(require_cwd(), remote):
         echo_pull(pulled, remote)
     entries = count(len(load_store(require_cwd()).entries), "entry", "entries")
-    click.echo(visible_line(f"Pushed {entries} to {describe_remote(require_cwd(), remote)}."))
+    show(visible_line(f"Pushed {entries} to {describe_remote(require_cwd(), remote)}."))
 
 
 @click.command("import")
@@ -74,31 +83,117 @@ def import_() -> None:
     additions = import_older(require_cwd())
     for addition in additions:
         if addition.is_new:
-            click.echo(f"Added {addition.entry.kind.name}: {render_short(addition.entry)}")
+            show(f"Added {addition.entry.kind.name}: {render_short(addition.entry)}")
     known = sum(not addition.is_new for addition in additions)
-    click.echo(f"{len(additions) - known} added, {known} already here.", err=True)
+    say(f"{len(additions) - known} added, {known} already here.")
 
 
 def echo_pull(pulled: Pull, remote: str) -> None:
     """Print what a pull brought, and every entry that could not simply be merged."""
     if pulled.annotations:
         commits = count(pulled.annotations, "commit")
-        click.echo(f"Annotations of {commits} received.", err=True)
+        say(f"Annotations of {commits} received.")
     if pulled.outcome in {Outcome.NOTHING_THERE, Outcome.UP_TO_DATE}:
-        click.echo(visible_line(f"{hide_secrets(remote)}: {pulled.outcome.value}."), err=True)
+        say(visible_line(f"{hide_secrets(remote)}: {pulled.outcome.value}."))
         return
     merge = pulled.merge
     for entry in merge.received:
-        click.echo(f"Received: {render_short(entry)}")
+        show(f"Received: {render_short(entry)}")
     for entry in merge.dropped:
-        click.echo(f"Removed there: {render_short(entry)}")
+        show(f"Removed there: {render_short(entry)}")
     for ours, theirs in merge.duplicates:
-        click.echo(f"Duplicate: {render_short(ours)} is {render_short(theirs)} there")
+        show(f"Duplicate: {render_short(ours)} is {render_short(theirs)} there")
     for ours, theirs in merge.conflicts:
-        click.echo(f"Conflict: {render_short(theirs)}")
-        click.echo(f"  ours:   {render_difference(ours, theirs)}")
-        click.echo(f"  theirs: {render_difference(theirs, ours)}")
-        click.echo(f"  Both are kept; `llm kb knowledge edit {one_line(theirs.id)}` settles it.")
+        show(f"Conflict: {render_short(theirs)}")
+        show(f"  ours:   {render_difference(ours, theirs)}")
+        show(f"  theirs: {render_difference(theirs, ours)}")
+        show(f"  Both are kept; `llm kb knowledge edit {one_line(theirs.id)}` settles it.")
     for old, new in merge.renumbered:
-        click.echo(f"Renumbered: {render_short(old)} is now {new.id}")
-    click.echo(f"{count(len(merge.store.entries), 'entry', 'entries')}.", err=True)
+        show(f"Renumbered: {render_short(old)} is now {new.id}")
+    say(f"{count(len(merge.store.entries), 'entry', 'entries')}.")
+
+
+RECIPES = {
+    "post-commit": """\
+#!/bin/sh
+# Lets a model look at each commit you make, in the background.
+# Look at it first; then save it as .git/hooks/post-commit and run chmod +x on it.
+(llm kb knowledge capture HEAD >/dev/null 2>&1 &)
+""",
+    "pre-push": """\
+#!/bin/sh
+# Shares entries whenever you push commits to a remote.
+# Look at it first; then save it as .git/hooks/pre-push and run chmod +x on it.
+llm kb knowledge push "$1" || echo "knowledge was not pushed" >&2
+""",
+    "ci": """\
+# Lets a model look at what is pushed to the main branch, and shares what it finds.
+# Look at it first; then save it as .github/workflows/knowledge.yml.
+name: knowledge
+on:
+  push:
+    branches: [main]
+permissions:
+  contents: write
+jobs:
+  capture:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+        with:
+          fetch-depth: 100
+      - run: pip install llm llm-kb
+      - run: git config user.name knowledge && git config user.email knowledge@localhost
+      - run: llm kb knowledge pull
+      - run: llm kb knowledge capture "$BEFORE..$AFTER" --limit 20 --max-tokens 200000 -y
+        env:
+          BEFORE: ${{ github.event.before }}
+          AFTER: ${{ github.sha }}
+          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}
+      - run: llm kb knowledge push
+""",
+}
+
+
+@click.command()
+@remote_argument
+@click.option("--push", is_flag=True, help="Also let a plain `git push` push the entries")
+@click.option(
+    "--recipe",
+    type=click.Choice(list(RECIPES)),
+    help="Print a hook or a workflow to look at, and change nothing",
+)
+@click.option("-y", "--yes", is_flag=True, help="Don't ask before the configuration is changed")
+def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
+    """
+    Make plain fetches from REMOTE bring its entries
+
+    They are kept beside yours until `llm kb knowledge pull` merges them; `list` and
+    `learn` tell when there are some. The settings of git are shown and asked about.
+    Nothing runs by itself: --recipe prints files that you can save where you want.
+
+    \b
+        llm kb knowledge setup
+        llm kb knowledge setup --push
+        llm kb knowledge setup --recipe post-commit
+    """
+    if recipe:
+        show(RECIPES[recipe], nl=False)
+        return
+    here = require_cwd()
+    require_repository(here)
+    try:
+        missing = missing_settings(here, remote, push=push)
+    except GitError as error:
+        raise click.ClickException(
+            f"no remote is called {remote!r} here; `git remote -v` lists them"
+        ) from error
+    if not missing:
+        say(f"{remote}: set up already.")
+        return
+    for key, value in missing:
+        show(visible_line(f"git config --add {shlex.quote(key)} {shlex.quote(value)}"))
+    confirm("Make this change to the repository's Git configuration?", yes=yes)
+    add_settings(here, missing)
+    say(f"{remote}: set up. `git fetch` and `llm kb knowledge pull` bring its entries.")
+    say("With `shared = true` under [kb.capture] in llm-kb.toml, new clones are told to pull.")
