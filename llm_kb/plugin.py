@@ -41,7 +41,7 @@ _KNOWLEDGE = {
 }
 _REFERENCES = {
     "approve": "llm_kb.commands.references.fetch:approve",
-    "create": "llm_kb.commands.references.fetch:create",
+    "create": "llm_kb.commands.references.create:create",
     "delete": "llm_kb.commands.references.group:delete",
     "export": "llm_kb.commands.references.share:export",
     "import": "llm_kb.commands.references.share:import_",

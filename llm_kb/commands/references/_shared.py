@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from llm_kb.references.plan.plan import Plan
 
 
+json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
+
+
 def current_library() -> Library:
     """Return the reference topics, after cleaning up after killed processes."""
     library = api.current_library()

@@ -1,12 +1,9 @@
-"""`llm kb references create`, `refresh`, `approve` and `pending`: the commands that fetch."""
+"""`llm kb references refresh`, `approve` and `pending`: fetch what is known already."""
 
 from __future__ import annotations
 
-import json as json_module
-import shlex
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -17,127 +14,25 @@ from llm_kb.commands.references._shared import (
     approve_plan,
     complete_reference,
     current_library,
+    json_option,
     show_progress,
     to_operator,
+    yes_option,
 )
+from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import confirm, is_terminal, read_input
+from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.references.ask import find_id
 from llm_kb.references.errors import GrowthError, UnknownPlanError
-from llm_kb.references.fetch.create import Created, carry_out, create_topic, created_answer
+from llm_kb.references.fetch.create import carry_out
 from llm_kb.references.fetch.refresh import refresh_topic
-from llm_kb.references.fetch.share import describe_kept
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending, pending_entry
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import render_plan
-from llm_kb.references.plan.topic_request import parse_request
-from llm_kb.references.sources.records import PACKAGE_PAGES
 from llm_kb.references.topic.staleness import is_stale
-from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
-from llm_kb.rendering.plain_text import count, visible_line
-
-MAX_AGE = 30
-"""After how many days a topic is stale, unless something says otherwise."""
-
-json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
-
-
-def _refuse_paths(
-    _ctx: click.Context, _param: click.Parameter, urls: tuple[str, ...]
-) -> tuple[str, ...]:
-    for url in urls:
-        if "://" not in url and Path(url).exists():
-            raise click.BadParameter(f"not a URL; for a path use --local {shlex.quote(url)}")
-    return urls
-
-
-@click.command()
-@click.option(
-    "--title", metavar="TITLE", help="What the topic is about  [default: the name of the source]"
-)
-@click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
-@click.option(
-    "git", "--git", multiple=True, metavar="URL", callback=_refuse_paths, help="A repository"
-)
-@click.option("--ref", metavar="REF", help="Branch, tag or commit id of --git")
-@click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
-@click.option("web", "--web", multiple=True, metavar="URL", help="A page")
-@click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
-@click.option("--depth", type=int, help="How many links deep to crawl  [default: 2]")
-@click.option("--max-pages", type=int, help="Maximum number of pages to crawl  [default: 50]")
-@click.option(
-    "--include", multiple=True, metavar="PATTERN", help="Crawl only matching pages: guide/**"
-)
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip matching pages: blog/**")
-@click.option(
-    "local",
-    "--local",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="A directory, file or archive of this machine",
-)
-@click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package's docs")
-@click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package's docs")
-@click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
-@click.option("go", "--go", multiple=True, metavar="MODULE", help="A Go module's docs")
-@click.option(
-    "--version", metavar="VERSION", help="Version of the package  [default: the installed one]"
-)
-@click.option(
-    "sources", "--source", multiple=True, metavar="JSON", help="Any source, as a JSON object"
-)
-@click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
-@click.option(
-    "--max-age-days",
-    default=MAX_AGE,
-    show_default=True,
-    type=click.IntRange(0, MAX_AGE_DAYS),
-    help="After how many days it is stale; 0: never",
-)
-@click.option("--trust-score", type=click.IntRange(0, 10), help="How far the sources are trusted")
-@yes_option
-@json_option
-def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any) -> None:
-    """
-    Fetch a new reference topic, after showing what would be fetched
-
-    Options for sources may be given more than once. --ref belongs to the one --git,
-    --path to the one --git or --local; where there are several, use --source.
-
-    \b
-        llm kb references create --title "Dioxus - Rust UI Framework" \\
-          --git https://github.com/DioxusLabs/docsite --path docs-src/0.6/ \\
-          --web https://dioxuslabs.com/learn/0.6/ --tag rust
-        llm kb references create --pypi flask
-        llm kb references create --title Guides --crawl https://example.com/guide/
-        llm kb references create --local ~/notes
-    """
-    library = current_library()
-    sources = _collect_sources(options)
-    kept = {} if title or len(sources) > 1 else describe_kept(library, sources[0])
-    fields = {
-        "title": title or kept.pop("title", None) or _name_source(options),
-        "body": read_input() if body == "-" else body,
-        "sources": sources,
-        "tags": list(options["tags"]),
-        "max_age_days": options["max_age_days"],
-        "trust_score": options["trust_score"],
-    }
-    # Options that are not given are taken from the repository's topic.
-    fields |= {key: value for key, value in kept.items() if fields[key] in ("", [], MAX_AGE)}
-    request = parse_request(
-        fields,
-        created_by={"ghost": "operator"},
-        protocols=library.settings.allow_protocols,
-        allow_local=True,
-    )
-    with show_progress() as progress, to_operator():
-        created = create_topic(
-            library, request, lambda plan: approve_plan(library, plan, yes=yes), progress
-        )
-    tell_created(created, json_=json_)
+from llm_kb.references.topic.topic_file import Status
+from llm_kb.rendering.plain_text import visible_line
 
 
 @click.command()
@@ -235,70 +130,6 @@ def pending(drop: str | None, json_: bool) -> None:
         say("No plans are waiting for approval.")
 
 
-def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the sources of the options, as tables like those that models write."""
-    git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
-    local: list[dict[str, Any]] = [
-        {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
-    ]
-    if options["ref"]:
-        if len(git) != 1:
-            raise click.UsageError("--ref belongs to one --git; else use --source")
-        git[0]["ref"] = options["ref"]
-    if options["paths"]:
-        owners = git or local
-        if len(owners) != 1:
-            raise click.UsageError("--path belongs to one --git or --local; else use --source")
-        owners[0]["paths"] = list(options["paths"])
-    crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
-    crawl_limits |= {key: list(options[key]) for key in ("include", "exclude") if options[key]}
-    if crawl_limits and not options["crawl"]:
-        raise click.UsageError("--depth, --max-pages, --include and --exclude belong to --crawl")
-    packages = [
-        {"type": "package", "ecosystem": ecosystem, "name": name}
-        for ecosystem in PACKAGE_PAGES
-        for name in options[ecosystem]
-    ]
-    if options["version"]:
-        if len(packages) != 1:
-            raise click.UsageError("--version belongs to one --pypi, --npm, --crate or --go")
-        packages[0]["version"] = options["version"]
-    tables = [
-        *git,
-        *packages,
-        *({"type": "web", "url": url} for url in options["web"]),
-        *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
-        *local,
-        *(_parse_source(text) for text in options["sources"]),
-    ]
-    if not tables:
-        raise click.UsageError(
-            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate, --go,"
-            " --source"
-        )
-    return tables
-
-
-def _name_source(options: dict[str, Any]) -> str:
-    """Return a title for the one package, repository or path of a request."""
-    names = [name for ecosystem in PACKAGE_PAGES for name in options[ecosystem]]
-    names += [url.rstrip("/").rpartition("/")[2].removesuffix(".git") for url in options["git"]]
-    names += [path.resolve().name for path in options["local"]]
-    if len(names) != 1 or not names[0]:
-        raise click.UsageError("Missing option '--title'.")
-    return str(names[0])
-
-
-def _parse_source(text: str) -> dict[str, Any]:
-    try:
-        table = json_module.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"--source is not JSON: {error}") from error
-    if not isinstance(table, dict):
-        raise click.UsageError('--source must be an object such as {"type": "web", "url": "…"}')
-    return table
-
-
 def _choose(
     library: Library, topics: tuple[str, ...], *, stale: bool
 ) -> tuple[list[str], list[str]]:
@@ -344,14 +175,3 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
     for warning in refreshed.warnings:
         say(f"Warning: {warning}")
     return asdict(refreshed)
-
-
-def tell_created(created: Created, *, json_: bool) -> None:
-    """Print the result of creating a topic."""
-    for warning in created.warnings:
-        say(f"warning: {warning}")
-    if json_:
-        show_json(created_answer(created))
-    else:
-        files, chunks = count(created.file_count, "file"), count(created.chunk_count, "chunk")
-        click.echo(f"{created.topic_id}: {files}, {chunks}")

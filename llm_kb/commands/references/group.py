@@ -13,6 +13,8 @@ from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.commands.references._shared import (
     complete_reference,
     current_library,
+    json_option,
+    yes_option,
 )
 from llm_kb.host.terminal import read_input
 from llm_kb.references.answers import topic_details, topic_entry
@@ -25,7 +27,6 @@ _TOLD_ELSEWHERE = frozenset(
 )
 """What `show` leaves out, or tells in other words: `status` says whether a topic is stale."""
 
-json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 topic_argument = click.argument("topic", shell_complete=complete_reference)
 
 
@@ -227,7 +228,7 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
 
 @click.command()
 @topic_argument
-@click.option("-y", "--yes", is_flag=True, help="Do not ask")
+@yes_option
 def delete(topic: str, yes: bool) -> None:
     """
     Delete a topic, its files and its index

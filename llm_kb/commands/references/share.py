@@ -8,8 +8,13 @@ from pathlib import Path
 import click
 
 from llm_kb.commands._output import confirm, say
-from llm_kb.commands.references._shared import complete_reference, current_library, show_progress
-from llm_kb.commands.references.fetch import json_option, tell_created
+from llm_kb.commands.references._shared import (
+    complete_reference,
+    current_library,
+    json_option,
+    show_progress,
+)
+from llm_kb.commands.references.create import tell_created
 from llm_kb.references.ask import find_id
 from llm_kb.references.errors import ShareError
 from llm_kb.references.fetch.share import export_topic, fetch_archive, import_topic

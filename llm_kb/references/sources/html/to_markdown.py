@@ -9,6 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from llm_kb.references.sources.html.element_kinds import (
+    find_cells,
+    find_language,
+    find_members,
+    find_rows,
+    find_tex,
+    is_permalink,
+    is_skipped,
+)
 from llm_kb.references.sources.html.page import (
     TabLabels,
     absolute_link,
@@ -18,30 +27,12 @@ from llm_kb.references.sources.html.page import (
 )
 from llm_kb.references.sources.html.tree import BLOCKS, Budget, Element, parse_html
 
-_SKIPPED = frozenset(
-    """
-    script style template noscript svg nav form button input select textarea iframe object
-    canvas audio video map head footer dialog menu title link meta
-    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
-)
-_SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "dialog", "menu"})
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
-# Classes of links that documentation tools add to headings, and to source code.
-_PERMALINKS = frozenset(
-    {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
-)
-# Classes and ids that MediaWiki and DokuWiki use for editing, navigation and citation.
-_WIKI = frozenset(
-    {"mw-editsection", "editsection", "mw-jump-link", "printfooter", "pageId", "docInfo"}
-)
-_WIKI_IDS = frozenset({"siteSub", "contentSub", "dw__toc"})
-_PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
 # Classes of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
 _ADMONITIONS = frozenset({"admonition", "theme-admonition", "markdown-alert", "custom-block"})
 _ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
-_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]+)")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
 _BREAK = "\x00"
@@ -67,34 +58,6 @@ def html_to_markdown(html: str, url: str) -> str:
     return f"{text}\n" if text else ""
 
 
-def _is_skipped(element: Element) -> bool:
-    attributes = element.attributes
-    role = attributes.get("role")
-    style = attributes.get("style", "").replace(" ", "").lower()
-    is_hidden = "hidden" in attributes or "display:none" in style
-    # Panels of tabs and accordions count as visible, though most are hidden at first.
-    is_panel = role == "tabpanel" or attributes.get("hidden") == "until-found"
-    return (
-        element.tag in _SKIPPED
-        or (is_hidden and not is_panel)
-        or attributes.get("aria-hidden") == "true"
-        or role in _SKIPPED_ROLES
-        or (element.tag == "td" and "linenos" in element.classes())
-        # VitePress's name of the language above a code block.
-        or (element.tag == "span" and element.classes() == ["lang"])
-        # rustdoc's "Expand description".
-        or (element.tag == "summary" and "hideme" in element.classes())
-        or not _WIKI.isdisjoint(element.classes())
-        or attributes.get("id") in _WIKI_IDS
-    )
-
-
-def _is_permalink(element: Element) -> bool:
-    return element.tag == "a" and (
-        not _PERMALINKS.isdisjoint(element.classes()) or element.text().strip() in _PERMALINK_TEXTS
-    )
-
-
 class _Writer:
     """Turns elements into blocks of Markdown; holds the state around the current element."""
 
@@ -116,7 +79,7 @@ class _Writer:
             if isinstance(child, Element) and (child.tag in BLOCKS or child.holds(BLOCKS)):
                 yield from self._paragraph(inline)
                 inline = []
-                if not _is_skipped(child):
+                if not is_skipped(child):
                     yield from self._block(child)
             else:
                 inline.append(child)
@@ -152,7 +115,7 @@ class _Writer:
             yield "---"
         else:
             outer = self._language
-            self._language = _language(element) or outer
+            self._language = find_language(element) or outer
             yield from self.blocks(element.children)
             self._language = outer
 
@@ -165,7 +128,7 @@ class _Writer:
             text = "".join(
                 part if isinstance(part, str) else part.text()
                 for part in element.children
-                if isinstance(part, str) or not _is_permalink(part)
+                if isinstance(part, str) or not is_permalink(part)
             )
         else:
             whole = element.text().strip()
@@ -204,7 +167,7 @@ class _Writer:
         below = min(outer + 1, 6)
         terms: list[str] = []
         is_named = False
-        for child in _members(element):
+        for child in find_members(element):
             if isinstance(child, str):
                 yield from self._paragraph([child])
             elif child.tag == "dt":
@@ -231,7 +194,7 @@ class _Writer:
         items: list[str] = []
         for child in element.children:
             inner: Sequence[Element | str] = [child]
-            if isinstance(child, Element) and child.tag == "li" and not _is_skipped(child):
+            if isinstance(child, Element) and child.tag == "li" and not is_skipped(child):
                 inner = child.children
             marker = f"{len(items) + 1}. " if element.tag == "ol" else "- "
             items += self._item(marker, list(self.blocks(inner)))
@@ -251,7 +214,7 @@ class _Writer:
             yield marker + text.replace("\n", indent).replace(f"{indent}\n", "\n\n")
 
     def _table(self, element: Element) -> Iterator[str]:
-        rows = [cells for row in _rows(element) if (cells := _cells(row))]
+        rows = [cells for row in find_rows(element) if (cells := find_cells(row))]
         if element.holds({"pre", "table"}) or max(map(len, rows), default=0) < 2:
             # A table used for layout, such as code beside line numbers.
             for row in rows:
@@ -280,7 +243,7 @@ class _Writer:
         self._budget.step()
         if isinstance(child, str):
             return _BLANK.sub(" ", child)
-        if _is_skipped(child) or _is_permalink(child) or self._labels.take(child):
+        if is_skipped(child) or is_permalink(child) or self._labels.take(child):
             return ""
         if child.tag == "br":
             return _BREAK
@@ -289,7 +252,7 @@ class _Writer:
             return f"[{alt}]" if alt else ""
         if child.tag in _CODE:
             return _code_span(child.text())
-        if child.tag == "math" and (formula := _tex(child)):
+        if child.tag == "math" and (formula := find_tex(child)):
             return f"${formula}$"
         text = "".join(self._inline(inner) for inner in child.children)
         if child.tag in _MARKS:
@@ -300,34 +263,6 @@ class _Writer:
                 self._budget.add(len(link))
                 return f"[{text.strip()}]({link})"
         return text
-
-
-def _tex(math: Element) -> str:
-    """Return the TeX annotation of a MathML formula; empty without one."""
-    found = math.find("annotation")
-    return next((e.line() for e in found if "tex" in e.attributes.get("encoding", "")), "")
-
-
-def _members(definitions: Element) -> Iterator[Element | str]:
-    """Yield the terms and definitions of a list, including those grouped in a `div`."""
-    for child in definitions.children:
-        if isinstance(child, Element) and child.tag == "div" and not _is_skipped(child):
-            yield from _members(child)
-        elif isinstance(child, str) or not _is_skipped(child):
-            yield child
-
-
-def _rows(table: Element) -> Iterator[Element]:
-    """Yield the rows of a table, without those of nested tables."""
-    for child in table.elements():
-        if child.tag == "tr":
-            yield child
-        elif child.tag in {"thead", "tbody", "tfoot"}:
-            yield from _rows(child)
-
-
-def _cells(row: Element) -> list[Element]:
-    return [c for c in row.elements() if c.tag in {"td", "th"} and not _is_skipped(c)]
 
 
 def _tidy(text: str) -> str:
@@ -356,7 +291,7 @@ def _fence(element: Element, around: str) -> Iterator[str]:
     if text.strip():
         fence = "`" * max(3, _longest_run(text) + 1)
         code = next(element.find("code"), element)
-        language = _language(element) or _language(code) or around
+        language = find_language(element) or find_language(code) or around
         yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
 
 
@@ -366,15 +301,8 @@ def _verbatim(element: Element) -> Iterator[str]:
             yield child
         elif child.tag == "br":
             yield "\n"
-        elif not _is_skipped(child):
+        elif not is_skipped(child):
             yield from _verbatim(child)
-
-
-def _language(element: Element) -> str:
-    named = element.attributes.get("data-lang") or element.attributes.get("data-language")
-    found = _LANGUAGE.match(f"language-{named}" if named else "")
-    found = found or next(filter(None, map(_LANGUAGE.match, element.classes())), None)
-    return found[1].lower() if found else ""
 
 
 def _longest_run(text: str) -> int:
