@@ -3,7 +3,8 @@
     python bench/retrieval/shown.py
 
 Printed are the characters of an answer, the share of the lines that answer (up to 30 of each place)
-that its passages show, and how often the first, second, … passage is the first that shows any.
+that its passages show, and how often the first, second, … passage is the first that shows any. And
+how often nothing is found: for these, and for questions about the world (elsewhere.txt).
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import os
 import re
 from collections import Counter
 
-from known_items import Query, build_trees
+from known_items import QUESTIONS, Query, build_trees
 from sources import CACHE
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.knowledge_base.tools import SEARCH_KNOWLEDGE
+from llm_kb.rendering.passages import FOUND_NOTHING
 
 MOST_LINES = 30
 
@@ -49,13 +51,14 @@ def main() -> None:
     rows = [f'[kb.topic.{name}]\nsubjects = "{name}"\n' for name in topics]
     (place / "llm-kb.toml").write_text("".join(rows))
     kb = KnowledgeBase.discover(place)
-    characters = share = 0.0
+    characters = share = nothing = 0
     first: Counter[int] = Counter()
     for name, query in questions:
         answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": query.text, "topic": name})
         shown = find_shown(query, answer)
         lines = min(query.last_line - query.first_line + 1, MOST_LINES)
         characters += len(answer)
+        nothing += answer.startswith(FOUND_NOTHING)
         share += len(set().union(*shown)) / lines
         first[next((number for number, found in enumerate(shown, 1) if found), 0)] += 1
     count = len(questions)
@@ -63,6 +66,14 @@ def main() -> None:
         f"{count} questions, {characters / count:,.0f} characters, {share / count:.1%} of the lines"
     )
     print(f"first shown by passage: {sorted(first.items())} (0: by none)")
+    elsewhere = (QUESTIONS / "elsewhere.txt").read_text().splitlines()
+    answers = [
+        kb.answer_search(SEARCH_KNOWLEDGE, {"question": question, "topic": name})
+        for name in topics
+        for question in elsewhere
+    ]
+    refused = sum(answer.startswith(FOUND_NOTHING) for answer in answers)
+    print(f"nothing found: {nothing} of {count}; of the world {refused} of {len(answers)}")
 
 
 if __name__ == "__main__":

@@ -20,12 +20,13 @@ from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
 from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
+from llm_kb.search.features import find_stems
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents
 from llm_kb.search.index.documents_table import read_text
 from llm_kb.search.index.index import Progress
 from llm_kb.search.index.vectors import Embedder, EmbeddingError
-from llm_kb.search.question import parse_question
+from llm_kb.search.question import is_sentence, parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
 from llm_kb.subjects.names import can_convert
@@ -39,7 +40,7 @@ LEAST_SCORE = 0.25
 """Lowest share of the question, or similarity, of a hit that answers it."""
 
 LEAST_BEST = 0.4
-"""If no hit has a larger share, nothing fits the question."""
+"""If no hit has so large a share, nothing fits the question."""
 
 LEAST_OF_BEST = 0.6
 """Lowest score of a hit that is shown, as a share of the first one's."""
@@ -106,7 +107,7 @@ def find_passages(
         return Passages(passages=(), topics=tuple(sets), notices=(str(error),))
     sources = _Sources(topics, sets)
     passages: list[Passage] = []
-    for group in _join_neighbours(_choose(result.hits), limit + SPARE):
+    for group in _join_neighbours(_choose(result, question), limit + SPARE):
         if len(passages) == limit:
             break
         source = sources.find(group[0].topic, group[0].path)
@@ -204,12 +205,24 @@ def _remove_unused(index_dir: Path, database: Path) -> None:
             continue  # another process has deleted it
 
 
-def _choose(hits: Sequence[Hit]) -> list[Hit]:
+def _choose(result: SearchResult, question: str) -> list[Hit]:
     """Return the hits that answer the question, judged by their scores and the first one's."""
-    if max((hit.score for hit in hits), default=0.0) < LEAST_BEST:
+    best = [hit for hit in result.hits if hit.score >= LEAST_BEST]
+    if is_sentence(question):
+        best = [hit for hit in best if _is_about(hit, result.rarities)]
+    if not best:
         return []
-    least = max(LEAST_SCORE, LEAST_OF_BEST * hits[0].score)
-    return [hit for hit in hits if hit.score >= least]
+    least = max(LEAST_SCORE, LEAST_OF_BEST * result.hits[0].score)
+    return [hit for hit in result.hits if hit.score >= least]
+
+
+def _is_about(hit: Hit, rarities: Mapping[str, float]) -> bool:
+    """Tell whether a hit holds two words of a question, or one of two in its heading or path."""
+    if len(rarities) < 2 or (hit.cosine or 0.0) >= LEAST_BEST:
+        return True
+    named = find_stems(f"{hit.path}\n{hit.title}", rarities)
+    held = {*named, *find_stems(hit.text, rarities)}
+    return len(held) > 1 or (len(rarities) == 2 and bool(named))
 
 
 def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:

@@ -133,6 +133,11 @@ def split_words(question: str) -> list[str]:
     return [fold(word) for word in _WORD.findall(bound_question(question))][:MAX_WORDS]
 
 
+def is_sentence(question: str) -> bool:
+    """Return whether a question is a sentence, rather than words to look for."""
+    return not STOP_WORDS.isdisjoint(split_words(question))
+
+
 def is_correctable(word: str) -> bool:
     """Return whether a word may be corrected: only letters, and long enough to be distinctive."""
     return word.isascii() and word.isalpha() and SHORTEST_CORRECTED <= len(word) <= 30

@@ -120,13 +120,10 @@ def _find_nearest(sets: Sequence[Documents], unknown: Sequence[str]) -> dict[str
                     found[candidate] = count
         likely = sorted(found, key=lambda candidate: -found[candidate].frequency)
         # Texts are counted by stems, but a spelling with that stem may be in no text.
-        spelled = (
-            each
-            for each in likely[:MAX_SPELLED]
-            if any(_ask_again(sets, partial(Index.has_spelling, word=each)))
-        )
-        if likely:
-            nearest[word] = next(spelled, likely[0])
+        for each in likely[:MAX_SPELLED]:
+            if any(_ask_again(sets, partial(Index.has_spelling, word=each))):
+                nearest[word] = each
+                break
     return nearest
 
 

@@ -175,6 +175,27 @@ def test_what_no_text_is_about_finds_nothing(tmp_path: Path) -> None:
     assert places(find(kb, tmp_path, "which animal is a walrus")) == ["a:1-1"]
 
 
+def test_one_word_of_a_question_is_no_answer_unless_it_heads_one(tmp_path: Path) -> None:
+    files = {
+        "a.go": "func newEncoder() {\n\tlevel.CapitalString()\n}\n",
+        "vacation.md": "Everybody has thirty of them.\n",
+        "b.md": "# Leave for parents\n\nA year.\n",
+    }
+    kb = open_kb(tmp_path, files)
+
+    assert find(kb, tmp_path, "What is the capital of France?").passages == ()
+    assert places(find(kb, tmp_path, "capital")) == ["a:1-3"]
+    assert places(find(kb, tmp_path, "capital france")) == ["a:1-3"]
+    assert places(find(kb, tmp_path, "what about vacation days")) == ["vacation:1-1"]
+    assert places(find(kb, tmp_path, "is there a parental leave")) == ["b:1-3"]
+
+
+def test_an_unknown_word_is_not_corrected_to_what_no_text_has(tmp_path: Path) -> None:
+    kb = open_kb(tmp_path, {"a.md": "The recipient of a walrus.\n"})
+
+    assert find(kb, tmp_path, "walrus recipe").replaced == ()
+
+
 def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents_table, "MAX_FILE_BYTES", 1_000_000)
     kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 200_000, "i.png": "x"})
