@@ -53,7 +53,7 @@ class Features(NamedTuple):
     adjoining: float
     """The share that it and the chunks just before and after it have."""
     file: float
-    """The best BM25 score in its file, as a share of the best score."""
+    """The best BM25 score of the other chunks in its file, as a share of the best score."""
     path: float
     """The share that its path has."""
     dense: float
@@ -138,7 +138,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     found: dict[int, Features] = {}
     for numbers in by_file.values():
         held = {n: find_held(hits[n], question) for n in numbers}
-        file = max(hits[n].bm25 for n in numbers) / best
+        second, first = sorted([0.0, *(hits[n].bm25 for n in numbers)])[-2:]
         path = question.share(find_stems(hits[numbers[0]].path, question.rarities))
         for n in numbers:
             around = [m for m in numbers if m == n or _adjoin(hits[n], hits[m])]
@@ -148,7 +148,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
                 named=float(question.is_name_of(hits[n])),
                 run=question.share_of_run(hits[n].text),
                 adjoining=question.share(stem for m in around for stem in held[m]),
-                file=file,
+                file=(second if hits[n].bm25 == first else first) / best,
                 path=path,
                 dense=sum(map(mul, DENSE_SHARES, nearness)),
             )

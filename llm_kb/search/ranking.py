@@ -28,7 +28,7 @@ PER_FILE = 4
 LEAST = 0.1
 """Lowest BM25 score, as a share of the best; also that of chunks found by meaning alone."""
 
-WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.3, file=0.85, path=0.8, dense=2.0)
+WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.1, file=0.5, path=0.6, dense=2.0)
 """Weight of each feature in the logarithm of a score, fitted by bench/retrieval/fit.py."""
 
 PASTED = 7

@@ -71,24 +71,32 @@ NOTHING = Features(*[0.0] * len(Features._fields))
         ([make("a", "how to, PARSE the: x")], {"run": 0.8, "adjoining": 0.5}),
         ([make("a", "howTo(Parse)")], {"run": 0.6, "adjoining": 0.5}),
         ([make("parser.py", "x")], {"adjoining": 0.5, "path": 0.5}),
-        ([make("a", "x"), make("a", "parse", score=0.5, line=12)], {"file": 1, "adjoining": 0.5}),
-        ([make("a", "x", line=40), make("a", "parse", score=0.5)], {"file": 1}),
-        ([make("a", "x"), make("b", "parse", score=2.0)], {"file": 0.5}),
+        ([make("a", "x"), make("a", "parse", score=0.5, line=12)], {"file": 0.5, "adjoining": 0.5}),
+        ([make("a", "x", line=40), make("a", "parse", score=0.5)], {"file": 0.5}),
+        ([make("a", "x"), make("b", "parse", score=2.0)], {}),
+        ([make("a", "x", score=0.5), make("a", line=40)], {"file": 1}),
         ([make("a", "x", cosine=0.5)], {"dense": 1}),
-        ([make("a", "x", cosine=0.5), make("b", cosine=0.6)], {"file": 1, "dense": (5 / 6) ** 4}),
+        ([make("a", "x", cosine=0.5), make("b", cosine=0.6)], {"dense": (5 / 6) ** 4}),
         ([make("a", "x"), make("a", cosine=0.6, line=12)], {"file": 1, "dense": 0.4}),
         ([make("a", "x"), make("a", cosine=0.6, line=40)], {"file": 1, "dense": 0.25}),
     ],
     ids=[
         *("nothing", "opens", "a word of its heading", "a word", "words", "run"),
-        *("run as one word", "path", "adjoining", "further on", "another file", "nearest", "next"),
+        *(
+            "run as one word",
+            "path",
+            "adjoining",
+            "further on",
+            "another file",
+            "a better one of its file",
+            "nearest",
+            "next",
+        ),
         *("beside the nearest", "in the file of the nearest"),
     ],
 )
 def test_features(hits: list[Hit], expected: dict[str, float]) -> None:
-    alone = {"file": 1.0} if len(hits) == 1 else {}
-
-    assert describe(*hits) == pytest.approx(NOTHING._replace(**alone, **expected))
+    assert describe(*hits) == pytest.approx(NOTHING._replace(**expected))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +166,7 @@ def test_the_better_comes_first(better: Hit, worse: Hit) -> None:
 
 def test_nothing_to_rank_or_to_rank_by() -> None:
     assert weigh([], Question(["a"], [0], 0)) == []
-    assert weigh([make("a", "text")], Question([], [], 0)) == [WEIGHTS.file]
+    assert weigh([make("a", "text")], Question([], [], 0)) == [0]
 
 
 @pytest.mark.parametrize(
