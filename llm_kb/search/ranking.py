@@ -31,7 +31,7 @@ LEAST = 0.1
 WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.1, file=0.5, path=0.6, dense=2.0)
 """Weight of each feature in the logarithm of a score, fitted by bench/retrieval/fit.py."""
 
-PASTED = 7
+PASTED = 6
 """Length of an exact run of words from which meaning no longer counts."""
 
 

@@ -142,10 +142,10 @@ _ASKS_HOW = re.compile(
     re.IGNORECASE,
 )
 
-COSTS = {Role.CODE: 0.5, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 0.5}
+COSTS = {Role.CODE: 0.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 0.5}
 """Cost of a role, subtracted from the logarithm of a score unless the question asks for it."""
 
-COSTS_OF_HOW = {Role.CODE: 2.5, Role.CHANGES: 2.0}
+COSTS_OF_HOW = {Role.CODE: 1.25, Role.CHANGES: 2.0}
 """The same costs for a question that asks for an explanation."""
 
 ASIDE = 0.5

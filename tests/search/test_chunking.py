@@ -131,6 +131,21 @@ def test_a_directive_of_rst_is_not_cut_from_its_body() -> None:
     assert [warning in chunk.text for chunk in chunk_document("a.rst", text)].count(True) == 1
 
 
+def test_a_note_is_not_cut_from_its_text() -> None:
+    note = '!!! tip "Short"\n\n    Say it once.\n\n    ```sh\n    say it\n    ```\n'
+    text = (
+        "# A\n\n"
+        + "Prose before it, which is long enough.\n" * 29
+        + f"\n{note}\nAfter it.\n\n# B\n"
+    )
+
+    chunks = chunk_document("a.md", text)
+
+    assert [chunk.text.count("!!! tip") for chunk in chunks if note in chunk.text] == [1]
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert [mark.label for mark in outline_markdown(text).marks] == ["A", "B"]
+
+
 def test_a_fence_that_fits_is_not_cut() -> None:
     fence = "```python\n" + "\n\n".join(f"line_{n} = {n}" for n in range(50)) + "\n```\n"
     text = "# A\n\n" + "Prose before it.\n" * 40 + "\n" + fence + "\nProse after it.\n" * 40
@@ -221,6 +236,7 @@ def test_markdown_headings_and_fences_are_those_of_commonmark(text: str) -> None
         pytest.param("- ```\n  # no\n  ```\n# A\n", ["A"], id="fence opens a list item"),
         pytest.param("# A\r\n\r\ntext\r\n\r\nB\r\n===\r\n", ["A", "B"], id="crlf"),
         pytest.param("#\n", ["#"], id="empty heading keeps its section"),
+        pytest.param("!!! a\n\n    # no\n\n# B\n??? x\n# C\n", ["B", "C"], id="notes"),
         pytest.param("# [A](u) b\n\n![C](d.png)\n===\n", ["A b", "C"], id="links"),
     ],
 )
@@ -510,6 +526,7 @@ def test_text_of_an_unknown_kind_has_no_headings() -> None:
         ("a.md", "- ```\n", 15_000),
         ("a.md", "<pre>x</pre>\n", 15_000),
         ("a.md", "# heading\n", 25_000),
+        ("a.md", "!!! a\n" + "     \n" * 200, 250),
         ("a.md", "x" * 1_000_000 + "\n===\n", 1),
         ("a.rst", ".. index:: x\n" + "   \n" * 200 + "y\nTitle\n=====\n", 50),
         ("a.rst", ".. option:: x\n" + ".. index:: x\n   \n   \n" * 200 + "y\nT\n==\n", 50),
@@ -579,6 +596,13 @@ def test_a_callback_names_nothing_and_a_method_may_have_parameters_on_many_lines
         ("build", 4),
         ("run", 4),
     ]
+
+
+def test_a_class_goes_on_after_type_parameters_on_many_lines() -> None:
+    text = "class Box<\n  Item,\n> extends Base {\n  take(\n    n: Item,\n  ) {\n  }\n}\n"
+
+    assert [title for _, title, _, _ in headings("a.ts", text)] == ["Box", "take"]
+    assert outline(text, "a.ts", outline_code(".ts", text))[1].level == 2
 
 
 @pytest.mark.parametrize("with_syntax", [False, True])

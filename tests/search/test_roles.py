@@ -115,6 +115,19 @@ def test_documentation_comes_first_and_what_is_asked_for_beside_it(
     assert set(paths[: len(before)]) == before
 
 
+def test_code_outranks_documentation_that_hardly_answers(tmp_path: Path) -> None:
+    (tmp_path / "repo/docs").mkdir(parents=True)
+    (tmp_path / "repo/docs/jobs.md").write_text("# Jobs\n\nEvery job is in a queue.\n")
+    code = (
+        "def drain(queue):\n    # run each pending job of the queue until it is empty\n    pass\n"
+    )
+    (tmp_path / "repo/queue.py").write_text(code)
+    place = folder(tmp_path / "repo")
+    for question in ("run pending jobs until the queue is empty", "how do jobs run until empty"):
+        assert search([place], question).hits[0].path == "queue.py"
+    assert search([place], "how do I queue a job").hits[0].path == "docs/jobs.md"
+
+
 def test_release_notes_do_not_outrank_the_page_that_explains(tmp_path: Path) -> None:
     notes = "# Changelog\n\n## 1.1\n\nWrite a plugin by a class.\n\n## 1.0\n\nClasses for plugins."
     page = "# Plugins\n\nTo write one, make a class that is called plugin, and name it in settings."

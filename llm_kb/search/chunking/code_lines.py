@@ -33,7 +33,7 @@ _KEYWORD = re.compile(
     rf"|impl(?:<[^\n]*?>)?[ \t]+(?P<b>[^\n{{]+)"
     rf"|(?:const|let|var)[ \t]+{_NAME.format('c')}[ \t]*(?::[^=\n]+)?=[ \t]*(?:async[ \t]*)?"
     r"(?:function\b|\([^)\n]*\)[^=\n]*=>|[\w$]+[ \t]*=>)"
-    r")|(?P<end>[^\s#@)\]{}/*'\"<]))",
+    r")|(?P<end>[^\s#@)\]{}/*'\"<>]))",
     re.MULTILINE,
 )
 _BRACES = re.compile(
@@ -54,7 +54,7 @@ _SCRIPT = re.compile(
     r"(?!(?:if|for|while|switch|catch|return|function)\b)(?P<d>[#$A-Za-z_][\w$]*)"
     r"(?:<[^\n(]*>)?[ \t]*\((?![^\n]*=>[ \t]*\{?[ \t]*\r?$)(?:[^;\n]*\{[ \t]*\r?$"
     r"|[ \t]*\r?\n(?:(?P=inner)[ \t][^\n]*\n){1,20}(?P=inner)\)(?![^\n]*=>)[^;\n]*\{[ \t]*\r?$)"
-    r"|(?P<end>[^\s#@)\]{}/*'\"<]))",
+    r"|(?P<end>[^\s#@)\]{}/*'\"<>]))",
     re.MULTILINE,
 )
 

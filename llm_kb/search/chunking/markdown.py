@@ -15,7 +15,10 @@ _MARKDOWN_LINE = re.compile(
     r"^(?P<indent>[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
     r"|^[ ]{0,3}(?P<hashes>\#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
     r"|^[ ]{0,3}(?P<under>=+|-+)[ \t]*\r?$"
-    r"|^[ ]{0,3}(?P<html><!--|<(?:pre|script|style|textarea)\b)",
+    r"|^[ ]{0,3}(?P<html><!--|<(?:pre|script|style|textarea)\b)"
+    # What MkDocs calls an admonition, with its indented body.
+    r"|^(?:!!!|\?\?\?\+?)[ ]+\w[^\n]*\n"
+    r"(?P<body>(?:[ \t]*\n)*(?:[ ]{4}[^\n]*(?:\n(?:[ \t]*\n)*|\Z))+)",
     re.MULTILINE | re.IGNORECASE,
 )
 _NO_PARAGRAPH = re.compile(
@@ -36,7 +39,7 @@ _HTML_ENDS = {
 
 
 def outline_markdown(text: str) -> Outline:
-    """Return ATX and setext headings outside of fences and HTML, and the fences."""
+    """Return ATX and setext headings outside of fences and HTML, and the fences and notes."""
     front = FRONT_MATTER.match(text)
     position = front.end() if front else 0
     marks: list[Mark] = []
@@ -56,6 +59,8 @@ def outline_markdown(text: str) -> Outline:
             if start is not None:
                 label = _make_label(text[start : match.start()])
                 marks.append(Mark(start, 1 if under[0] == "=" else 2, label))
+        elif match["body"]:
+            wholes.append(match.span())
         else:
             position = _html_end(text, match)
     return Outline(marks=marks, wholes=wholes)
