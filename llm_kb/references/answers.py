@@ -17,7 +17,7 @@ from llm_kb.search.search import SearchResult
 
 
 def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) -> dict[str, Any]:
-    """Return a topic as `reference_topic_list` has it; one that is `outdated` is stale."""
+    """Return a topic as an entry of `reference_topic_list`; an `outdated` one is stale."""
     return (
         {
             "topic_id": topic.id,
@@ -56,7 +56,7 @@ def topic_details(
 
 
 def topic_hit_entry(hit: TopicHit, now: datetime) -> dict[str, Any]:
-    """Return a topic as `reference_topic_search` has it."""
+    """Return a topic as an entry of `reference_topic_search`."""
     return {
         "topic_id": hit.topic.id,
         "title": hit.topic.title,
@@ -86,7 +86,7 @@ def search_answer(
 
 
 LONGEST_DESCRIPTION = 500
-"""Characters of a topic's description that stand before what was found in it."""
+"""Number of characters of a topic's description that precede the passages found in it."""
 
 
 def _describe(topic: TopicFile) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _describe(topic: TopicFile) -> dict[str, Any]:
 
 
 def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime) -> dict[str, Any]:
-    """Return one hit: its place, origin and text, and since when its topic is stale."""
+    """Return one hit: its place, origin and text, and the time its topic became stale."""
     entry: dict[str, Any] = {
         "topic_id": hit.topic,
         "file": hit.path,

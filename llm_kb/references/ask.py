@@ -25,16 +25,16 @@ from llm_kb.subjects.selection import keep_tagged
 
 NEAR = 0.3
 """Cosine from which a topic may be about a query: with a small model bench/retrieval/topics.py
-saw 95 of 100 topics that were meant at this one and above, and 87 at 0.4."""
+found 95 of 100 intended topics at or above this one, and 87 at 0.4."""
 
 MOST_NEAR = 3
 """The most topics found by meaning alone."""
 
 MOST_FOUND = 10
-"""How many topics a search for topics returns."""
+"""Number of topics that a search for topics returns."""
 
 MOST_NAMED = 5
-"""How many topics words may name to be searched together, and how many an error suggests."""
+"""Number of topics that words may name together, and that an error suggests."""
 
 LIMIT = 8
 """Hits of one search: about 8,000 characters."""
@@ -66,9 +66,9 @@ def ask(  # noqa: PLR0913 - each narrows the search
 ) -> dict[str, Any]:
     """Search the topics that `topic` names, or all that are not obsolete, for `limit` passages.
 
-    `tags` keeps the topics with one of them. The answer, as `search_answer` makes it, begins with
-    the topics: those that were named, else those that something was found in. It warns of what
-    was not searched.
+    `tags` keeps the topics with one of them. The answer, made by `search_answer`, begins with
+    the topics: those that were named, else those with a hit. It warns of files that were
+    not searched.
     """
     problems: list[str] = []
     if topic:
@@ -133,15 +133,15 @@ class Descriptions:
 
 
 def _hide(topic_id: str) -> str:
-    """Return a path for a topic that holds no word of any query."""
+    """Return a path for a topic that contains no word of a query."""
     return f"{blake2b(topic_id.encode(), digest_size=10).hexdigest()}.md"
 
 
 def find_topics(library: Library, query: str) -> list[TopicHit]:
-    """Return the topics a query is about, best first, obsolete ones included.
+    """Return the topics that a query is about, best first, including obsolete ones.
 
-    Where there is an embedding model, topics that mean the same in other words are
-    found too: the nearest few, so that the caller can judge by their titles.
+    With an embedding model, topics that mean the same in other words are
+    found too: the nearest few, so that the caller can choose by their titles.
     """
     topics, _ = library.topics()
     if not topics:
@@ -166,7 +166,7 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
 
 
 def find_topic(library: Library, wanted: str, *, obsolete: bool = False) -> TopicFile:
-    """Return the one topic that `find_meant` finds; raise what it raises, also for several."""
+    """Return the one topic that `find_meant` finds; raise its errors, also for several topics."""
     found = find_meant(library, wanted, obsolete=obsolete)
     if len(found) > 1:
         raise UnknownReferenceError(wanted, library.store.ids(), near=[each.id for each in found])
@@ -177,8 +177,8 @@ def find_meant(library: Library, wanted: str, *, obsolete: bool = False) -> list
     """Return the topic of an id, of a title in any case, or the few that words clearly name.
 
     Raises UnknownReferenceError, which names the nearest topics, for words that name none or
-    many, TopicFileError where its own file cannot be read, and ObsoleteTopicError unless
-    `obsolete` topics are wanted as well.
+    many, TopicFileError if its own file cannot be read, and ObsoleteTopicError unless
+    `obsolete` topics are allowed.
     """
     if wanted in library.store.ids():
         found = [library.read(wanted)]
@@ -201,7 +201,7 @@ def find_meant(library: Library, wanted: str, *, obsolete: bool = False) -> list
 
 
 def find_id(library: Library, wanted: str) -> str:
-    """Return the id that an id, a title or words name; for commands, broken topics included."""
+    """Return the id that an id, a title or words name; broken topics are found too."""
     if wanted in library.store.ids():
         return wanted
     return find_topic(library, wanted, obsolete=True).id
@@ -213,7 +213,7 @@ def _find_named(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
 
 
 def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -> None:
-    """Read the topic that words name, if it cannot be read: its error says why not."""
+    """Raise the error of the unreadable topic that words name, if there is one."""
     others = set(library.store.ids()) - {topic.id for topic in readable}
     named = find_named([TopicFile(id=id_, title=id_) for id_ in sorted(others)], wanted)
     if len(named) == 1:
@@ -223,5 +223,5 @@ def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -
 def _provenance(library: Library, topic_id: str) -> Provenance:
     try:
         return read_provenance(library.store.directory(topic_id))
-    except KbError:  # `verify` reports it; the hits stand
+    except KbError:  # `verify` reports it; the hits stay
         return Provenance()

@@ -25,8 +25,8 @@ def reference_topics(
 ) -> dict[str, Callable[[], tuple[Topic, Catalog] | None]]:
     """Return the function that opens each reference topic, keyed by id, sorted.
 
-    A topic's files are looked at when it is asked for. One that cannot be read opens as
-    None; `llm kb references list` says why. Costs one `stat` when there are no references.
+    A topic's files are read when it is requested. An unreadable topic opens as
+    None; `llm kb references list` gives the reason. Costs one `stat` without references.
     """
     library = open_library(config, user_dir)
     return {id_: partial(_open_topic, library, id_) for id_ in library.store.ids()}
@@ -44,7 +44,7 @@ def _open_topic(library: Library, topic_id: str) -> tuple[Topic, Catalog] | None
 def recent_references(config: Config, user_dir: Path, listed: Collection[str] = ()) -> str | None:
     """Return the prompt's list of recently fetched topics; None without any.
 
-    Those that are `listed` in a menu beside it are left out.
+    Topics that are `listed` in a menu next to it are left out.
     """
     topics, _ = open_library(config, user_dir).topics()
     return render_recent_topics(
@@ -61,7 +61,7 @@ def reference_topic(described: TopicFile, directory: Path) -> Topic:
         introduction=make_snippet(described.body) or None,
         description=without_heading(described.title, described.body) or None,
         tags=described.tags,
-        # Anchored: only ours, at the topic's root, and not what was fetched.
+        # Anchored, so that only our files at the topic's root are ignored, not fetched ones.
         ignore=(f"/{TOPIC_FILE}", f"/{FILE_NAME}"),
     )
 
@@ -72,7 +72,7 @@ _NEVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
 def render_recent_topics(topics: Sequence[TopicFile]) -> str | None:
-    """List the most recently fetched topics, newest first; None when there are none."""
+    """List the most recently fetched topics, newest first; None without any."""
     if not topics:
         return None
     newest = sorted(topics, key=lambda topic: topic.id)
@@ -85,7 +85,7 @@ def render_recent_topics(topics: Sequence[TopicFile]) -> str | None:
 
 
 class ReferenceCatalog(DirectoryCatalog):
-    """A directory of fetched files, each read with a line on where it came from."""
+    """A directory of fetched files, each read with a line on its origin."""
 
     def __init__(self, topic: Topic, described: TopicFile, library: Library) -> None:
         super().__init__(topic, library.store.conversions)

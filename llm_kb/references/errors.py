@@ -1,4 +1,4 @@
-"""What can go wrong with reference topics; each error says what, where and what to do."""
+"""The errors of reference topics; each says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class FetchError(KbError):
 
 
 class BlockedAddressError(FetchError):
-    """A host that leads to an address nobody outside should be led to."""
+    """A host with a private or reserved address."""
 
     def __init__(self, url: str, host: str, address: str) -> None:
         what = (
@@ -73,11 +73,11 @@ class TooLargeError(FetchError):
 
 
 class TopicTooLargeError(TooLargeError):
-    """A topic whose sources together exceed `max_bytes`, found out while they are fetched."""
+    """A topic whose sources together exceed `max_bytes` while they are fetched."""
 
 
 class PlanChangedError(FetchError):
-    """What is there to fetch is no longer what was approved, or now stands at another address."""
+    """A source that no longer has the approved content, or has moved to another address."""
 
     def __init__(self, url: str, reason: str, leads_to: str | None = None) -> None:
         self.leads_to = leads_to
@@ -85,7 +85,7 @@ class PlanChangedError(FetchError):
 
 
 class NothingFetchedError(KbError):
-    """Every source failed, or none of them held a file."""
+    """Every source failed, or none of them had a file."""
 
     def __init__(self, title: str, reasons: Sequence[str]) -> None:
         self.reasons = tuple(reasons)
@@ -104,7 +104,7 @@ class NotIndexedError(KbError):
 
 
 class UnknownReferenceError(KbError):
-    """An id that no reference topic has, or words that name none, or several."""
+    """An id of no reference topic, or words that name none or several."""
 
     def __init__(self, topic_id: str, known: Sequence[str], *, near: Sequence[str] = ()) -> None:
         self.near = tuple(near)
@@ -121,7 +121,7 @@ class OperatorError(KbError):
 
 
 class TopicExistsError(OperatorError):
-    """A topic that is created a second time, or one whose title comes to the same id."""
+    """A topic that exists already, or whose title makes the same id."""
 
     def __init__(self, topic_id: str, title: str) -> None:
         there = f"there is a reference topic {topic_id!r} already ({title!r}): "
@@ -150,7 +150,7 @@ class DeniedError(OperatorError):
 
 
 class ApprovalNeededError(OperatorError):
-    """A plan that waits for the operator, who cannot be asked here."""
+    """A plan that waits for approval, since there is no terminal to ask on."""
 
     def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id
@@ -163,7 +163,7 @@ class ApprovalNeededError(OperatorError):
 
 
 class GrowthError(KbError):
-    """A refresh that would fetch more than was approved, with nobody to ask."""
+    """A refresh that would fetch more than was approved, without a terminal to ask on."""
 
     def __init__(self, topic_id: str, reason: str) -> None:
         super().__init__(
@@ -172,7 +172,7 @@ class GrowthError(KbError):
 
 
 class TooManyPlansError(KbError):
-    """One plan more than may wait for the operator."""
+    """More plans than may wait for the operator."""
 
     def __init__(self, most: int) -> None:
         super().__init__(
@@ -182,7 +182,7 @@ class TooManyPlansError(KbError):
 
 
 class UnknownPlanError(KbError):
-    """A pending plan that is not there, was used, or was changed on disk."""
+    """A pending plan that is missing, used, or changed on disk."""
 
     def __init__(self, plan_id: str, reason: str) -> None:
         super().__init__(f"no plan {plan_id!r} to approve: {reason}")
@@ -191,12 +191,12 @@ class UnknownPlanError(KbError):
 HOSTILE = (
     ArithmeticError, AssertionError, LookupError, MemoryError, RecursionError, ValueError,
 )  # fmt: skip
-"""What the parsers of pages, character sets and archives raise on content nobody foresaw."""
+"""The errors that parsers of pages, character sets and archives raise on hostile content."""
 
 
 @contextmanager
 def refuse_hostile(url: str) -> Iterator[None]:
-    """Turn what hostile content may make a parser raise into a FetchError of its source.
+    """Turn the errors of a parser on hostile content into a FetchError of its source.
 
     One source must not end a run: the others of its topic, and other topics, go on.
     """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from llm_kb.search.index.vectors import Embedder
 
 DIRECTORY = Path("kb", "references")
-"""Where topics are kept below the host's user directory."""
+"""The directory of topics, below the host's user directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Library:
     root: Path
     settings: References = field(default_factory=References)
     find_embedder: Callable[[], Embedder | None] = lambda: None
-    """Finds the user's embedding model, once something is to be embedded."""
+    """Finds the user's embedding model, when texts are first embedded."""
     workspace: Path | None = None
     """The directory whose installed packages count; None for none."""
     resolver: Resolver | None = None
@@ -67,7 +67,7 @@ class Library:
         return self.store.open(topic_id).file
 
     def find_outdated(self, topic: TopicFile) -> str | None:
-        """Return why a topic does not match this machine; None if it seems to.
+        """Return the reason why a topic is outdated on this machine; None if it seems current.
 
         The workspace has another version of a package, or a local directory has changed.
         """
@@ -90,7 +90,7 @@ class Library:
             files = read_provenance(self.store.directory(topic.id)).files
             tags = {path: file.etag for path, file in files.items() if file.source == index}
             return has_changed(source, tags, since)
-        except (KbError, OSError):  # gone, or not to be read: a refresh says so
+        except (KbError, OSError):  # missing or unreadable, which a refresh reports
             return False
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
@@ -129,7 +129,7 @@ class Library:
 
     def delete(self, topic_id: str) -> None:
         """Delete a topic and its index."""
-        # Imported where there is something to delete: sqlite3 takes its time.
+        # Imported here, since sqlite3 is slow to import.
         from llm_kb.search.index.database import discard  # noqa: PLC0415
 
         with self.store.lock(topic_id, create=False):

@@ -10,7 +10,7 @@ from llm_kb.search.question import STOP_WORDS
 
 
 class Titled(Protocol):
-    """A topic as far as its name goes."""
+    """A topic with the fields that name it."""
 
     @property
     def title(self) -> str | None:
@@ -18,7 +18,7 @@ class Titled(Protocol):
 
     @property
     def tags(self) -> Sequence[str]:
-        """The words that tag it."""
+        """Its tags."""
 
 
 T = TypeVar("T", bound=Titled)
@@ -30,7 +30,7 @@ _KINDS = frozenset(
     website wiki
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
-"""Words for what a topic consists of: people add them to a name, and they fit any topic."""
+"""Words for kinds of documents, which people add to a name and which fit any topic."""
 
 # C, C++ and C# are three languages.
 _NAME_WORD = re.compile(r"[^\W_]+[+#]*")
@@ -38,12 +38,11 @@ _END_OF_NAME = re.compile(r"\s[-\u2013\u2014|]\s|:\s|\s\(")
 
 
 def find_named(topics: Iterable[T], words: str) -> list[T]:
-    """Return the topics that words may mean: one where it is clear, several where it is not.
+    """Return the topics that words may mean: one if they are clear, else several.
 
-    Every word must be one of the topic's title or tags, except those of `_KINDS`, which only
-    decide between topics. One whose name, which is its title up to a dash or colon, says no
-    more than the words comes before others; where it lacks one of them, those that have all
-    are meant as well.
+    Every word must be in the topic's title or tags, except those of `_KINDS`, which only decide
+    between topics. A topic's name is its title up to a dash or colon. A topic whose name has no
+    other words comes before others; if it lacks one of the words, the others are meant as well.
     """
     asked = _words(words)
     if not asked:

@@ -63,13 +63,13 @@ def create_topic(
 ) -> Created:
     """Plan a topic, have the plan approved, and carry it out.
 
-    A plan approved before under `llm kb references approve` is not asked about again. If
-    the sources change between plan and fetch, the new plan is asked about, once.
+    A plan already approved by `llm kb references approve` needs no second approval. If
+    the sources change between plan and fetch, the new plan needs approval, once.
 
-    `by_model` is for calls of models. They repeat a call that waited for its approval: one
-    whose topic that very request has made is answered with the topic. And where the settings
-    say `ask_first`, only hosts that the operator has approved are asked, now or for a topic
-    that is still there. Raises KbError, TopicExistsError among others.
+    `by_model` is for calls of models, which repeat a call that waited for its approval. If
+    the same request has already made its topic, the answer is that topic. If the settings
+    have `ask_first`, only hosts that the operator has approved are contacted, now or for an
+    existing topic. Raises KbError, TopicExistsError among others.
     """
     library.store.clean()
     if library.store.exists(request.id):
@@ -94,7 +94,7 @@ def _create(
     progress: Progress,
     hosts: frozenset[str] | None,
 ) -> Created:
-    """Plan a topic by asking these hosts alone, or any; have the plan approved; carry it out."""
+    """Plan a topic by contacting only these hosts, or any; get approval; carry it out."""
     with open_remotes(library, hosts) as remotes:
         plan = make_plan(request, remotes, progress)
         _require_approval(library, plan, approve)
@@ -109,9 +109,9 @@ def _create(
 def carry_out(
     library: Library, plan_id: str, approve: Approve, progress: Progress = silent
 ) -> Created:
-    """Carry out a pending plan, which the operator approves by this; it waits again if it fails.
+    """Approve and carry out a pending plan; if that fails, the plan waits again.
 
-    If its sources were not asked yet, they are, and the plan that makes is asked about.
+    If its sources were not contacted yet, they are, and the new plan needs approval.
     """
     pending = open_pending(library)
     plan = pending.take(plan_id)
@@ -122,14 +122,14 @@ def carry_out(
         with open_remotes(library) as remotes:
             return _carry_out(library, plan, remotes, progress)
     except BaseException:
-        # Unless only the index failed: the topic is there then, and the plan is used up.
+        # Unless only the index failed: then the topic exists, and the plan is used.
         if not _find_made(library, plan.request):
             pending.add(plan)
         raise
 
 
 def _carry_out(library: Library, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
-    """Fetch the sources of an approved plan, and index the topic they make."""
+    """Fetch the sources of an approved plan, and index the new topic."""
     request = plan.request
     described = replace(request, sources=tuple(each.source for each in plan.sources))
 
@@ -159,9 +159,9 @@ def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
 
 
 def approved_hosts(library: Library) -> frozenset[str]:
-    """Return the hosts that topics were fetched from, each by a plan that was approved.
+    """Return the hosts of existing topics, each of which was fetched by an approved plan.
 
-    Imported topics name hosts that nobody here has approved; their records hold no request.
+    The hosts of imported topics were not approved here; their records have no request.
     """
     urls: set[str] = set()
     for topic_id in library.store.ids():
@@ -174,7 +174,7 @@ def approved_hosts(library: Library) -> frozenset[str]:
 
 
 def _find_made(library: Library, request: Description) -> Provenance | None:
-    """Return the record of the topic that this very request has made; None without one."""
+    """Return the record of the topic that the same request has made; None without one."""
     if not library.store.exists(request.id):
         return None
     recorded = read_provenance(library.store.directory(request.id))

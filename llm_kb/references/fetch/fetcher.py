@@ -1,4 +1,4 @@
-"""Fetch planned sources into a staging directory, and record where each file is from."""
+"""Fetch planned sources into a staging directory, and record the origin of each file."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Fetcher:
     def fetch(self, sources: Sequence[PlannedSource]) -> None:
         """Fetch every source; one that fails is a warning, and keeps its old files.
 
-        Raises PlanChangedError when a source is not what was approved, and
-        TopicTooLargeError when all of them together exceed `max_bytes`.
+        Raises PlanChangedError if a source differs from the approved plan, and
+        TopicTooLargeError if all of them together exceed `max_bytes`.
         """
         old = self.staged.old.files
         folders = choose_folders([planned.source for planned in sources], old)
@@ -65,12 +65,12 @@ class Fetcher:
         self._link_pages()
 
     def _link_pages(self) -> None:
-        """Make links between pages relative, once all of them have their names."""
+        """Make links between pages relative, after all pages have their names."""
         links = PageLinks(self.staged.directory, self.staged.files)
         for path, record in links.pages.items():
             data = self.staged.read(path)
             linked = links.localize(path, data.decode("utf-8", "replace")).encode()
-            # What was edited here stays as it is.
+            # A file that was edited here is not changed.
             if linked != data and hash_content(data) == record.hash:
                 self.staged.rewrite(path, linked)
             self.staged.reuse(path)
@@ -169,7 +169,7 @@ class Fetcher:
         self.staged.warnings += map(str, failed)
 
     def _fetch_page(self, index: int, planned: PlannedSource, page: PlannedPage) -> None:
-        """Write a page, or take it over from the old topic where it has not changed."""
+        """Write a page, or take it over from the old topic if it has not changed."""
         old = self.staged.old.find_page(index, page.url)
         if page.url in planned.read:
             fetched = planned.read[page.url]
@@ -179,7 +179,7 @@ class Fetcher:
         if fetched is None and old and self.staged.keep(*old):
             return
         if fetched is None:
-            # Its file was changed or deleted here: without conditions it is sent again.
+            # Its file was changed or deleted here, so the whole page is requested again.
             fetched = fetch_page(page, self.remotes.policy, hosts=planned.hosts)
         if fetched is None:
             raise FetchError(page.url, "the server did not send it again")
@@ -194,7 +194,7 @@ class Fetcher:
         self.staged.write(self._name_page(planned, record, old[0] if old else None), data, record)
 
     def _name_page(self, planned: PlannedSource, record: FileRecord, old: str | None) -> str:
-        """Choose the path of a page: that which it had, or one that no page has or keeps."""
+        """Choose the path of a page: its old one, or one that no other page has or keeps."""
         is_crawled = isinstance(planned.source, CrawlSource)
         name = old or (page_path(record.url) if is_crawled else page_name(record.url))
         stay = {page.url for page in planned.pages}
@@ -203,15 +203,15 @@ class Fetcher:
         return unused_name(name, [*self.staged.files, *RESERVED, *kept])
 
     def _recorded(self, index: int, path: str) -> FileRecord | None:
-        """Return the record the old topic has of a source's file."""
+        """Return the old topic's record of a source's file."""
         record = self.staged.old.files.get(path)
         return record if record and record.source == index else None
 
 
 def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> Mapping[int, str]:
-    """Give each repository and directory a folder of its own where there are several of them.
+    """Give each repository and directory a folder of its own if there are several.
 
-    A folder that holds `old` files of another source stays that source's, which may fail
+    A folder with `old` files of another source stays that source's, which may fail
     and keep them.
     """
     trees = [
@@ -230,7 +230,7 @@ def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> 
 def _prefix(source: TreeSource, folder: str, paths: Sequence[str]) -> str:
     """Return the folder of a source's files, with its `/`; empty for the topic itself.
 
-    Where one of them would take the place of a file of ours, it needs a folder.
+    A source needs a folder if one of its files would replace one of ours.
     """
     reserved = {name.casefold() for name in RESERVED}
     if not folder and any(path.split("/")[0].casefold() in reserved for path in paths):

@@ -1,4 +1,4 @@
-"""Fetch a planned topic, put it in its place, whole or not at all, and index it."""
+"""Fetch a planned topic, publish it whole or not at all, and index it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fetch_topic(  # noqa: PLR0913 - what a topic is made of
     *,
     progress: Progress,
 ) -> Staged:
-    """Fetch the sources of a plan, and put the topic they make in the place of the old one.
+    """Fetch the sources of a plan, and replace the old topic by the new one.
 
     `render` returns its `topic.md`. The caller must hold the topic's lock. Raises
     NothingFetchedError if there is no file.
@@ -73,7 +73,7 @@ def put_in_place(
 def asked_sources(
     sources: Sequence[PlannedSource], failed: Collection[int], old: OldTopic
 ) -> tuple[Source, ...]:
-    """Return the sources to record: as they were fetched now, or before where they failed."""
+    """Return the sources to record: as fetched now, or for failed ones as fetched before."""
     return tuple(
         (before if index in failed else None) or planned.source
         for index, (planned, before) in enumerate(zip(sources, old.asked, strict=True))
@@ -83,8 +83,8 @@ def asked_sources(
 def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[int, list[str]]:
     """Bring a topic's index up to date; return the number of its chunks, and warnings.
 
-    Embedding may fail, for want of a key or a network: search works without it. Raises
-    NotIndexedError where the index itself cannot be made.
+    Embedding may fail without a key or a network; search works without it. Raises
+    NotIndexedError if the index itself cannot be made.
     """
 
     def embed(index: Index, report: IndexReport) -> tuple[int, list[str]]:

@@ -1,4 +1,4 @@
-"""Refresh reference topics: fetch what has changed, ask where that exceeds what was approved."""
+"""Refresh reference topics: fetch changes, and ask if they exceed what was approved."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """The result of a refresh: how many files are new, changed and gone.
+    """The result of a refresh: the numbers of new, changed and removed files.
 
-    `restored` files were edited or lost here and are as fetched again; `own` are the files
-    that were never fetched but put into the topic by hand, and stay.
+    `restored` files were edited or lost here and were fetched again; `own` are the files
+    that were put into the topic by hand, and stay.
     """
 
     topic_id: str
@@ -61,7 +61,7 @@ def refresh_topic(
 ) -> Refreshed:
     """Fetch the changes of a topic's sources.
 
-    `approve` is asked, with the reason, only when the topic now leads to another host, has
+    `approve` is called with the reason, only if the topic now leads to another host, has
     grown far beyond what was fetched before, or was imported and never refreshed since.
     After a KbError the topic is as it was.
     """
@@ -71,7 +71,7 @@ def refresh_topic(
         recorded = topic.read_provenance()
         old = OldTopic.match(topic.directory, recorded, topic.file.sources)
         refreshed = _Refresh(library, remotes, topic, recorded, old).run(approve, progress)
-    # Also where nothing has changed: an earlier run may have been interrupted, or had no
+    # Also if nothing has changed: an earlier run may have been interrupted, or had no
     # embedding model.
     _, problems = index_topic(library, topic_id, progress)
     return replace(refreshed, warnings=(*refreshed.warnings, *problems))
@@ -88,7 +88,7 @@ class _Refresh:
     old: OldTopic
 
     def run(self, approve: ApproveGrowth, progress: Progress) -> Refreshed:
-        """Ask the sources, and fetch those that have changed."""
+        """Plan the sources again, and fetch those that have changed."""
         file = self.topic.file
         if not file.sources:
             raise NothingFetchedError(file.title, ["its topic.md names no sources"])
@@ -114,7 +114,7 @@ class _Refresh:
         return _summarize(file.id, self.recorded, staged)
 
     def _require_approval(self, plan: Plan, approve: ApproveGrowth) -> None:
-        """Ask about a plan that goes beyond what was fetched before; raise DeniedError."""
+        """Ask about a plan that exceeds what was fetched before; raise DeniedError."""
         check_limits(plan, self.remotes.policy)
         records = self.recorded.files.values()
         urls = {source.url for source in plan.request.sources} | {r.url for r in records}
@@ -126,7 +126,7 @@ class _Refresh:
             raise DeniedError(plan.request.title, summarize_plan(plan))
 
     def _note_unchanged(self, found: Sequence[PlannedSource]) -> None:
-        """Record that a topic was found up to date, and the numbers its sources have now."""
+        """Record that a topic is up to date, and the present numbers of its sources."""
         asked = asked_sources(found, _failures(found), self.old)
         renumbered = replace(self.recorded, files=self.old.files, sources=asked)
         if renumbered != self.recorded:
@@ -136,7 +136,7 @@ class _Refresh:
             topic.change(_freshness(topic.file, format_time(self.library.clock()))).write()
 
     def _render(self, sources: Sequence[PlannedSource], staged: Staged) -> str:
-        """Return the topic's `topic.md` brought up to what was fetched."""
+        """Return the topic's `topic.md`, updated to the fetched files."""
         topic = self._reread()
         changes: dict[str, Any] = {
             "files": tuple(sorted(staged.files)),
@@ -164,7 +164,7 @@ class _Refresh:
 
 
 def _failures(found: Sequence[PlannedSource]) -> dict[int, str]:
-    """Return why sources failed, by their number."""
+    """Return the reasons why sources failed, keyed by number."""
     return {
         index: str(FetchError(each.source.url, each.problem))
         for index, each in enumerate(found)

@@ -38,14 +38,14 @@ from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, Stored
 from llm_kb.references.topic.topic_text import parse_topic_file, without_heading
 
 MAX_TOPIC_FILE = 1_000_000
-"""Bytes of an archive's `topic.md`: reading it takes some milliseconds for each thousand."""
+"""Most bytes of an archive's `topic.md`: parsing takes some milliseconds for each 1,000."""
 
 
 def export_topic(library: Library, topic_id: str, path: Path) -> int:
     """Write a topic, with its record of files, into a new `.tar.gz`; return the number of files.
 
-    Files that were put in by hand stay behind. Raises ShareError for a topic that differs
-    from its record, or that was made of files of this machine.
+    Files that were added by hand are left out. Raises ShareError for a topic that differs
+    from its record, or that has files of this machine.
     """
     topic = library.store.open(topic_id)
     recorded = topic.read_provenance()
@@ -70,9 +70,9 @@ def export_topic(library: Library, topic_id: str, path: Path) -> int:
 
 
 def import_topic(library: Library, path: Path, progress: Progress = silent) -> Created:
-    """Make the topic that an archive holds; raise ShareError unless it is whole.
+    """Create the topic in an archive; raise ShareError unless it is complete.
 
-    Every file of the record must be there with its hash, and no other.
+    The archive must have exactly the files of the record, with their hashes.
     """
     sizes = {file.path: file.size or 0 for mode, file in list_archive(path) if mode == "100644"}
     settings = library.settings
@@ -120,7 +120,7 @@ def fetch_archive(
     approve: Callable[[str], bool],
     progress: Progress = silent,
 ) -> Created:
-    """Import a topic from the web; `approve` is asked about each host it leads to.
+    """Import a topic from the web; `approve` is called for each host it leads to.
 
     Raises ShareError for an address that is not https (or http to a host of `allow_hosts`).
     """
@@ -144,9 +144,9 @@ def fetch_archive(
 
 
 def describe_kept(library: Library, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return title, body, tags and age of the topic that a repository keeps; empty without one.
+    """Return title, body, tags and age of the topic kept in a repository; empty without one.
 
-    They are read as what anybody may write, and checked like any other request.
+    Anybody may have written them, so they are checked like any other request.
     """
     fields = Fields(table)
     source = read_source(fields, protocols=library.settings.allow_protocols)
@@ -182,6 +182,6 @@ def _unpack(path: Path, recorded: Provenance, staged: Staged) -> None:
 
 
 def _refuse_local(topic: StoredTopic, recorded: Provenance, name: str) -> None:
-    """Raise ShareError for files of one machine: a refresh would read those of another."""
+    """Raise ShareError for local files: a refresh elsewhere would read another machine's."""
     if any(isinstance(each, LocalSource) for each in (*topic.file.sources, *recorded.sources)):
         raise ShareError(name, "it has a source of type local, which others do not have")

@@ -1,4 +1,4 @@
-"""A staged topic: its directory, the files put there so far, and where each is from."""
+"""A staged topic: its directory, the files put there so far, and their origins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from llm_kb.rendering.plain_text import format_size
 class Staged:
     """A topic in a staging directory, with the files put there so far.
 
-    `failed` are the numbers of the sources that gave nothing new, `own` the files kept that
+    `failed` are the numbers of the sources that gave nothing new, `own` the kept files that
     were never fetched, `restored` the number of those that were edited or lost. Methods that
     write raise WriteError, as on a full disk.
     """
@@ -39,9 +39,9 @@ class Staged:
     failed: set[int] = field(default_factory=set)
 
     def write(self, path: str, data: bytes, record: FileRecord) -> None:
-        """Write one file and record it; one whose name is taken is left out, with a warning.
+        """Write one file and record it; if its name is taken, leave it out with a warning.
 
-        Raises TopicTooLargeError when all files written exceed `most_bytes`.
+        Raises TopicTooLargeError if all written files together exceed `most_bytes`.
         """
         target = self.directory / path
         self.written_bytes += len(data)
@@ -62,11 +62,11 @@ class Staged:
         )
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file put there."""
+        """Return the content of a staged file."""
         return read_regular(self.directory / path)
 
     def rewrite(self, path: str, data: bytes) -> None:
-        """Replace a file put there; the old topic's, if it is a link to that, stays as it was."""
+        """Replace a staged file; if it is a link to the old topic's, that one is not changed."""
         target = self.directory / path
         with writing(target):
             target.unlink()
@@ -74,14 +74,14 @@ class Staged:
         self.files[path] = replace(self.files[path], hash=hash_content(data), size=len(data))
 
     def reuse(self, path: str) -> None:
-        """Take the old topic's file where it is the same: it has been indexed already."""
+        """Use the old topic's file if it is the same, since that is indexed already."""
         record, before = self.files[path], self.old.files.get(path)
         if before and before.hash == record.hash and self.old.has({path: before}):
             (self.directory / path).unlink()
             self.keep(path, record)
 
     def fail_source(self, index: int) -> None:
-        """Take a source's files as the old topic has them, in place of those fetched so far."""
+        """Replace the files of a source fetched so far by those of the old topic."""
         self.failed.add(index)
         for path in [path for path, record in self.files.items() if record.source == index]:
             self._remove(path)
@@ -89,12 +89,12 @@ class Staged:
             self.keep_as_it_is(path, record)
 
     def keep_as_it_is(self, path: str, record: FileRecord) -> None:
-        """Take over a file that cannot be fetched now, edited or not."""
+        """Keep the old topic's file, edited or not, since it cannot be fetched now."""
         if not self.keep(path, record, verify=False) and (self.directory / path).exists():
             self._warn_taken(path, record)
 
     def keep(self, path: str, record: FileRecord, *, verify: bool = True) -> bool:
-        """Take a file over from the old topic if it still is as recorded there.
+        """Keep the old topic's file if it is still as recorded there.
 
         A hard link keeps its modification time, so that it is not indexed again.
         """
@@ -117,9 +117,9 @@ class Staged:
         return True
 
     def keep_own_files(self) -> None:
-        """Take over the files of the old topic that were never fetched: they are its owner's.
+        """Keep the files of the old topic that were added by hand, since they are its owner's.
 
-        One whose name a fetched file has now is kept under another name, with a warning.
+        If a fetched file now has the same name, the owner's file is renamed, with a warning.
         """
         kept: list[str] = []
         own = self.old.find_own_files()
@@ -127,7 +127,7 @@ class Staged:
             name = path
             if os.path.lexists(self.directory / path):
                 if not self.old.recorded:
-                    continue  # the record was deleted: this is what the old topic fetched
+                    continue  # the record was deleted, so this may be a fetched file
                 name = unused_name(path, [*self.files, *own])
                 self.warnings.append(f"your file {path!r} is now {name!r}: a source has its name")
             target = self.directory / name
@@ -141,7 +141,7 @@ class Staged:
         self.own = tuple(kept)
 
     def _remove(self, path: str) -> None:
-        """Take a file back, and the directories that were made for it alone."""
+        """Remove a staged file, and the directories that were made only for it."""
         del self.files[path]
         target = self.directory / path
         target.unlink()

@@ -1,1 +1,1 @@
-"""Plans: find out what would be fetched, and show it, before anything is kept."""
+"""Plans: find out what would be fetched, and show it, before any file is kept."""

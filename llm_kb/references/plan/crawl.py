@@ -20,7 +20,7 @@ from llm_kb.subjects.editions import describe_editions, find_editions
 from llm_kb.subjects.names import INSTALL, is_unread_document
 
 MAX_READ = 50_000_000
-"""Characters of pages held in memory until they are fetched; the rest is requested again."""
+"""Characters of pages kept in memory until they are fetched; others are requested again."""
 
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
@@ -38,15 +38,15 @@ def find_pages(
 ) -> Crawl:
     """Read the pages of a crawl.
 
-    A site that offers `llms.txt` has listed its pages for us. Elsewhere links are
+    If a site has an `llms.txt`, its pages are those listed there. Otherwise links are
     followed from page to page, `depth` deep: on the same host, and below the
-    directory of the first page. Versions and languages beside the first page's are left
+    directory of the first page. Versions and languages other than the first page's are left
     out unless `include` names pages.
 
-    `known` are the pages of an earlier crawl, which are asked for on condition. Those that no
-    changed page leads to are looked for in the unchanged ones, and where what may lead to more
-    cannot be read, they are asked for themselves.
-    Raises FetchError when the first page cannot be had.
+    `known` are the pages of an earlier crawl, requested conditionally. Those that no
+    changed page leads to are searched for in unchanged pages. If a page that may lead to them
+    cannot be read, they are requested directly.
+    Raises FetchError if the first page cannot be fetched.
     """
     if not source.max_pages:
         raise FetchError(source.url, "max_pages is 0; it must be at least 1")
@@ -62,8 +62,8 @@ def find_pages(
 class Crawl:
     """The pages found by a crawl.
 
-    `failed` says why, by address, for pages that may be there and cannot be had now. `read`
-    are pages as they would be kept, which need not be asked for again; None for those that
+    `failed` has the reasons, by address, for pages that cannot be fetched now. `read`
+    are pages as they would be kept, which need no second request; None for those that
     have not changed.
     """
 
@@ -76,7 +76,7 @@ class Crawl:
         progress: Count,
     ) -> None:
         self.start = start.page.url
-        """The address of the first page, where redirects ended."""
+        """The address of the first page, after redirects."""
         self.failed: dict[str, str] = {}
         self.read: dict[str, Page | None] = {}
         self._first = start
@@ -93,7 +93,7 @@ class Crawl:
         self._unchanged: list[str] = []
         """Known pages whose links were not sent again."""
         self._stopped = ""
-        """Why no more pages are read."""
+        """The reason why no more pages are read."""
         self._site = site
         self._asked: set[str] = set()
         self._kept: set[str] = set()
@@ -104,7 +104,7 @@ class Crawl:
         self._asides: set[str] = set()
         """Namespaces of a wiki's own pages, such as `Special:`, in the wiki's language."""
         self._documents: set[str] = set()
-        """Documents, such as PDF, that cannot be read here."""
+        """Documents, such as PDF, that cannot be converted here."""
 
     @property
     def pages(self) -> tuple[PlannedPage, ...]:
@@ -112,7 +112,7 @@ class Crawl:
         return tuple(self._found.values())
 
     def run(self) -> None:
-        """Read the pages of the site's list; without one, those that the first leads to."""
+        """Read the pages of the site's list; without a list, those that the first page leads to."""
         self._keep(self._first)
         if listed := self._site.read_list():
             self._is_listed = True
@@ -120,12 +120,12 @@ class Crawl:
         else:
             self._follow_links()
             self._follow_unchanged()
-        # Where something that may lead to more pages could not be read.
+        # If a page that may lead to more pages could not be read.
         if self.failed or self._site.unread:
             self._read_all([url for url in self._known if self._site.covers(url)])
 
     def _follow_links(self) -> None:
-        """Walk from page to page, breadth first; the sitemap's pages come after the first's."""
+        """Follow links breadth first; the sitemap's pages come after the first page's links."""
         seen = {page_key(self.start)}
         following = list(filter(self._site.covers, self._first.links))
         if self._source.depth:
@@ -139,9 +139,9 @@ class Crawl:
                 return
 
     def _read_all(self, urls: Iterable[str], *, leads_on: bool = False) -> list[str]:
-        """Read pages while there is room, and return where they lead.
+        """Read pages while there is room, and return their links.
 
-        Without `leads_on` that is not needed: they are listed, or deep enough.
+        Without `leads_on` the links are not needed: the pages are listed, or deep enough.
         """
         links: list[str] = []
         for url in self._choose(urls):
@@ -156,7 +156,7 @@ class Crawl:
         keys = {page_key(url) for url in self._known if self._site.covers(url)}
         self._only_known = True
         while self._unchanged and (missing := keys - self._kept):
-            # The likeliest first: a page of the same directory, or of a name that begins alike.
+            # The likeliest first: pages of the same directory, or with a similar name.
             wanted = min(missing)
             shared = {u: len(commonprefix((u, wanted))) for u in self._unchanged}  # noqa: RUF071 - as said
             url = max(self._unchanged, key=shared.__getitem__)
@@ -176,7 +176,7 @@ class Crawl:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the operator on where the pages are listed, and on what was left out."""
+        """Notes for the operator on the site's list of pages, and on pages left out."""
         notes = ["pages as listed in llms.txt"] if self._is_listed else []
         notes += [f"passed over: {problem}" for problem in self._site.unread]
         notes += [self._stopped] if self._stopped else []
@@ -205,7 +205,7 @@ class Crawl:
         found, most = len(self._found), self._source.max_pages
         if time.monotonic() >= self._site.policy.until:
             self._stopped = f"stopped after {count(found, 'page')}: it took too long"
-        # Those that fail count: they are pages, and asking for them may take long.
+        # Failed pages count: requesting them may take long.
         elif found + len(self.failed) >= most:
             self._stopped = f"stopped at {most} pages; max_pages allows more"
         return not self._stopped and self._site.refused < MAX_REFUSED
@@ -213,8 +213,8 @@ class Crawl:
     def _visit(self, url: str, *, leads_on: bool = False, again: bool = False) -> list[str]:
         """Fetch a page, keep it unless it is a copy, and return the pages it leads to.
 
-        One that is known is asked for on condition; where it is unchanged, and `leads_on`, where
-        it leads may be asked for `again`, without.
+        A known page is requested conditionally. If it is unchanged and `leads_on`, it
+        may be requested `again` without conditions, to get its links.
         """
         self._asked.add(url)
         if page_key(url) in self._kept and not again:
@@ -228,8 +228,8 @@ class Crawl:
                 policy = self._site.policy
                 found = find_page(url, policy, hosts={host_and_port(url)}, known=known)
         except FetchError as error:
-            # A dead link is not the operator's problem, nor is one that leaves the site. A page
-            # that was there before may be gone for a while, as behind a login.
+            # A dead link, or one that leaves the site, is not the operator's problem. A page
+            # that existed before may be temporarily missing, as behind a login.
             has_left = isinstance(error, PlanChangedError) and url not in self._known
             is_late = time.monotonic() >= self._site.policy.until  # as `_has_room` says
             if not (is_late or has_left or isinstance(error, NoPageError)):
@@ -247,7 +247,7 @@ class Crawl:
         """Add a page, unless the same content or the same address was found before."""
         url = found.page.url
         keys = {page_key(url)}
-        # A site may give all pages the address of its first; that says nothing.
+        # Some sites give all pages the address of the first one, which is meaningless.
         if found.canonical and _name(found.canonical) == _name(url):
             keys.add(page_key(found.canonical))
         if url in self._found or _CONTENTS.search(url):

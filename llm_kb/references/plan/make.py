@@ -1,4 +1,4 @@
-"""Makes plans: asks each source for its files and their sizes, without keeping any."""
+"""Makes plans: asks each source for its files and sizes, without keeping the files."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.topic_file import Description
 
 Progress = Callable[[str, int, int], None]
-"""Called with a step, such as `asking URL` or `indexing`, and how much of it is done, of how much.
+"""Called with a step, such as `asking URL` or `indexing`, the work done and the total.
 
-The total is 0 where nothing is counted."""
+The total is 0 if it is unknown."""
 
 
 def silent(_step: str, _done: int, _total: int) -> None:
@@ -39,9 +39,9 @@ def silent(_step: str, _done: int, _total: int) -> None:
 
 @contextmanager
 def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Iterator[Remotes]:
-    """Give access to the outside for one run, under the settings of a library's user.
+    """Open the network access of one run, under the settings of a library's user.
 
-    Only these hosts may be asked; None for any.
+    Only these hosts may be contacted; None for any.
     """
     settings = library.settings
     policy = Policy(
@@ -58,9 +58,9 @@ def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Itera
 
 
 def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
-    """Return the plan of a request before its sources are asked.
+    """Return the plan of a request before its sources are contacted.
 
-    A package that the workspace has installed leads to the repository its metadata names.
+    A package installed in the workspace is replaced by the repository in its metadata.
     """
     sources = []
     for source in request.sources:
@@ -75,9 +75,9 @@ def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
 
 
 def make_plan(request: Description, remotes: Remotes, progress: Progress = silent) -> Plan:
-    """Plan every source of a request; one that cannot be fetched says why.
+    """Plan every source of a request; a source that cannot be fetched gets a reason.
 
-    Raises NothingFetchedError when none can be, TooLargeError over the limits.
+    Raises NothingFetchedError if none can be fetched, TooLargeError over the limits.
     """
     plan = plan_sources(request, OldTopic.none(request.sources), remotes, progress)
     if all(planned.problem for planned in plan.sources):
@@ -88,7 +88,7 @@ def make_plan(request: Description, remotes: Remotes, progress: Progress = silen
 
 
 def plan_sources(request: Description, old: OldTopic, remotes: Remotes, progress: Progress) -> Plan:
-    """Plan every source of a request as it is now, compared with what an old topic has of it."""
+    """Plan every source of a request as it is now, compared with an old topic's files."""
     remotes = remotes.while_planning()
     planned = []
     for index, source in enumerate(request.sources):
@@ -99,7 +99,7 @@ def plan_sources(request: Description, old: OldTopic, remotes: Remotes, progress
 
 
 def check_limits(plan: Plan, policy: Policy) -> None:
-    """Raise TooLargeError when a whole plan is over the user's limits."""
+    """Raise TooLargeError if a whole plan is over the user's limits."""
     where = plan.request.title
     has_paths = any(isinstance(p.source, TreeSource) for p in plan.sources)
     advice = "narrow it by paths" if has_paths else "fetch fewer pages"

@@ -22,19 +22,19 @@ from llm_kb.references.sources.records import (
 from llm_kb.references.sources.rules import check_git_url, check_ref, require_approved
 
 _TAGS = ("v{version}", "{version}", "{name}-{version}", "{name}-v{version}", "{name}@{version}")
-"""How projects name the tag of a version."""
+"""The usual names of the tag of a version."""
 
 _DOCUMENTS = re.compile(
     r"(?i)docs?|documentation|guides?|manual|book|examples?|website|"
     r"(?:readme|changelog|changes|history|upgrading|migration)(?:\.\w+)?"
 )
-"""Names at the top of a repository that hold documentation."""
+"""Names of top-level entries of a repository that are documentation."""
 
 
 def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | ArchiveSource:
     """Return the repository of a package at its version's tag, else its source distribution.
 
-    Raises FetchError where there is neither.
+    Raises FetchError if there is neither.
     """
     package = find_package(source, remotes.workspace, remotes.policy)
     source = replace(source, version=package.version or None)
@@ -53,7 +53,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | Arch
             problem = error
     found = package.archive
     if not found and source.ecosystem != "go":
-        with suppress(FetchError):  # what is wrong with the repository says more
+        with suppress(FetchError):  # the problem of the repository is more informative
             found = ask_index(source, source.version, remotes.policy).archive
     if not found:
         raise problem
@@ -63,7 +63,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | Arch
 def _make_archive(
     found: tuple[str, str], package: PackageSource, remotes: Remotes
 ) -> ArchiveSource:
-    """Return the source distribution that an index names, with its documents."""
+    """Return the source distribution that an index names, limited to its documents."""
     table = {"type": "archive", "url": found[0], "hash": found[1], "package": str(package)}
     fields = Fields(table)
     archive = read_source(fields, allow_local=True)
@@ -85,7 +85,7 @@ def follow_archive(source: ArchiveSource, remotes: Remotes) -> ArchiveSource:
 
 
 def _find_wanted(source: GitSource | ArchiveSource, remotes: Remotes) -> PackageSource | None:
-    """Return the package at the workspace's version; None if the source has that version."""
+    """Return the package at the workspace's version; None if the source has it already."""
     if source.package is None:
         return None
     package = parse_package(source.package)
@@ -112,12 +112,12 @@ def _find_tag(
 ) -> GitSource:
     """Return a repository at the tag of a package's version; raise FetchError without one.
 
-    `found` may say which revision that is, and which Go module the repository is of.
+    `found` may have the revision, and the Go module of the repository.
     """
     name = (found.module if found else None) or package.name
     ref = found.ref if found else None
     if package.ecosystem == "go":
-        # Of a module in a directory of its repository, the tag begins with that.
+        # The tag of a module in a directory of its repository begins with that directory.
         inner = re.sub(r"/v\d+$", "", "/".join(name.split("/")[3:]))
         version = (package.version or "").partition("+")[0]
         tags = [version, f"{inner}/{version}"]
@@ -138,7 +138,7 @@ def _find_tag(
 
 
 def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the top-level entries that hold documentation; empty, for all files, without any."""
+    """Return the top-level entries that are documentation; empty, for all files, without any."""
     tops = {
         top + ("/" if rest else "")
         for top, rest in ((path.partition("/")[0], "/" in path) for path in paths)

@@ -30,13 +30,13 @@ from llm_kb.references.sources.web import Page
 from llm_kb.references.topic.topic_file import Description, format_time
 
 MAX_AGE = timedelta(days=7)
-"""How long a plan waits; after that its sources have probably changed."""
+"""How long a plan waits; later its sources have probably changed."""
 
 MAX_WAITING = 50
-"""Plans that wait at once: a model must not bury one plan among thousands."""
+"""Most plans that wait at once: a model must not hide one plan among thousands."""
 
 MAX_PAGES = 20_000_000
-"""Characters of pages kept with a plan; the rest is requested again."""
+"""Characters of pages kept with a plan; other pages are requested again."""
 
 _ID = re.compile(r"[0-9a-f]{12,64}")
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
@@ -44,7 +44,7 @@ _GONE = "it was used or dropped, or has expired; see `llm kb references pending`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingPlan:
-    """A stored plan, and whether the operator has approved it meanwhile."""
+    """A stored plan, and whether the operator has approved it."""
 
     plan: Plan
     stored_at: str
@@ -62,8 +62,8 @@ class PendingPlans:
     def add(self, plan: Plan) -> None:
         """Store a plan until it is approved or dropped, or expires.
 
-        A plan that waits already stays as it is. Raises TooManyPlansError, and
-        UnknownPlanError where another plan or a damaged file has this id.
+        A plan that waits already is not changed. Raises TooManyPlansError, and
+        UnknownPlanError if another plan or a damaged file has this id.
         """
         self._drop_expired()
         if self._path(plan.id).exists():
@@ -82,7 +82,7 @@ class PendingPlans:
         return ApprovalNeededError(plan.id, title, summary, list_hosts(plan))
 
     def keep(self, plan: Plan) -> bool:
-        """Store a plan where nobody can be asked. Raises ApprovalNeededError."""
+        """Store a plan if there is no terminal to ask on. Raises ApprovalNeededError."""
         raise self.ask_later(plan)
 
     def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:
@@ -97,7 +97,7 @@ class PendingPlans:
         return sorted(found, key=lambda pending: pending.stored_at), problems
 
     def read(self, plan_id: str) -> PendingPlan:
-        """Return a plan by its id; raise UnknownPlanError unless it is as it was stored.
+        """Return a plan by its id; raise UnknownPlanError if it is missing or was changed.
 
         The file holds the digest of the whole plan, of which the id is the beginning.
         """
@@ -156,7 +156,7 @@ class PendingPlans:
                 self.drop(waiting.plan.id)
 
     def take_approved(self, plan: Plan) -> bool:
-        """Tell whether this very plan has been approved, and remove it if so."""
+        """Tell whether this exact plan has been approved, and remove it if so."""
         try:
             pending = self.read(plan.id)
             if not pending.is_approved or pending.plan.digest != plan.digest:
@@ -175,7 +175,7 @@ class PendingPlans:
                 self.drop(plan_id)
 
     def _is_expired(self, path: Path) -> bool:
-        # By the time of the file, which also says how old an unusable one is.
+        # By the time of the file, which is known for unusable plans too.
         try:
             age = self.clock().timestamp() - path.stat().st_mtime
         except OSError:
@@ -191,16 +191,16 @@ class PendingPlans:
         return self.directory / f"{plan_id}.pages"
 
     def _write_pages(self, plan: Plan) -> None:
-        """Keep the pages that were read for a plan, unless they are too much."""
+        """Keep the pages that were read for a plan, up to the limit."""
         pages = [page for each in plan.sources for page in each.read.values() if page]
         if pages and sum(len(page.text) for page in pages) <= MAX_PAGES:
             table = {"plan": plan.digest, "pages": list(map(asdict, pages))}
-            # Escaped: JSON can name what is not a character.
+            # Escaped, since JSON can name half surrogate pairs.
             packed = gzip.compress(json.dumps(table).encode())
             replace_file(self._pages_path(plan.id), packed, new_mode=0o600)
 
     def _with_pages(self, plan: Plan) -> Plan:
-        """Return a plan with the pages that were kept for it; without, if they are unusable."""
+        """Return a plan with the pages that were kept for it, or without unusable ones."""
         path = self._pages_path(plan.id)
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(read_regular(path))) as packed:
@@ -230,7 +230,7 @@ class PendingPlans:
 
 
 def pending_entry(pending: PendingPlan) -> dict[str, Any]:
-    """Return a waiting plan as `pending --json` has it."""
+    """Return a waiting plan as an entry of `pending --json`."""
     plan = pending.plan
     return {
         "id": plan.id,
@@ -244,7 +244,7 @@ def pending_entry(pending: PendingPlan) -> dict[str, Any]:
 
 
 def open_pending(library: Library) -> PendingPlans:
-    """Return the plans that wait in a library."""
+    """Return the waiting plans of a library."""
     return PendingPlans(
         directory=library.root / ".pending",
         protocols=library.settings.allow_protocols,

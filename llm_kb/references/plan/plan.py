@@ -1,4 +1,4 @@
-"""A plan: what would be fetched, with exact figures and a digest, before anything is. Pure."""
+"""A plan: what would be fetched, with exact figures and a digest. Pure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from llm_kb.rendering.plain_text import format_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSource:
-    """One source with its present files; `size` is None if a server does not tell it.
+    """One source with its present files; `size` is None if the server does not report it.
 
-    `source.commit` is the commit a git source will be fetched at. `problem` says
+    `source.commit` is the commit that will be fetched from git. `problem` is the reason
     why a source cannot be fetched; the others can be. The fields from `read` on are not part of
     what is approved.
     """
@@ -50,7 +50,7 @@ class PlannedSource:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that may be asked for this source, with their ports where these are unusual."""
+        """The hosts that this source may contact, with unusual ports."""
         urls = (self.source.url, *(page.url for page in self.pages))
         return tuple(dict.fromkeys(filter(None, map(host_and_port, urls))))
 
@@ -64,12 +64,12 @@ class Plan:
 
     @property
     def files(self) -> int:
-        """How many files would be fetched."""
+        """The number of files to fetch."""
         return sum(planned.files for planned in self.sources)
 
     @property
     def size(self) -> int:
-        """How many bytes would be fetched, where that is known."""
+        """The number of bytes to fetch, as far as it is known."""
         return sum(planned.size or 0 for planned in self.sources)
 
     @property
@@ -85,17 +85,17 @@ class Plan:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the sources were asked what they hold."""
+        """Whether the sources were contacted for their files."""
         return any(planned.files or planned.problem for planned in self.sources)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that would be asked, with their ports where these are unusual."""
+        """The hosts that would be contacted, with unusual ports."""
         return tuple(dict.fromkeys(host for planned in self.sources for host in planned.hosts))
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:
-    """Return the plan as JSON has it; `parse_plan` reads it back."""
+    """Return the plan as a table for JSON; `parse_plan` reads it back."""
     request = plan.request
     return list_fields(request) | {
         "tags": list(request.tags),
@@ -158,9 +158,9 @@ def format_about(size: int) -> str:
 
 
 def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -> str | None:
-    """Return why a refresh needs the operator's approval; None when it does not.
+    """Return the reason why a refresh needs the operator's approval; None if it does not.
 
-    It does when it would reach a host that was not approved, or fetch more than
+    It does if it would contact a host that was not approved, or fetch more than
     twice what was fetched before.
     """
     if fetched_hosts and (strange := sorted(set(new.hosts) - fetched_hosts)):

@@ -1,4 +1,4 @@
-"""A plan as the operator reads it before approving: nothing in it can be dressed up. Pure.
+"""A plan as the operator reads it before approving; no text in it can deceive. Pure.
 
 Models and servers write titles, addresses, paths and notes. None of them can add a line,
 repaint or hide others, pose as another host, or push the first lines off the screen.
@@ -57,7 +57,7 @@ def describe_plan(plan: Plan) -> str:
 
 
 def list_hosts(plan: Plan) -> str:
-    """Return the hosts of a plan on one line: in ASCII, with their spelling where it differs."""
+    """Return the hosts of a plan on one line: in ASCII, with their spelling if it differs."""
     hosts = [_show(show_host(host)) for host in plan.hosts] or ["this machine"]
     more = [f"and {len(hosts) - MOST_HOSTS} more"] if len(hosts) > MOST_HOSTS else []
     return ", ".join([*hosts[:MOST_HOSTS], *more])
@@ -78,7 +78,7 @@ def _figures(planned: PlannedSource) -> str:
 
 
 def _show_url(url: str) -> str:
-    """Return an address with its host in ASCII, cut in the middle where it is long."""
+    """Return an address with its host in ASCII; a long one is cut in the middle."""
     host = host_and_port(url)
     if not host.isascii():
         url = url.replace(urlsplit(url).netloc, show_host(host).partition(" ")[0], 1)

@@ -23,24 +23,24 @@ MAX_ARCHIVE_BYTES = 100_000_000
 """The largest archive, whatever `max_bytes` allows."""
 
 PLAN_TIMEOUTS = 30
-"""How many timeouts of a single request a whole plan may take."""
+"""Time limit for a whole plan, as a multiple of the timeout of a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remotes:
-    """Where sources are asked, under the settings of the user layer."""
+    """The network access to sources, under the settings of the user layer."""
 
     policy: Policy
     repositories: Repositories
     workspace: Path | None = None
     """The directory whose installed packages count; None for none."""
     archives: dict[str, Path] = field(default_factory=dict)
-    """Archives that were fetched, by hash, until the run ends."""
+    """Fetched archives, keyed by hash, until the run ends."""
 
     def while_planning(self) -> Remotes:
         """Return a copy with a deadline for planning, so that a slow site cannot hang it.
 
-        It is as long as what git may take for one repository.
+        It is as long as git's time limit for one repository.
         """
         until = time.monotonic() + PLAN_TIMEOUTS * self.policy.timeout
         return replace(self, policy=replace(self.policy, until=until))
@@ -58,9 +58,8 @@ class Remotes:
     def measure(self, source: TreeSource, known: Mapping[str, int] | None = None) -> Tree:
         """Return the files of a source with their sizes; those of `known` blobs are given.
 
-        Servers other than GitHub do not tell sizes, so the files are fetched to be weighed: into
-        a temporary repository that lasts for this run, and from which they are taken if the plan
-        is approved.
+        Servers other than GitHub do not report sizes, so the files are fetched into a temporary
+        repository, which lasts for this run and supplies them if the plan is approved.
         """
         if not isinstance(source, GitSource):
             return list_local(self.locate(source), self.policy.max_bytes)
@@ -75,7 +74,7 @@ class Remotes:
         return replace(tree, files=tuple(weighed.get(file.path, file) for file in files))
 
     def locate(self, source: LocalSource | ArchiveSource) -> LocalSource:
-        """Return the place on this machine of a source's files; an archive is fetched once."""
+        """Return the local path of a source's files; an archive is fetched once."""
         if isinstance(source, LocalSource):
             return source
         if source.hash not in self.archives:
@@ -83,9 +82,9 @@ class Remotes:
         return LocalSource(url=self.archives[source.hash].as_posix(), paths=source.paths)
 
     def download(self, url: str, known: str | None, hosts: Collection[str] | None = None) -> Path:
-        """Fetch an archive into a temporary place; raise FetchError unless its hash is as known.
+        """Fetch an archive to a temporary path; raise FetchError unless it has the known hash.
 
-        Raises PlanChangedError where it leads to a host not among `hosts`, by default its own.
+        Raises PlanChangedError if it leads to a host not among `hosts`, by default its own.
         """
         hosts = hosts or {host_and_port(url)}
         answer = request(url, self.policy, hosts=hosts, most=MAX_ARCHIVE_BYTES)
@@ -108,7 +107,7 @@ class Remotes:
 
 
 def check_count(url: str, files: int, policy: Policy) -> None:
-    """Raise FetchError when a source has more files than the user's limit."""
+    """Raise FetchError if a source has more files than the user's limit."""
     if files > policy.max_files:
         raise FetchError(
             url,

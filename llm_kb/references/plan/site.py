@@ -89,7 +89,7 @@ class Site:
         return f"{split.scheme}://{split.netloc}" == self.root
 
     def read_list(self) -> list[str]:
-        """Return the pages of `llms.txt`; empty when there is no such list."""
+        """Return the pages of `llms.txt`; empty if there is none."""
         for place in dict.fromkeys((f"{self.root}{self.prefix}llms.txt", f"{self.root}/llms.txt")):
             try:
                 text = fetch_text(place, self.policy)
@@ -104,7 +104,7 @@ class Site:
         return []
 
     def read_sitemaps(self) -> list[str]:
-        """Return the pages that the site's `sitemap.xml` lists, and those that it leads to."""
+        """Return the pages in the site's `sitemap.xml` and in the sitemaps it leads to."""
         usual = [f"{self.root}{self.prefix}sitemap.xml", f"{self.root}/sitemap.xml"]
         named = filter(self.is_here, self._robots.sitemaps)
         places = list(dict.fromkeys([*named, *usual]))[:MAX_SITEMAPS]
@@ -113,7 +113,7 @@ class Site:
             try:
                 text = fetch_text(place, self.policy) or ""
             except FetchError:
-                continue  # links lead on without it
+                continue  # links are followed without it
             found = [unescape(location) for location in _LOCATION.findall(text)]
             if "<sitemapindex" in text and number < MAX_SITEMAPS:
                 places += filter(self.is_here, found[: MAX_SITEMAPS - len(places)])
@@ -128,7 +128,7 @@ class Site:
         return allowed
 
     def wait(self) -> None:
-        """Keep the distance between requests that the site asks for."""
+        """Wait between requests as long as the site asks."""
         if self._robots.delay:
             time.sleep(self._robots.delay)
 
@@ -148,10 +148,10 @@ class Robots:
 
     @property
     def sitemaps(self) -> list[str]:
-        """The addresses of sitemaps that it names."""
+        """The addresses of the sitemaps in it."""
         return list(self._rules.sitemaps)
 
     @property
     def delay(self) -> float:
-        """How many seconds to keep between requests."""
+        """The number of seconds to wait between requests."""
         return min(self._rules.crawl_delay(self._agent) or 0.0, MAX_DELAY)

@@ -1,4 +1,4 @@
-"""Asks one source what it holds now, and of a topic that is refreshed, what has changed since."""
+"""Plans one source: its present files, and for a refresh what has changed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def plan_source(
 ) -> PlannedSource:
     """Plan one source; a failure becomes part of the result.
 
-    Of an old topic only hosts that were approved are asked, and it is said what has not changed.
+    For an old topic, only approved hosts are contacted, and unchanged files are marked.
     """
     try:
         with refuse_hostile(source.url):
@@ -62,7 +62,7 @@ def plan_source(
 
 
 def explain(error: KbError, source: Source) -> str:
-    """Return why a source cannot be fetched, with the address where that is not its own."""
+    """Return the reason why a source cannot be fetched, with the address if it is another."""
     if isinstance(error, FetchError):
         return error.reason if error.url == source.url else f"{error.url}: {error.reason}"
     return error.reason if isinstance(error, SourceError) else str(error)
@@ -85,7 +85,7 @@ def _plan_repository(
 
 
 def _unchanged(source: TreeSource, records: Mapping[str, FileRecord]) -> PlannedSource:
-    """Return the plan of a source whose files are as they were fetched."""
+    """Return the plan of a source whose files are unchanged."""
     size = total_size(records.values())
     return PlannedSource(source=source, files=len(records), size=size, is_unchanged=True)
 
@@ -108,18 +108,18 @@ def _plan_files(
     if isinstance(source, ArchiveSource) and not old.is_new:
         source = follow_archive(source, remotes)
         is_known = records and asks_the_same(source, old.asked[index])
-        if is_known and old.has(records):  # its hash says what is in it: nothing is asked
+        if is_known and old.has(records):  # its hash identifies its content: no request is needed
             return _unchanged(source, records)
     tree = remotes.measure(source)
     for path, reason in tree.unread.items():
-        if any(f"/{path}" in f"/{known}" for known in records):  # what was fetched is not gone
+        if any(f"/{path}" in f"/{known}" for known in records):  # the fetched files still exist
             raise FetchError(source.url, f"{path.rstrip('/')}: {reason}")
     is_unchanged = bool(records) and _are_same(remotes.locate(source), tree, records)
     return replace(_plan_tree(source, tree), is_unchanged=is_unchanged and old.has(records))
 
 
 def _are_same(place: LocalSource, tree: Tree, records: Mapping[str, FileRecord]) -> bool:
-    """Tell whether the files of a directory or an archive are as they were recorded."""
+    """Tell whether the files of a directory or an archive are as recorded."""
     paths = [file.path for file in tree.files]
     there = {path: hash_content(data) for path, data in read_local(place, paths)}
     # Whether the files have a folder of their own is not a change.
@@ -130,7 +130,7 @@ def _are_same(place: LocalSource, tree: Tree, records: Mapping[str, FileRecord])
         path: record.hash for path, record in records.items()
     }:
         return False
-    # Times are recorded anew, so that nothing says for ever that the directory has changed.
+    # Times are recorded again, so that the directory does not count as changed for ever.
     return all(
         not record.etag or record.etag == stat_tag(place, path.removeprefix(prefix))
         for path, record in records.items()
@@ -138,7 +138,7 @@ def _are_same(place: LocalSource, tree: Tree, records: Mapping[str, FileRecord])
 
 
 def _plan_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -> PlannedSource:
-    """Ask the address of a page, wherever it led before."""
+    """Plan a page at its own address, wherever that redirected before."""
     records = old.of_source(index)
     known = {path: record for path, record in records.items() if old.has({path: record})}
     path, record = next(iter(known.items()), ("", None))
@@ -150,7 +150,7 @@ def _plan_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -
             known=record.conditions if record else None,
         )
     except PlanChangedError as error:
-        # It leads to a host that was not approved: it is asked once that is.
+        # It leads to a host that was not approved, which must be approved first.
         moved = PlannedPage(url=error.leads_to or source.url)
         return PlannedSource(source=source, files=1, size=None, pages=(moved,))
     page, content = found.page, found.content
@@ -173,12 +173,12 @@ def _plan_crawl(
 ) -> PlannedSource:
     """Find the pages of a site, and request each of them.
 
-    A page is gone when the server says so, or when no page leads to it any more. One
-    that fails keeps the file it gave before.
+    A page is gone if the server says so, or if no page leads to it any more. One
+    that fails keeps its earlier file.
     """
     records = old.of_source(index)
     there = {record.url: path for path, record in records.items() if old.has({path: record})}
-    # Of a source that was edited all pages are read: an unchanged one may lead to others now.
+    # All pages of an edited source are read: an unchanged one may lead to others now.
     is_same_wish = asks_the_same(source, old.asked[index])
     known = {
         record.url: record.conditions if is_same_wish and record.url in there else {}
@@ -196,7 +196,7 @@ def _plan_crawl(
     if old.is_new:
         return planned
     if not _approved_hosts(source, records).issuperset(planned.hosts):
-        # It has moved to a host that was not approved: it is fetched once that is.
+        # It has moved to a host that was not approved, which must be approved first.
         return replace(planned, size=None, read={}, warnings=_warn(crawl.failed, set()))
     if not crawl.pages:
         raise FetchError(source.url, next(iter(crawl.failed.values()), "it has no file to fetch"))
@@ -210,7 +210,7 @@ def _plan_crawl(
     return replace(
         planned,
         files=len(crawl.pages) + len(kept),
-        # Without their sizes, which are not limits: growth is asked about as a whole.
+        # Without their sizes, which are not limits: approval of growth covers the whole.
         pages=tuple(PlannedPage(url=page.url) for page in crawl.pages),
         is_unchanged=len(same) == len(crawl.pages)
         and all(record.url in accounted for record in records.values()),

@@ -1,4 +1,4 @@
-"""The requests of models and operators, checked before anything is done. Pure."""
+"""Checks the requests of models and operators, before they have any effect. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_TAGS = 20
 MAX_SOURCES = 30
 
 MAX_URL, MAX_PATHS, MAX_PATH = 2000, 100, 300
-"""Bounds of an address and of the `paths` of a source."""
+"""Limits of an address and of the `paths` of a source."""
 
 WHERE = "reference topic"
 
@@ -45,7 +45,7 @@ def parse_request(
     protocols: Collection[str] = (),
     allow_local: bool = False,
 ) -> Description:
-    """Return the description that a new topic's fields give; raise TopicFileError for all flaws."""
+    """Return the description of a new topic from its fields; raise TopicFileError for all flaws."""
     fields = Fields(arguments)
     title = fields.text("title", read=read_title)
     sources = [
@@ -72,7 +72,7 @@ def parse_request(
 
 
 def parse_changes(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return the keys to set of an update, and the new description; raise TopicFileError."""
+    """Return the keys that an update sets, and the new description; raise TopicFileError."""
     fields = Fields(arguments)
     found = {
         "status": fields.get("status", lambda value: read_choice(value, STATUSES)),
