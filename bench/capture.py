@@ -33,7 +33,8 @@ from llm_kb.capture.git.notes import EMPTY_TREES, KNOWLEDGE_REF, read_note
 from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.store import add_to_store, parse_note
 from llm_kb.commands.knowledge.group import list_
-from llm_kb.git import ObjectReader, run_git
+from llm_kb.git.read import ObjectReader
+from llm_kb.git.run import run_git
 
 ROUNDS = 40
 ENTRIES = 5000

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git import GitError, GitObject, ObjectReader, read_git
+from llm_kb.git.read import GitObject, ObjectReader, read_git
+from llm_kb.git.run import GitError
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 

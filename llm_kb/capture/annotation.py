@@ -15,7 +15,8 @@ from llm_kb.capture.git.repository import read_config
 from llm_kb.capture.likeness import find_place_problem
 from llm_kb.capture.store import Change, Snapshot, change_store, has_place
 from llm_kb.files.fields import Fields
-from llm_kb.git import ObjectReader, run_git
+from llm_kb.git.read import ObjectReader
+from llm_kb.git.run import run_git
 
 SCHEMA = "chronicle/v3"
 CATEGORIES = ("dead_end", "gotcha", "insight", "unfinished_thread")

@@ -22,7 +22,7 @@ from llm_kb.capture.subjects import Section, describe_places, make_texts, render
 from llm_kb.capture.wisdom import read_lessons
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.opener import read_regular
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
 

@@ -41,7 +41,7 @@ from llm_kb.capture.git.notes import (
 )
 from llm_kb.capture.git.repository import Repository, find_repository
 from llm_kb.capture.likeness import find_place_problem, normalize_place
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 
 PATIENCE = 30.0
 """Seconds of attempts while others change the store."""

@@ -11,7 +11,7 @@ from llm_kb.capture.git.notes import ANNOTATIONS_REF, flatten_notes
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
 from llm_kb.capture.rendering import shorten_commit
 from llm_kb.capture.subjects import Item, Section, code_span
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 from llm_kb.rendering.plain_text import one_line, shorten
 
 MAX_NOTES = 2000

@@ -162,15 +162,6 @@ class ApprovalNeededError(OperatorError):
         super().__init__(f"{what} needs the user's approval: {approve} {plan_id}")
 
 
-class GrowthError(KbError):
-    """A refresh that would fetch more than was approved, without a terminal to ask on."""
-
-    def __init__(self, topic_id: str, reason: str) -> None:
-        super().__init__(
-            f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
-        )
-
-
 class TooManyPlansError(KbError):
     """More plans than may wait for the operator."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git import GitError, find_program, run_git, run_remote
+from llm_kb.git.run import GitError, find_program, run_git, run_remote
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library

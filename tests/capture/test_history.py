@@ -9,7 +9,7 @@ import pytest
 
 from llm_kb.capture.entries import Anchor, Status
 from llm_kb.capture.git.history import read_statuses
-from llm_kb.git import GitError
+from llm_kb.git.run import GitError
 from tests.capture.repositories import Repo, make_empty_repo, make_repo
 from tests.git_templates import copy_made
 

@@ -21,7 +21,8 @@ from llm_kb.capture.git.notes import (
     read_note,
 )
 from llm_kb.errors import KbError
-from llm_kb.git import GitError, ObjectReader
+from llm_kb.git.read import ObjectReader
+from llm_kb.git.run import GitError
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 

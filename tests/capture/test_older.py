@@ -13,7 +13,7 @@ from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, CHRONICLE_TARGET, Note
 from llm_kb.capture.sharing.sync import import_older, read_older_stores
 from llm_kb.capture.store import add_to_store, load_store
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 OLDER: dict[str, Any] = {

@@ -35,7 +35,7 @@ from llm_kb.capture.store import (
     remove_from_store,
 )
 from llm_kb.errors import KbError
-from llm_kb.git import GitError
+from llm_kb.git.run import GitError
 from tests.capture.repositories import (
     KNOWLEDGE_REF,
     SHA1_EMPTY_TREE,

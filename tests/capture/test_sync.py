@@ -20,7 +20,7 @@ from llm_kb.capture.sharing.remotes import (
 )
 from llm_kb.capture.sharing.sync import Outcome, has_store, join_annotations, pull, push
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
-from llm_kb.git import GitError
+from llm_kb.git.run import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones
 from tests.preloaded import Process
 

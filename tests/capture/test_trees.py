@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.capture.git.notes import BLOB, TREE, TreeEntry, format_tree, parse_tree
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 from tests.capture.repositories import Repo
 
 

@@ -16,7 +16,8 @@ from llm_kb.capture.commits.briefing import (
 )
 from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.likeness import scope_matches
-from llm_kb.git import GitError, read_git, run_git
+from llm_kb.git.read import read_git
+from llm_kb.git.run import GitError, run_git
 
 MAX_MESSAGE_CHARS = 10_000
 _MAX_BYTES = 5_000_000

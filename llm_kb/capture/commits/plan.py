@@ -20,7 +20,7 @@ from llm_kb.capture.errors import NoCommitError, UnknownCommitError
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
-from llm_kb.git import GitError, run_git
+from llm_kb.git.run import GitError, run_git
 
 _RANGE = re.compile(r"\.{2,3}")
 _GOING_BACK = re.compile(r"(?P<start>.+?)(?P<steps>(?:~[0-9]{0,9}|\^)+)")

@@ -18,7 +18,8 @@ from llm_kb.capture.entries import MAX_COMMITS, Anchor, Status
 from llm_kb.capture.git.repository import Repository
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
 from llm_kb.files.atomic import WriteError, replace_file
-from llm_kb.git import GitError, ObjectReader, read_git, run_git
+from llm_kb.git.read import ObjectReader, read_git
+from llm_kb.git.run import GitError, run_git
 
 _MAX_BYTES = 64_000_000
 _SKEW = 30 * 86400

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import KbError
-from llm_kb.git import GitError, GitObject, ObjectReader, run_git
+from llm_kb.git.read import GitObject, ObjectReader
+from llm_kb.git.run import GitError, run_git
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"

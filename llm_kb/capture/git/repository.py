@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.git import GitError, run_git
+from llm_kb.git.run import GitError, run_git
 
 _LONGEST_PATH = 8192
 

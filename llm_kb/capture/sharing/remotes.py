@@ -13,7 +13,7 @@ from pathlib import Path
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
 from llm_kb.capture.git.repository import Repository, has_ref, read_settings
-from llm_kb.git import GitError, run_git
+from llm_kb.git.run import GitError, run_git
 
 TRACKING_REFS = "refs/llm-kb"
 """The prefix of fetched refs, outside `refs/notes`, where a mirror would push or prune them."""

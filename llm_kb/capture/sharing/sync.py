@@ -47,7 +47,7 @@ from llm_kb.capture.store import (
     parse_note,
     require_repository,
 )
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 from llm_kb.rendering.plain_text import count
 
 

@@ -24,7 +24,7 @@ from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import complete_quietly
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -43,7 +43,7 @@ from llm_kb.commands.knowledge._shared import (
     remind_of_older,
     scope_option,
 )
-from llm_kb.git import ObjectReader
+from llm_kb.git.read import ObjectReader
 from llm_kb.host.capture_schemas import SCHEMAS
 
 

@@ -31,7 +31,8 @@ from llm_kb.commands.knowledge._shared import (
     scope_option,
 )
 from llm_kb.errors import KbError
-from llm_kb.git import GitError, read_git
+from llm_kb.git.read import read_git
+from llm_kb.git.run import GitError
 from llm_kb.host import terminal
 from llm_kb.rendering.plain_text import one_line, visible_line
 

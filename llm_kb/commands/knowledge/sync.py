@@ -19,7 +19,7 @@ from llm_kb.capture.sharing.sync import push as push_store
 from llm_kb.capture.store import load_store, require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import confirm, say, show
-from llm_kb.git import GitError
+from llm_kb.git.run import GitError
 from llm_kb.rendering.plain_text import count, one_line, visible_line
 
 

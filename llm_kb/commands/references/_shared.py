@@ -53,20 +53,13 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
 
 
 @contextmanager
-def to_operator() -> Iterator[None]:
-    """Reword errors meant for models for the operator."""
-    try:
-        yield
-    except OperatorError as error:
-        raise KbError(error.for_operator) from error
-
-
-@contextmanager
 def show_progress() -> Iterator[Progress]:
-    """Draw progress bars on a terminal; elsewhere say nothing."""
+    """Draw progress bars on a terminal, and reword errors meant for models for the operator."""
     bars = _Bars()
     try:
         yield bars.show if is_terminal(sys.stderr) else lambda *_: None
+    except OperatorError as error:
+        raise KbError(error.for_operator) from error
     finally:
         bars.close()
 

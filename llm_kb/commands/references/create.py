@@ -15,7 +15,6 @@ from llm_kb.commands.references._shared import (
     current_library,
     json_option,
     show_progress,
-    to_operator,
     yes_option,
 )
 from llm_kb.host.terminal import read_input
@@ -119,7 +118,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         protocols=library.settings.allow_protocols,
         allow_local=True,
     )
-    with show_progress() as progress, to_operator():
+    with show_progress() as progress:
         created = create_topic(
             library, request, lambda plan: approve_plan(library, plan, yes=yes), progress
         )

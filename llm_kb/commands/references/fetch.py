@@ -16,14 +16,13 @@ from llm_kb.commands.references._shared import (
     current_library,
     json_option,
     show_progress,
-    to_operator,
     yes_option,
 )
 from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.references.ask import find_id
-from llm_kb.references.errors import GrowthError, UnknownPlanError
+from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.create import carry_out
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
@@ -95,7 +94,7 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
     plan = open_pending(library).read(plan_id).plan
     say(render_plan(plan))
     confirm_or_abort("Fetch this?" if plan.is_measured else "Ask these hosts?", yes=yes)
-    with show_progress() as progress, to_operator():
+    with show_progress() as progress:
         created = carry_out(
             library, plan_id, lambda plan: approve_plan(library, plan, yes=yes), progress
         )
@@ -167,10 +166,12 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
         if yes:
             return True
         if not is_terminal(sys.stdin):
-            raise GrowthError(topic_id, reason)
+            raise KbError(
+                f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
+            )
         return confirm(visible_line(f"{topic_id}: {reason}. Fetch it?"))
 
-    with show_progress() as progress, to_operator():
+    with show_progress() as progress:
         refreshed = refresh_topic(library, topic_id, ask, progress)
     for warning in refreshed.warnings:
         say(f"Warning: {warning}")

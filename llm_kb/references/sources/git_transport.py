@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from llm_kb.files.tree import iter_files
-from llm_kb.git import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_remote
+from llm_kb.git.run import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_remote
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.records import GitSource

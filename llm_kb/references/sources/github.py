@@ -11,7 +11,7 @@ import re
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from llm_kb.git import GitError, find_program, run_remote
+from llm_kb.git.run import GitError, find_program, run_remote
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import GitSource
