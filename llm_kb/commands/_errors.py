@@ -14,15 +14,15 @@ from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.rendering.plain_text import visible_text
 
 _NEAR_COMMAND = 0.6
-"""How alike a mistyped command and a real one must be, as `difflib` counts it."""
+"""Least similarity, by `difflib`, of a mistyped command and a real one."""
 _EXTRA = "Got unexpected extra argument"
-"""How click begins the error for an argument that a command does not take."""
+"""The beginning of click's error for an unexpected argument."""
 
 
 def explain(
     error: Exception, ctx: click.Context, typed: str | None, commands: Sequence[str]
 ) -> Exception:
-    """Return the host's error for one of a command; one that it does not expect, as it is.
+    """Return the host's error for an error of a command; unexpected errors stay unchanged.
 
     `typed` is the first argument if `list` ran because that argument is not a command.
     """

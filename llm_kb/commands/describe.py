@@ -33,9 +33,9 @@ def describe(topic: str | None, model_id: str | None, most: int, dry_run: bool, 
     """
     Let a model write the introduction of TOPIC, and missing summaries
 
-    Without TOPIC, of each topic that has no introduction. Summaries are written for
-    Markdown subjects that have none, or whose heading only repeats their name. All
-    are shown before anything is written: introductions into the configuration,
+    Without TOPIC, the model writes introductions for all topics that have none. It writes
+    summaries for Markdown subjects that have none, or whose heading only repeats their
+    name. You see all texts before they are written: introductions into the configuration,
     summaries into the front matter of the files.
 
     \b

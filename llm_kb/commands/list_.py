@@ -43,8 +43,8 @@ def list_(
     """
     List the topics, or the subjects of TOPIC that match a PATTERN
 
-    Tokens are estimated at four bytes each. Dates are those of the files on disk; a
-    fresh clone has them all of the day it was made. With -k, subjects are shown as
+    Tokens are estimated at four bytes each. Dates are those of the files on disk; in a
+    fresh clone, all are the day it was made. With -k, subjects are shown as
     they would be in a request with that -k.
 
     \b

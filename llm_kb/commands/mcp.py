@@ -64,13 +64,13 @@ def mcp(
     Serve the knowledge base to MCP clients
 
     Needs an extra: llm install 'llm-kb[mcp]'. A client starts this command and
-    speaks to it over standard input and output. The menu, and what -k pre-loads
-    as far as it fits, are the server's instructions. --install writes the
-    configuration of a client, and keeps what else is in it.
+    speaks to it over standard input and output. The server's instructions are the menu and
+    the subjects pre-loaded by -k, as far as they fit. --install writes the configuration of
+    a client, and keeps its other settings.
 
     With --http one process serves several clients, read-only unless --write is
-    given. Beyond this machine, and with --write, clients need a token; one is
-    made where none is given.
+    given. Clients on other machines, and all clients with --write, need a token; the server
+    makes one if you give none.
 
     \b
         llm kb mcp

@@ -28,9 +28,9 @@ def new(name: str, no_edit: bool) -> None:
     """
     Write a new subject and open it in your editor
 
-    The file is SLUG.md below the topic's directory, or SLUG itself where it ends
-    in an extension; a leading dot makes it a hidden subject. Prints the path.
-    Without a terminal the editor is left out.
+    The file is SLUG.md below the topic's directory, or SLUG itself if it ends in an
+    extension; a leading dot makes it a hidden subject. Prints the path. Without a terminal
+    no editor is opened.
 
     \b
         llm kb new project/maintainers/release-manager

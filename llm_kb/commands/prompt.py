@@ -22,8 +22,8 @@ def prompt(
     """
     Print the section that a request with -T learn carries
 
-    If there is no section, standard error has the reason; it also names what had to
-    be cut from the menu for its budget.
+    If there is no section, standard error has the reason. It also has a note if the menu
+    was cut to fit its budget.
 
     \b
         llm kb prompt

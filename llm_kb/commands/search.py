@@ -54,10 +54,10 @@ def search(
     """
     Find the passages that answer QUERY
 
-    Every topic in the menu is searched, whatever its kind, by words and, where
-    llm has a default embedding model, by meaning. Hidden and disabled subjects
-    are never found. Each passage is headed by its file and line, and by what
-    `learn` takes. Finding nothing is not an error: it exits with 0.
+    Every topic in the menu is searched, of any kind, by words and, if llm has a default
+    embedding model, by meaning. Hidden and disabled subjects are never found. Each passage
+    is headed by its file and line, and by its address for `learn`. Finding nothing is not
+    an error: it exits with 0.
 
     \b
         llm kb search how do we review code

@@ -33,7 +33,7 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
     Print subjects as they are on disk, one after the other
 
-    `llm kb learn` prints what a model gets of them instead.
+    Use `llm kb learn` to print them as a model gets them.
 
     \b
         llm kb show project/code-quality

@@ -60,7 +60,7 @@ def add(
     Make DIRECTORY a topic called TOPIC
 
     Adds it to the nearest configuration file ('llm kb path'), whose comments and
-    order are kept. A topic of a workspace lies inside it; with --user it may be
+    order are kept. A topic of a workspace must be inside it; with --user it may be
     anywhere.
 
     \b
@@ -114,7 +114,7 @@ def _name_directory(place: Path, root: Path | None) -> str:
 @click.option("yes", "-y", "--yes", is_flag=True, help="Remove without asking")
 def remove(topic: str, yes: bool) -> None:
     """
-    Take TOPIC out of the configuration; its files stay
+    Remove TOPIC from the configuration; its files stay
 
     \b
         llm kb remove project

@@ -26,7 +26,7 @@ from llm_kb.errors import show_place
 @click.option("json_", "--json", is_flag=True, help="With --list: output as JSON")
 def trust(yes: bool, list_: bool, json_: bool) -> None:
     """
-    Trust what this workspace's configuration asks for
+    Trust the settings that this workspace's configuration requests
 
     Needed for 'auto = true', and for pre-loading subjects of your own topics: a
     repository you cloned cannot decide that. Trust ends when the configuration

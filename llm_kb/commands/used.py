@@ -53,10 +53,10 @@ def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...])
     """
     Show which subjects models read in this workspace, by llm's log
 
-    Of each subject: how often models loaded it with learn, how often a search of
-    theirs found it, and in how many conversations it was given, by -k, kb: or
-    kb-search:; which were never read; which names failed, and which searches found
-    nothing. Names are resolved as of today. Only requests of 'llm prompt' and 'llm
+    For each subject, this shows how often models loaded it with learn, how often their
+    searches found it, and in how many conversations -k, kb: or kb-search: sent it. It also
+    lists subjects that were never read, names that failed, and searches that found nothing.
+    Names are resolved against today's files. Only requests of 'llm prompt' and 'llm
     chat' in this workspace count, and only logged ones.
 
     \b

@@ -106,14 +106,14 @@ def capture(
     """
     Let a model look for knowledge in commits
 
-    REV-RANGE is a commit or a range as git takes it, by default HEAD. The model is
-    shown one commit at a time, its message and its diff without binary and
-    generated files, and may record entries from it. Most commits yield none. In a
+    REV-RANGE is a commit or a range in git's notation, by default HEAD. The model sees one
+    commit at a time, with its message and its diff without binary and generated files, and
+    may record entries. Most commits yield none. In a
     range, commits of bots, releases and commits without anything to see are skipped.
 
-    What is sent and answered goes to `llm logs`, unless these are off.
+    Requests and answers are logged to `llm logs`, unless logging is off.
 
-    A commit is looked at once: run the command again to go on after an interruption.
+    Each commit is looked at only once, so the same command continues after an interruption.
 
     \b
         llm kb knowledge capture

@@ -59,9 +59,8 @@ def list_(scope: str | None, json_: bool) -> None:
     """
     List conventions, module boundaries and anti-patterns
 
-    With each goes where it holds, the commit it comes from and its age, and what
-    casts doubt on it: that its place is gone or was changed since, or that its commit
-    is not on this branch.
+    Each entry is shown with the place it applies to, its commit and its age, and any reason
+    for doubt: its place is gone or was changed since, or its commit is not on this branch.
 
     \b
         llm kb knowledge list
@@ -122,10 +121,10 @@ def add(
     """
     Add an entry
 
-    RULE is a convention for PATH, or without a PATH for everything; options make any
-    entry. A convention is permanent unless --stability says otherwise. Nothing is added when
-    an entry already says the same of the same place; with --stability, that entry is
-    given another one. A PATH is relative to the current directory.
+    RULE is a convention for PATH, or without a PATH for everything; the options make
+    entries of any type. A convention is permanent unless --stability sets another value. If
+    the same entry exists for the same place, nothing is added; with --stability, that entry
+    gets the new stability. A PATH is relative to the current directory.
 
     \b
         llm kb knowledge add 'Every error is a child of KbError' src/
@@ -204,10 +203,10 @@ def remove(id_: str) -> None:
 @click.argument("name", type=click.Choice(list(SCHEMAS)), default="knowledge")
 def schema(name: str) -> None:
     """
-    Print the JSON Schema of what is read or written
+    Print the JSON Schema of the data that is read or written
 
-    live-input is what annotate reads, annotation what it writes on the commit,
-    and knowledge is the store.
+    live-input is the input of annotate, annotation its note on the commit, and knowledge is
+    the store.
 
     \b
         llm kb knowledge schema live-input
@@ -223,7 +222,7 @@ def annotate(file: BinaryIO) -> None:
 
     Reads a LiveInput as JSON from FILE or standard input, writes a chronicle/v3
     annotation on its commit and its knowledge to the store, and prints a
-    LiveResult. When anything in it is invalid, nothing at all is written.
+    LiveResult. If any part of the input is invalid, nothing is written.
 
     \b
         llm kb knowledge annotate <<'EOF'

@@ -56,10 +56,11 @@ def review(scope: str | None, all_: bool) -> None:
     """
     Look at entries one at a time, the most doubtful first
 
-    Shown are entries with other versions, whose place or commit is gone, whose place
-    has changed often since, and those nobody has looked at yet. Keep makes a convention
-    permanent; reject removes an entry; merge removes one that another entry covers. The
-    commit's diff is shown on request. Without a terminal they are listed.
+    This shows entries with other versions, entries whose place or commit is gone or whose
+    place has changed often since, and entries that nobody has reviewed. Keep makes a
+    convention permanent; reject removes an entry; merge removes one that another entry
+    covers. The commit's diff is shown on request. Without a terminal the entries are
+    listed.
 
     \b
         llm kb knowledge review
@@ -189,8 +190,8 @@ def edit(id_: str, **fields: str | None) -> None:
     """
     Change the entry of an ID
 
-    It keeps its id and the commit it comes from. Other versions of it, which a pull
-    has kept, are dropped. Without options, each field is asked for.
+    The entry keeps its id and the commit it comes from. Other versions of it, which a pull
+    has kept, are dropped. Without options, the command asks for each field.
 
     \b
         llm kb knowledge edit conv-3 --stability permanent

@@ -39,9 +39,9 @@ def pull(remote: str) -> None:
     """
     Fetch the entries of REMOTE and merge them with those here
 
-    REMOTE is a name or a URL, by default origin. What either side added stays; what
-    one side removed and the other left alone goes. Where both changed one entry, both
-    versions are kept in it and shown.
+    REMOTE is a name or a URL, by default origin. Entries that either side added stay;
+    entries that one side removed and the other did not change are removed. If both sides
+    changed an entry, it keeps both versions, and they are shown.
 
     \b
         llm kb knowledge pull
@@ -56,8 +56,8 @@ def push(remote: str) -> None:
     """
     Push the entries here to REMOTE
 
-    When REMOTE has entries that are not here they are pulled first, and nothing is
-    ever overwritten there.
+    If REMOTE has entries that are not here, they are pulled first. Nothing on REMOTE is
+    ever overwritten.
 
     \b
         llm kb knowledge push
@@ -75,7 +75,7 @@ def import_() -> None:
     """
     Add the entries that git-chronicle keeps in a place of its own
 
-    They are read from refs/notes/chronicle and left there as they are.
+    They are read from refs/notes/chronicle and also stay there.
 
     \b
         llm kb knowledge import
@@ -168,8 +168,8 @@ def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
     """
     Make plain fetches from REMOTE bring its entries
 
-    They are kept beside yours until `llm kb knowledge pull` merges them; `list` and
-    `learn` tell when there are some. The settings of git are shown and asked about.
+    They are kept next to yours until `llm kb knowledge pull` merges them; `list` and
+    `learn` report new ones. You see the git settings and are asked before they are written.
     Nothing runs by itself: --recipe prints files that you can save where you want.
 
     \b

@@ -25,7 +25,7 @@ from llm_kb.rendering.plain_text import count, visible_line, visible_text
 _TOLD_ELSEWHERE = frozenset(
     {"files", "body", "sources", "is_stale", "created_by", "created_by_ghost"}
 )
-"""What `show` leaves out, or tells in other words: `status` says whether a topic is stale."""
+"""The keys that `show` leaves out or words differently: `status` includes staleness."""
 
 topic_argument = click.argument("topic", shell_complete=complete_reference)
 
@@ -168,7 +168,7 @@ def update(
     json_: bool,
 ) -> None:
     """
-    Change what is said of a topic; its files stay as they are
+    Change the details of a topic; its files stay as they are
 
     \b
         llm kb references update topic-dioxus-ui --max-age-days 90
@@ -200,8 +200,8 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
     """
     Compare the files of topics with what was fetched
 
-    Without TOPIC all of them. The exit code is 1 when something differs, or
-    cannot be read.
+    Without TOPIC, all topics are compared. The exit code is 1 if a file differs or cannot
+    be read.
 
     \b
         llm kb references verify

@@ -47,10 +47,10 @@ def export(topic: str, file: Path) -> None:
 @json_option
 def import_(place: str, sha256: str | None, yes: bool, json_: bool) -> None:
     """
-    Make the topic that another has exported, verified by its hashes
+    Create a topic from an exported archive, verified by its hashes
 
-    Of a URL (https), you are asked before its host is. Nothing else is fetched; a
-    refresh asks the sources that the topic names.
+    For a URL (https), you are asked before its host is contacted. Nothing else is fetched;
+    only a refresh contacts the sources that the topic names.
 
     \b
         llm kb references import dioxus.tar.gz
