@@ -58,13 +58,13 @@ def test_files_are_renumbered_and_those_of_no_source_left_out() -> None:
     )
     now = (LocalSource(url="/new"), replace(PAGE, role=Role.DOCS))
     assert OldTopic.match(Path("/x"), recorded, now) == OldTopic(
-        directory=Path("/x"), files={"b": PAGE_FILE}, asked=(None, PAGE), recorded=frozenset("abc")
+        directory=Path("/x"), files={"b": PAGE_FILE}, asked=(None, PAGE), record=recorded
     )
     assert OldTopic.match(Path("/x"), recorded, (PAGE,)) == OldTopic(
         directory=Path("/x"),
         files={"b": replace(PAGE_FILE, source=0)},
         asked=(PAGE,),
-        recorded=frozenset("abc"),
+        record=recorded,
     )
 
 

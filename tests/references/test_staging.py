@@ -8,7 +8,7 @@ import pytest
 
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.topic.old_topic import OldTopic
-from llm_kb.references.topic.provenance import FileRecord, hash_content
+from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
 
 RECORD = FileRecord(source=0, url="https://e.org/x")
 
@@ -21,7 +21,7 @@ def staged(tmp_path: Path) -> Staged:
         directory.mkdir()
     (old / "a.md").write_bytes(b"old")
     record = FileRecord(source=0, url="https://e.org/x", hash=hash_content(b"old"), size=3)
-    topic = OldTopic(directory=old, files={"a.md": record}, asked=(None,))
+    topic = OldTopic(directory=old, files={"a.md": record}, asked=(None,), record=Provenance())
     return Staged(directory=new, now="now", old=topic, most_bytes=1000)
 
 
@@ -62,7 +62,6 @@ def test_a_file_below_a_file_is_left_out_and_told(staged: Staged) -> None:
 def test_an_old_file_that_was_edited_is_kept_only_where_nothing_newer_can_be_had(
     staged: Staged,
 ) -> None:
-    assert staged.old
     (staged.old.directory / "a.md").write_text("edited")
     record = staged.old.files["a.md"]
     assert not staged.keep("a.md", record)
@@ -72,7 +71,6 @@ def test_an_old_file_that_was_edited_is_kept_only_where_nothing_newer_can_be_had
 
 @pytest.mark.parametrize("kind", ["link", "nothing", "directory"])
 def test_what_is_no_file_any_more_is_not_kept(staged: Staged, kind: str) -> None:
-    assert staged.old
     path = staged.old.directory / "a.md"
     path.unlink()
     if kind == "link":

@@ -37,58 +37,65 @@ from llm_kb.references.topic.provenance import FileRecord, hash_content
 from llm_kb.references.topic.topic_directory import RESERVED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetcher:
-    """Fetches sources into one staging directory."""
+def fetch_sources(
+    sources: Sequence[PlannedSource], staged: Staged, remotes: Remotes, progress: Progress
+) -> None:
+    """Fetch every source; one that fails is a warning, and keeps its old files.
 
-    remotes: Remotes
+    Raises PlanChangedError if a source differs from the approved plan, and
+    TopicTooLargeError if all of them together exceed `max_bytes`.
+    """
+    folders = choose_folders([planned.source for planned in sources], staged.old.files)
+    for index, planned in enumerate(sources):
+        fetcher = _Fetcher(index, planned, folders.get(index, ""), staged, remotes, progress)
+        try:
+            with refuse_hostile(planned.source.url):
+                fetcher.run()
+        except (PlanChangedError, TopicTooLargeError, WriteError):
+            raise
+        except KbError as error:
+            staged.warnings.append(str(error))
+            staged.fail_source(index)
+    _link_pages(staged)
+
+
+def _link_pages(staged: Staged) -> None:
+    """Make links between pages relative, after all pages have their names."""
+    links = PageLinks(staged.directory, staged.files)
+    for path, record in links.pages.items():
+        data = staged.read(path)
+        linked = links.localize(path, data.decode("utf-8", "replace")).encode()
+        # A file that was edited here is not changed.
+        if linked != data and hash_content(data) == record.hash:
+            staged.rewrite(path, linked)
+        staged.reuse(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetcher:
+    """Fetches one source into a folder of the staging directory."""
+
+    index: int
+    planned: PlannedSource
+    folder: str
     staged: Staged
+    remotes: Remotes
     progress: Progress
 
-    def fetch(self, sources: Sequence[PlannedSource]) -> None:
-        """Fetch every source; one that fails is a warning, and keeps its old files.
-
-        Raises PlanChangedError if a source differs from the approved plan, and
-        TopicTooLargeError if all of them together exceed `max_bytes`.
-        """
-        old = self.staged.old.files
-        folders = choose_folders([planned.source for planned in sources], old)
-        for index, planned in enumerate(sources):
-            try:
-                with refuse_hostile(planned.source.url):
-                    self._fetch_source(index, planned, folders.get(index, ""))
-            except (PlanChangedError, TopicTooLargeError, WriteError):
-                raise
-            except KbError as error:
-                self.staged.warnings.append(str(error))
-                self.staged.fail_source(index)
-        self._link_pages()
-
-    def _link_pages(self) -> None:
-        """Make links between pages relative, after all pages have their names."""
-        links = PageLinks(self.staged.directory, self.staged.files)
-        for path, record in links.pages.items():
-            data = self.staged.read(path)
-            linked = links.localize(path, data.decode("utf-8", "replace")).encode()
-            # A file that was edited here is not changed.
-            if linked != data and hash_content(data) == record.hash:
-                self.staged.rewrite(path, linked)
-            self.staged.reuse(path)
-
-    def _fetch_source(self, index: int, planned: PlannedSource, folder: str) -> None:
-        source = planned.source
-        if planned.problem:
-            raise FetchError(source.url, planned.problem)
+    def run(self) -> None:
+        """Fetch the source. Raises KbError."""
+        source = self.planned.source
+        if self.planned.problem:
+            raise FetchError(source.url, self.planned.problem)
         if isinstance(source, GitSource):
-            self._fetch_git(index, planned, source, folder)
+            self._fetch_git(source)
         elif isinstance(source, LocalSource | ArchiveSource):
-            self._fetch_local(index, source, folder)
+            self._fetch_local(source)
         else:
-            self._fetch_pages(index, planned)
+            self._fetch_pages()
 
-    def _fetch_git(
-        self, index: int, planned: PlannedSource, source: GitSource, folder: str
-    ) -> None:
+    def _fetch_git(self, source: GitSource) -> None:
+        planned = self.planned
         repository = self.remotes.open(source)
         tree = repository.tree(source)
         files = tree.files
@@ -98,11 +105,9 @@ class Fetcher:
                 source.url, f"{planned.files:,} files planned, {len(files):,} found"
             )
         paths = {file.path: file.path.removeprefix(tree.root) for file in files}
-        prefix = _prefix(source, folder, list(paths.values()))
+        prefix = _prefix(source, self.folder, list(paths.values()))
         wanted = [
-            file
-            for file in files
-            if not self._keep_blob(index, source, file, prefix + paths[file.path])
+            file for file in files if not self._keep_blob(source, file, prefix + paths[file.path])
         ]
         fetched = repository.fetch_blobs(wanted)
         size = sum(file.size or 0 for file in fetched)
@@ -110,32 +115,32 @@ class Fetcher:
             raise PlanChangedError(source.url, f"{planned.size:,} bytes planned, {size:,} found")
         for done, (file, data) in enumerate(repository.read(fetched), 1):
             record = FileRecord(
-                source=index,
+                source=self.index,
                 url=source.url,
                 revision=source.ref,
                 commit=repository.commit,
                 blob=file.blob,
             )
             self.staged.write(prefix + paths[file.path], data, record)
-            self.progress(f"fetching {source.url}", done, len(fetched))
+            self._report(done, len(fetched))
 
-    def _keep_blob(self, index: int, source: GitSource, file: GitFile, path: str) -> bool:
-        old = self._recorded(index, path)
+    def _keep_blob(self, source: GitSource, file: GitFile, path: str) -> bool:
+        old = self._recorded(path)
         if old is None or old.blob != file.blob:
             return False
         record = replace(old, commit=source.commit, revision=source.ref, fetched_at=self.staged.now)
         return self.staged.keep(path, record)
 
-    def _fetch_local(self, index: int, source: LocalSource | ArchiveSource, folder: str) -> None:
+    def _fetch_local(self, source: LocalSource | ArchiveSource) -> None:
         place = self.remotes.locate(source)
         tree = list_local(place, self.remotes.policy.max_bytes)
         files = [file.path for file in tree.files]
-        prefix = _prefix(source, folder, files)
+        prefix = _prefix(source, self.folder, files)
         revision = source.hash if isinstance(source, ArchiveSource) else None
         for done, (path, data) in enumerate(read_local(place, files), 1):
-            old = self._recorded(index, prefix + path)
+            old = self._recorded(prefix + path)
             record = FileRecord(
-                source=index,
+                source=self.index,
                 url=source.url,
                 revision=revision,
                 etag=None if revision else stat_tag(place, path),
@@ -144,10 +149,10 @@ class Fetcher:
             kept = replace(old, etag=record.etag) if old and same else None
             if not (kept and self.staged.keep(prefix + path, kept)):
                 self.staged.write(prefix + path, data, record)
-            self.progress(f"fetching {source.url}", done, len(files))
+            self._report(done, len(files))
 
-    def _fetch_pages(self, index: int, planned: PlannedSource) -> None:
-        source, old = planned.source, self.staged.old
+    def _fetch_pages(self) -> None:
+        planned, source, old = self.planned, self.planned.source, self.staged.old
         # First, so that no new page takes their names.
         for path in planned.kept:
             self.staged.keep_as_it_is(path, old.files[path])
@@ -155,22 +160,23 @@ class Fetcher:
         for done, page in enumerate(planned.pages, 1):
             try:
                 with refuse_hostile(page.url):
-                    self._fetch_page(index, planned, page)
+                    self._fetch_page(page)
             except (PlanChangedError, TopicTooLargeError):
                 raise
             except FetchError as error:
                 failed.append(error)
-                if before := old.find_page(index, page.url):
+                if before := old.find_page(self.index, page.url):
                     self.staged.keep_as_it_is(*before)
-            self.progress(f"fetching {source.url}", done, len(planned.pages))
+            self._report(done, len(planned.pages))
         if len(failed) == len(planned.pages):
             reasons = dict.fromkeys(explain(error, source) for error in failed)
             raise FetchError(source.url, "; ".join(reasons))
         self.staged.warnings += map(str, failed)
 
-    def _fetch_page(self, index: int, planned: PlannedSource, page: PlannedPage) -> None:
+    def _fetch_page(self, page: PlannedPage) -> None:
         """Write a page, or take it over from the old topic if it has not changed."""
-        old = self.staged.old.find_page(index, page.url)
+        old = self.staged.old.find_page(self.index, page.url)
+        planned = self.planned
         if page.url in planned.read:
             fetched = planned.read[page.url]
         else:
@@ -185,27 +191,30 @@ class Fetcher:
             raise FetchError(page.url, "the server did not send it again")
         data = fetched.text.encode()
         record = FileRecord(
-            source=index,
+            source=self.index,
             # A crawl finds its pages by the addresses planned.
             url=fetched.url if isinstance(planned.source, WebSource) else page.url,
             etag=fetched.etag,
             last_modified=fetched.last_modified,
         )
-        self.staged.write(self._name_page(planned, record, old[0] if old else None), data, record)
+        self.staged.write(self._name_page(record, old[0] if old else None), data, record)
 
-    def _name_page(self, planned: PlannedSource, record: FileRecord, old: str | None) -> str:
+    def _name_page(self, record: FileRecord, old: str | None) -> str:
         """Choose the path of a page: its old one, or one that no other page has or keeps."""
-        is_crawled = isinstance(planned.source, CrawlSource)
+        is_crawled = isinstance(self.planned.source, CrawlSource)
         name = old or (page_path(record.url) if is_crawled else page_name(record.url))
-        stay = {page.url for page in planned.pages}
+        stay = {page.url for page in self.planned.pages}
         before = self.staged.old.of_source(record.source)
         kept = [path for path, known in before.items() if known.url in stay and path != old]
         return unused_name(name, [*self.staged.files, *RESERVED, *kept])
 
-    def _recorded(self, index: int, path: str) -> FileRecord | None:
+    def _report(self, done: int, total: int) -> None:
+        self.progress(f"fetching {self.planned.source.url}", done, total)
+
+    def _recorded(self, path: str) -> FileRecord | None:
         """Return the old topic's record of a source's file."""
         record = self.staged.old.files.get(path)
-        return record if record and record.source == index else None
+        return record if record and record.source == self.index else None
 
 
 def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> Mapping[int, str]:

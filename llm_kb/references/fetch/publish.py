@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from llm_kb.references.errors import NothingFetchedError, NotIndexedError
-from llm_kb.references.fetch.fetcher import Fetcher
+from llm_kb.references.fetch.fetcher import fetch_sources
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
 from llm_kb.references.plan.make import Progress
@@ -45,14 +45,14 @@ def fetch_topic(  # noqa: PLR0913 - what a topic is made of
             old=old,
             warnings=[warning for planned in plan.sources for warning in planned.warnings],
         )
-        Fetcher(remotes=remotes, staged=staged, progress=progress).fetch(plan.sources)
+        fetch_sources(plan.sources, staged, remotes, progress)
         if not staged.files:
             raise NothingFetchedError(plan.request.title, staged.warnings)
         staged.restored = old.count_restored(staged.files)
         staged.keep_own_files()
         sources = asked_sources(plan.sources, staged.failed, old)
         record = Provenance(
-            request=old.request or plan.request.digest, files=staged.files, sources=sources
+            request=old.record.request or plan.request.digest, files=staged.files, sources=sources
         )
         put_in_place(library, topic_id, staged, render(staged), record)
     return staged

@@ -28,7 +28,7 @@ from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.old_topic import OldTopic
-from llm_kb.references.topic.provenance import Provenance, total_size
+from llm_kb.references.topic.provenance import total_size
 from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 
@@ -68,9 +68,8 @@ def refresh_topic(
     library.store.clean()
     with library.store.lock(topic_id, create=False), open_remotes(library) as remotes:
         topic = library.store.open(topic_id)
-        recorded = topic.read_provenance()
-        old = OldTopic.match(topic.directory, recorded, topic.file.sources)
-        refreshed = _Refresh(library, remotes, topic, recorded, old).run(approve, progress)
+        old = OldTopic.match(topic.directory, topic.read_provenance(), topic.file.sources)
+        refreshed = _Refresh(library, remotes, topic, old).run(approve, progress)
     # Also if nothing has changed: an earlier run may have been interrupted, or had no
     # embedding model.
     _, problems = index_topic(library, topic_id, progress)
@@ -84,7 +83,6 @@ class _Refresh:
     library: Library
     remotes: Remotes
     topic: StoredTopic
-    recorded: Provenance
     old: OldTopic
 
     def run(self, approve: ApproveGrowth, progress: Progress) -> Refreshed:
@@ -99,7 +97,7 @@ class _Refresh:
             raise NothingFetchedError(file.title, list(failed.values()))
         # A source that failed counts as unchanged: its files stay.
         is_same = all(each.is_unchanged or each.problem for each in found)
-        if is_same and len(self.old.files) == len(self.recorded.files):
+        if is_same and len(self.old.files) == len(self.old.record.files):
             self._note_unchanged(found)
             warnings = (warning for each in found for warning in each.warnings)
             return Refreshed(
@@ -111,16 +109,16 @@ class _Refresh:
         self._require_approval(plan, approve)
         render = partial(self._render, found)
         staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)
-        return _summarize(file.id, self.recorded, staged)
+        return _summarize(file.id, staged)
 
     def _require_approval(self, plan: Plan, approve: ApproveGrowth) -> None:
         """Ask about a plan that exceeds what was fetched before; raise DeniedError."""
         check_limits(plan, self.remotes.policy)
-        records = self.recorded.files.values()
+        records = self.old.record.files.values()
         urls = {source.url for source in plan.request.sources} | {r.url for r in records}
         known = frozenset(filter(None, map(host_and_port, urls)))
         reason = grows_beyond(plan, total_size(records), known)
-        if records and not self.recorded.request:
+        if records and not self.old.record.request:
             reason = f"no approval of its hosts is recorded here: {list_hosts(plan)}"
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, summarize_plan(plan))
@@ -128,8 +126,8 @@ class _Refresh:
     def _note_unchanged(self, found: Sequence[PlannedSource]) -> None:
         """Record that a topic is up to date, and the present numbers of its sources."""
         asked = asked_sources(found, _failures(found), self.old)
-        renumbered = replace(self.recorded, files=self.old.files, sources=asked)
-        if renumbered != self.recorded:
+        renumbered = replace(self.old.record, files=self.old.files, sources=asked)
+        if renumbered != self.old.record:
             write_provenance(self.topic.directory, renumbered)
         if _is_complete(found):
             topic = self._reread()
@@ -183,16 +181,15 @@ def _freshness(topic: TopicFile, now: str) -> dict[str, str]:
     return {"fetched_at": now} | ({"status": Status.ACTIVE.value} if marked else {})
 
 
-def _summarize(topic_id: str, old: Provenance, staged: Staged) -> Refreshed:
+def _summarize(topic_id: str, staged: Staged) -> Refreshed:
     """Count the changes of a refresh."""
-    new = staged.files
-    both = old.files.keys() & new
+    old, new = staged.old.record.files, staged.files
     return Refreshed(
         topic_id=topic_id,
         changed=True,
-        added=len(new.keys() - old.files),
-        modified=sum(old.files[path].hash != new[path].hash for path in both),
-        removed=len(old.files.keys() - new),
+        added=len(new.keys() - old.keys()),
+        modified=sum(old[path].hash != new[path].hash for path in old.keys() & new),
+        removed=len(old.keys() - new.keys()),
         restored=staged.restored,
         file_count=len(new),
         own=staged.own,

@@ -126,7 +126,7 @@ class Staged:
         for path in own:
             name = path
             if os.path.lexists(self.directory / path):
-                if not self.old.recorded:
+                if not self.old.record.files:
                     continue  # the record was deleted, so this may be a fetched file
                 name = unused_name(path, [*self.files, *own])
                 self.warnings.append(f"your file {path!r} is now {name!r}: a source has its name")

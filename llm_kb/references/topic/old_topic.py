@@ -22,16 +22,14 @@ class OldTopic:
     """The directory and the record of a topic, numbered as its `topic.md` lists the sources now.
 
     `asked` has, for each of them, the source as it was when it was fetched; None for one
-    that is new, or of which an earlier version recorded too little. `recorded` are the paths
-    of all fetched files, those of sources that are gone included. A topic that is made
-    now `is_new`, and has no files.
+    that is new. `record` is as it was written, with the files of sources that are gone. A topic
+    that is made now `is_new`, and has no files.
     """
 
     directory: Path
     files: Mapping[str, FileRecord]
     asked: tuple[Source | None, ...]
-    recorded: frozenset[str] = frozenset()
-    request: str = ""
+    record: Provenance
     is_new: bool = False
 
     @cached_property
@@ -42,7 +40,8 @@ class OldTopic:
     @classmethod
     def none(cls, sources: Sequence[Source]) -> OldTopic:
         """Return the state before a topic of these sources is made."""
-        return cls(directory=Path(), files={}, asked=(None,) * len(sources), is_new=True)
+        asked = (None,) * len(sources)
+        return cls(directory=Path(), files={}, asked=asked, record=Provenance(), is_new=True)
 
     @classmethod
     def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
@@ -57,8 +56,7 @@ class OldTopic:
                 if record.source in numbers
             },
             asked=tuple(None if old is None else recorded.sources[old] for old in places),
-            recorded=frozenset(recorded.files),
-            request=recorded.request,
+            record=recorded,
         )
 
     def find_own_files(self) -> list[str]:
@@ -75,7 +73,7 @@ class OldTopic:
                     str(self.directory / path),
                     "it cannot be read, and a refresh might lose files in it; make it readable",
                 )
-            if path not in self.recorded and path not in RESERVED:
+            if path not in self.record.files and path not in RESERVED:
                 found.append(path)
         return sorted(found)
 
