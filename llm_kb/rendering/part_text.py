@@ -134,7 +134,8 @@ def render_outline(name: str, topic: str, text: str, span: Span, parts: Sequence
     kinds = "parts or lines" if parts else "lines"
     call = f"learn({json.dumps(topic)}, {json.dumps(calls, ensure_ascii=False)})"
     every = WHOLE if span.anchor == WHOLE else name_lines(span.first_line, span.last_line)
-    how = f"Load {kinds} with {call}, or all of it with {json.dumps(f'{name}#{every}')}."
+    whole = json.dumps(f"{name}#{every}", ensure_ascii=False)
+    how = f"Load {kinds} with {call}, or all of it with {whole}."
     return defuse(f"{heading}\n\n{shown}\n\n{how}")
 
 

@@ -43,6 +43,8 @@ def test_a_text_without_headings_is_read_by_lines() -> None:
         "## Outline of a (400 lines, ~400 tokens)\n\nIt has no headings.\n\n"
         'Load lines with learn("t", ["a#L1-L200"]), or all of it with "a#*".'
     )
+    [text] = ask("一\n" * 400, None, path="部署.json", over=100)
+    assert text.endswith('learn("t", ["部署#L1-L200"]), or all of it with "部署#*".')
 
 
 def test_a_large_part_answers_with_its_own_outline() -> None:
