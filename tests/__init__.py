@@ -1,1 +1,1 @@
-"""Tests, one module for each of the package's."""
+"""Tests; their folders mirror the rooms of the package."""

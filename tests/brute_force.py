@@ -1,4 +1,4 @@
-"""Glob matching by trying everything: what a pattern means, at any cost."""
+"""Glob matching by brute force, the reference for the fast matchers."""
 
 from __future__ import annotations
 

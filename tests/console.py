@@ -1,4 +1,4 @@
-"""What commands print, for the documentation: written and checked by cog.
+"""The output of commands for the documentation, written and checked by cog.
 
 Run by cog outside pytest too, so this module isolates what it runs by itself.
 """

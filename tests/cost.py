@@ -1,4 +1,4 @@
-"""What a piece of code costs, told apart from what else the machine is doing."""
+"""The cost of a piece of code, independent of the load of the machine."""
 
 import gc
 import time

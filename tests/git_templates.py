@@ -1,4 +1,4 @@
-"""Git repositories made once a session and copied: `git init` and a first commit cost more."""
+"""Git repositories made once a session and copied, which is faster than `git init`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Keep tests away from the developer's own files.
 
-Two fences: an environment in which nothing points to the real home, and an
+Two barriers: an environment in which nothing points to the real home, and an
 audit hook that stops what reaches for it by another way (`pwd`, a path that was
 computed at import).
 """

@@ -1,4 +1,4 @@
-"""A catalog of literals, for tests of what stands on catalogs."""
+"""A catalog of literals, for tests of modules that use catalogs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that records what it is sent and answers from a script."""
+"""A model that records its prompts and answers from a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run `llm` on a terminal of its own, as a person would."""
+"""Runs `llm` on a terminal of its own, as a person would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python API, and what a model may pass to `learn`."""
+"""The Python API, and the arguments that a model may pass to `learn`."""
 
 from __future__ import annotations
 

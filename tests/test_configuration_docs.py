@@ -1,4 +1,4 @@
-"""The configuration reference and the parser speak of the same keys."""
+"""The configuration reference and the parser have the same keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command is documented, and what the documents show is what happens."""
+"""Every command is documented, and the transcripts in the documents are real."""
 
 from __future__ import annotations
 

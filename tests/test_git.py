@@ -1,4 +1,4 @@
-"""The one door to git."""
+"""Running git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git prints, read while it runs."""
+"""Reading git's output while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fences that keep tests away from the developer's own files hold."""
+"""The barriers that keep tests away from the developer's own files hold."""
 
 from __future__ import annotations
 

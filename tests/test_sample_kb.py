@@ -1,4 +1,4 @@
-"""The knowledge base of this project is sound, and the demo shows it."""
+"""The project's own knowledge base has no errors, and the demo shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel holds the package alone, and `llm install` of it works."""
+"""The wheel contains only the package, and `llm install` of it works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator approves: exactly what was shown, once, and nothing that can be dressed up."""
+"""An operator approves exactly the plan that was shown, once, and no text can disguise it."""
 
 from __future__ import annotations
 

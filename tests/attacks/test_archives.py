@@ -1,4 +1,4 @@
-"""Archives that somebody else packed: to fetch from, or to import a topic from."""
+"""Hostile archives, as sources or to import a topic from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst calls of `learn` that were found, on 3,000 files: each has two seconds.
+"""The slowest calls of `learn` found so far, on 3,000 files: each has two seconds.
 
 The caller is a model, which may send anything.
 """

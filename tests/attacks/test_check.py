@@ -1,4 +1,4 @@
-"""Trees that are made to keep `llm kb check` busy, or to fill the terminal with its report."""
+"""Directories made to slow `llm kb check` down, or to fill the terminal with its report."""
 
 from __future__ import annotations
 

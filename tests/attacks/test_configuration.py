@@ -1,4 +1,4 @@
-"""Configurations that a stranger made to take long, or to fill a terminal.
+"""Hostile configurations, made to take long or to fill a terminal.
 
 Reading one takes at most 0.3 s of processor time, and an error lists at most 50 problems.
 """

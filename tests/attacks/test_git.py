@@ -1,4 +1,4 @@
-"""Repositories and servers of strangers: what they would start, and how much they would take."""
+"""Hostile repositories and servers: they start no programs and stay within the limits."""
 
 from __future__ import annotations
 

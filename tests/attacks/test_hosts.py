@@ -1,4 +1,4 @@
-"""Names of hosts that programs read differently, so that another is asked than was checked."""
+"""Names of hosts that programs read differently: the host checked is the host contacted."""
 
 from __future__ import annotations
 

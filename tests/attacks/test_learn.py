@@ -1,4 +1,4 @@
-"""What a call of `learn` may cost and repeat, and what content may do to the tags around it."""
+"""Hostile calls of `learn` and hostile content: bounded answers and unbroken tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of hostile servers: none crashes, hangs or blows up what is made of it."""
+"""Pages of hostile servers: none crashes or hangs the conversion, or inflates its result."""
 
 from __future__ import annotations
 

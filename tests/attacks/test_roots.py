@@ -1,4 +1,4 @@
-"""Swapped roots, foreign directories and hard links: what lies outside stays outside."""
+"""Swapped roots, foreign directories and hard links: nothing outside a topic is read."""
 
 from __future__ import annotations
 

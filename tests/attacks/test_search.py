@@ -1,4 +1,4 @@
-"""Hostile questions, files and indexes: each search ends soon, and none hides the others."""
+"""Hostile questions, files and indexes: each search ends soon, and no file hides the others."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Content that tries to act on the terminal of the person who looks at it.
+"""Content that tries to control the reader's terminal.
 
-Its author may be anybody: a file of a cloned repository, a fetched page, a note of a stranger.
+Anybody may write it: a file of a cloned repository, a fetched page, a stranger's note.
 """
 
 from __future__ import annotations

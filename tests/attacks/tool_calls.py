@@ -1,4 +1,4 @@
-"""The worst calls of each tool that were found, each run with two seconds of processor time.
+"""The slowest calls of each tool found so far, each limited to two seconds of processor time.
 
     python -m tests.attacks.tool_calls    runs them where the workspace is the current directory
 

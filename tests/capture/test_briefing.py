@@ -1,4 +1,4 @@
-"""What a model is told of a commit."""
+"""The prompt about a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/capture.md speaks of every command and option."""
+"""docs/capture.md documents every command and option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `emit_knowledge` takes, and how an entry joins the store."""
+"""The arguments of `emit_knowledge`, and how an entry is added to the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entries hold for a file: git-chronicle's rules."""
+"""The entries that apply to a file, by git-chronicle's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What history says of entries."""
+"""The status of entries from the history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commits have been looked at."""
+"""The record of the commits that were looked at."""
 
 from __future__ import annotations
 

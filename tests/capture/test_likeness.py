@@ -1,4 +1,4 @@
-"""When two entries say the same."""
+"""Duplicate and similar entries."""
 
 from __future__ import annotations
 

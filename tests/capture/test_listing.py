@@ -1,4 +1,4 @@
-"""Entries as people list them."""
+"""Entries in listings for people."""
 
 from __future__ import annotations
 

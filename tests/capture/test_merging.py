@@ -1,4 +1,4 @@
-"""Two stores that grew apart, brought together."""
+"""Merging two stores that were changed separately."""
 
 from __future__ import annotations
 

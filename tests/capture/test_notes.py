@@ -1,4 +1,4 @@
-"""Notes on the real git: read with it, written for it."""
+"""Notes read from and written to a real git repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entries people should look at."""
+"""The entries to review, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reference topics that cannot be read, through every door: none takes others with it."""
+"""Unreadable reference topics, through every interface: no other topic is affected."""
 
 from __future__ import annotations
 

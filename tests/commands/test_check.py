@@ -1,4 +1,4 @@
-"""`llm kb check`: every finding, on a workspace that has it."""
+"""`llm kb check`: every finding, on a workspace with that problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shell is offered, through the real `llm` and click's own protocol."""
+"""The completions that a shell gets, through the real `llm` and click's own protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is disabled is explained to the person who configured it, and to nobody else."""
+"""Disabled subjects are explained to the user who configured them, and hidden from models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands say when there is nothing to show, or when a name is mistyped."""
+"""The hints of commands for empty results and mistyped names."""
 
 from __future__ import annotations
 

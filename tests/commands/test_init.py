@@ -1,4 +1,4 @@
-"""`llm kb init`: what is there becomes topics, and nothing is overwritten."""
+"""`llm kb init`: existing directories become topics, and nothing is overwritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are too long or no text: a message, never a traceback."""
+"""Names that are too long or not text give a message, never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print, whatever is in it."""
+"""The output of commands for any content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`llm kb used`: what models read, counted from a log that `llm` wrote."""
+"""`llm kb used`: the subjects that models read, counted from a log that `llm` wrote."""
 
 from __future__ import annotations
 

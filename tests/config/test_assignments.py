@@ -1,4 +1,4 @@
-"""What a command line may set, in the spellings that shells leave."""
+"""Settings on the command line, as shells pass them."""
 
 from __future__ import annotations
 

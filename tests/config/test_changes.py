@@ -1,4 +1,4 @@
-"""Edits of a file someone wrote: one place changes, the rest stays to the byte."""
+"""Edits of a person's file: one place changes, the rest stays to the byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration on a real disk: what is found, what is refused, what a hostile file can do."""
+"""Configuration files on disk: found files, refused files and hostile files."""
 
 from __future__ import annotations
 

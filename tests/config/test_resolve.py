@@ -1,4 +1,4 @@
-"""Layers as values: parsing, merging, what waits for trust, and the result."""
+"""Layers as values: parsing, merging, settings that need trust, and the result."""
 
 from __future__ import annotations
 

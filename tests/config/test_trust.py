@@ -1,4 +1,4 @@
-"""The record of what is trusted, also when it is broken or written by many."""
+"""The record of trusted files, also a damaged one or one with several writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small documents of the kinds that are converted, made here."""
+"""Makes small documents of each kind that is converted."""
 
 from __future__ import annotations
 

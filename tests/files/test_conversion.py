@@ -1,4 +1,4 @@
-"""Documents as Markdown: what each kind gives, that it is kept, and that it is bounded."""
+"""Documents as Markdown: the text of each kind, the cache and the limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed getters over tables that somebody else wrote."""
+"""Typed getters for tables from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories that mean harm: links out, loops, swaps, devices, and names nobody can read."""
+"""Hostile directories: links that lead out, loops, swaps, devices and unreadable names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics of skills: a subject a directory with a SKILL.md, everything else in it hidden."""
+"""Topics of skills: each directory with a SKILL.md is a subject, its other files are hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read as a file is one: nothing waits for a FIFO, nothing follows a link."""
+"""Only regular files are read: nothing waits for a FIFO or follows a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding TOML, also where someone means it to take for ever."""
+"""Decoding TOML, also hostile TOML made to take very long."""
 
 from __future__ import annotations
 

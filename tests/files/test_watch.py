@@ -1,4 +1,4 @@
-"""Whether a directory's files are those of an earlier look."""
+"""Detecting whether a directory's files have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Front matter: any text gives the texts of some keys, and what stands below it."""
+"""Front matter: any text gives the texts of some keys, and the text below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML to Markdown: any bytes are a page, whose Markdown is in proportion to it."""
+"""HTML to Markdown: any bytes are a page, and its Markdown is of bounded size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata of packages: any bytes name a package as plans take it, or none."""
+"""Metadata of packages: any bytes name a valid package, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site lists for crawlers: any bytes are rules and addresses, or refused."""
+"""The files of a site for crawlers: any bytes are rules and addresses, or refused."""
 
 from __future__ import annotations
 

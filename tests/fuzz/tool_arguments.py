@@ -1,4 +1,4 @@
-"""A call of a tool is answered, or refused with an error of ours that is short."""
+"""Any call of a tool is answered, or refused with a short KbError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repository to make a topic of, and a user who lets it be fetched."""
+"""Fixtures: a repository to fetch, and a user whose settings allow it."""
 
 from __future__ import annotations
 

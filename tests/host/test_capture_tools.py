@@ -1,4 +1,4 @@
-"""`emit_knowledge` as llm and its models meet it."""
+"""`emit_knowledge` as llm registers it and models call it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request that asks for nothing of ours costs: two small files at most."""
+"""The cost of a request that does not use this plugin: at most two small files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of fetches on a real terminal: what is shown there, and what keys do."""
+"""Plans on a real terminal: the text shown, and the effect of keys."""
 
 from __future__ import annotations
 

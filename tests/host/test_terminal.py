@@ -1,4 +1,4 @@
-"""Streams that are closed, colour that is not wanted, and output nobody can take."""
+"""Closed streams, unwanted colour, and output that cannot be written."""
 
 from __future__ import annotations
 

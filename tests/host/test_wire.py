@@ -1,6 +1,6 @@
-"""What each way of giving knowledge sends in each kind of request, on the wire.
+"""The bytes sent for each way to add knowledge and each kind of request.
 
-The table in docs/design.md says the same in words.
+The table in docs/design.md shows the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which topics there are beside the configured ones, and how configuration changes them."""
+"""The topics that need no configuration, and how configuration changes them."""
 
 from __future__ import annotations
 

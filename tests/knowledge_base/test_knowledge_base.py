@@ -1,4 +1,4 @@
-"""What a knowledge base makes of its topics; the texts themselves have their own tests."""
+"""The selection of topics and subjects; the rendered texts have their own tests."""
 
 from __future__ import annotations
 

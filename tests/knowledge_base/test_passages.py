@@ -1,4 +1,4 @@
-"""One search over topics of every kind: what it shows, joins, marks, and keeps to itself."""
+"""The search of all topics: passages shown, joined, marked and left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web site, a repository and a library to keep what is fetched of them."""
+"""Fixtures: a web site, a repository and a library."""
 
 from __future__ import annotations
 

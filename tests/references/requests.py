@@ -1,4 +1,4 @@
-"""What is asked of a library, who approves of it, and the files that come of it."""
+"""Requests to a library, their approval, and the fetched files, for tests."""
 
 from __future__ import annotations
 

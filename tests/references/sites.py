@@ -1,4 +1,4 @@
-"""A real web server on loopback whose answers tests write."""
+"""A real web server on loopback with answers written by tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses are anybody's to connect to."""
+"""Public and private addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which topics a question is put to, and what the answer says of the others."""
+"""The topics that a question searches, and the notes on the others."""
 
 from __future__ import annotations
 

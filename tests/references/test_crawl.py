@@ -1,4 +1,4 @@
-"""The pages a crawl finds on a site that is hostile, or half broken."""
+"""The pages that a crawl finds on hostile or partly broken sites."""
 
 from __future__ import annotations
 

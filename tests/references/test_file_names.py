@@ -1,4 +1,4 @@
-"""Which names may be written below a topic, whoever chose them."""
+"""The file names that are safe to write below a topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repository, or its URL, may do to us: each attack on real git, and that it fails."""
+"""Attacks by a repository or its URL on the real git, each of which fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom git may ask: servers the user allows, at addresses that were checked."""
+"""The servers that git may contact: allowed ones, at checked addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a tree are kept: names as whoever wrote the repository chose them."""
+"""The files of a tree that are kept, with hostile names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GitHub asked through a `gh` that plays recorded answers."""
+"""GitHub through a `gh` that replays recorded answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says of itself."""
+"""A page's title, links, address and main part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML to Markdown: what is kept, what is left out, and hostile pages."""
+"""HTML to Markdown: kept elements, omitted elements, and hostile pages."""
 
 from __future__ import annotations
 

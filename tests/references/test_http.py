@@ -1,4 +1,4 @@
-"""What a server may do to us: each attack, and that it fails."""
+"""Attacks by an HTTP server, each of which fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links as hostile pages write them: an address, or none."""
+"""Links of hostile pages: each is a valid address or ignored."""
 
 from __future__ import annotations
 

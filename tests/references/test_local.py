@@ -1,4 +1,4 @@
-"""What is taken from a directory of this machine, and what is said of the rest."""
+"""The files taken from a local directory, and the notes on the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of the topic that is refreshed are of which source of now."""
+"""The assignment of a refreshed topic's old files to its present sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links between fetched pages: relative where there is a file, else as they were."""
+"""Links between fetched pages: relative if the file exists, else unchanged."""
 
 from __future__ import annotations
 

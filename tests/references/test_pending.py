@@ -1,4 +1,4 @@
-"""Plans that wait: used once, never when changed, dropped whatever they are."""
+"""Pending plans: used only once, refused if changed, and dropped in any state."""
 
 from __future__ import annotations
 

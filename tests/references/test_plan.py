@@ -1,4 +1,4 @@
-"""Plans, roles, names and the texts made of them: pure, on literals."""
+"""Plans, roles, names and their texts: pure, on literals."""
 
 from __future__ import annotations
 

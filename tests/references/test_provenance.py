@@ -1,4 +1,4 @@
-"""The record of fetched files: whatever is in the file, it is a record or an error."""
+"""The record of fetched files: any content is a record or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A refresh: what is fetched again, what is kept, and what somebody is asked about."""
+"""A refresh: files fetched again, files kept, and questions to the operator."""
 
 from __future__ import annotations
 

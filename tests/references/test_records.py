@@ -1,4 +1,4 @@
-"""What may be named as a source, and what may not."""
+"""Valid and invalid sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refresh makes of sources that were edited, moved, or fail in part."""
+"""A refresh of sources that were edited, have moved, or fail in part."""
 
 from __future__ import annotations
 

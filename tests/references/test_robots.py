@@ -1,4 +1,4 @@
-"""robots.txt as sites write it, sense or none."""
+"""robots.txt as sites write it, valid or not."""
 
 from __future__ import annotations
 

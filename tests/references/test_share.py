@@ -1,4 +1,4 @@
-"""A topic as one archive: what comes back is what was exported, or an error."""
+"""A topic as one archive: importing restores what was exported, or is an error."""
 
 from __future__ import annotations
 

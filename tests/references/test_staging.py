@@ -1,4 +1,4 @@
-"""The directory of a topic in the making."""
+"""The staging directory of a new topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics are whole at any moment: processes are killed, and several write at once."""
+"""Topics are complete at any moment, with killed processes and several writers."""
 
 from __future__ import annotations
 

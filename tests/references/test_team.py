@@ -1,4 +1,4 @@
-"""The library that a team shares, with the job that refreshes it as the documentation has it."""
+"""A library shared by a team, refreshed by the job in the documentation."""
 
 from __future__ import annotations
 

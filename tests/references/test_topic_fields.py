@@ -1,4 +1,4 @@
-"""The fields of a `topic.md`, read from the table that TOML makes of them."""
+"""The fields of a `topic.md`, read from its TOML table."""
 
 from __future__ import annotations
 

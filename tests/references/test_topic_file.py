@@ -1,4 +1,4 @@
-"""What a topic is called, and when it is stale."""
+"""The ids of topics, and their staleness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which topic is meant by words that name it: the right one, or none."""
+"""The topic that words name: the right one, or none."""
 
 from __future__ import annotations
 

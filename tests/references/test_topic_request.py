@@ -1,4 +1,4 @@
-"""What is asked for is checked before anything is done, whoever asks."""
+"""Requests of models and operators are checked before they have any effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages as hostile servers send them: their encodings, and what they say is elsewhere."""
+"""Pages of hostile servers: encodings, redirects and canonical addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that permissions keep from being read, also for root."""
+"""Files that cannot be read, also by root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lines of a subject a search shows."""
+"""The lines of a subject that a search shows."""
 
 from __future__ import annotations
 

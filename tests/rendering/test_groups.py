@@ -1,4 +1,4 @@
-"""Long lists told as patterns, each of which matches what it says."""
+"""Long lists summarized by patterns, each of which matches exactly its names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `learn` answers, to the byte, with every byte it leaves out accounted for."""
+"""The answers of `learn`, to the byte, with every omitted byte accounted for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The menu with subjects, and its steps when it is over budget."""
+"""The menu with subjects, and the steps that fit it to its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outlines, and what of a subject is shown when parts of it are asked for."""
+"""Outlines, and the text shown for requested parts of a subject."""
 
 from __future__ import annotations
 

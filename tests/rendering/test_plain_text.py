@@ -1,4 +1,4 @@
-"""Foreign text in our texts: one line, closing no tag."""
+"""Others' text in our texts: on one line, without closing tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one line that says what a subject is about."""
+"""The one-line summary of a subject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small deterministic embedding model: every word hashed to a place."""
+"""A small deterministic embedding model that hashes words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What BM25 does not see decides between chunks that it finds about as good."""
+"""The features decide between chunks with similar BM25 scores."""
 
 from __future__ import annotations
 

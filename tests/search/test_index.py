@@ -1,4 +1,4 @@
-"""The index keeps up with the files, whatever happens to either."""
+"""The index follows the files, even if either is damaged or changes meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question becomes an FTS5 query that is valid whatever it holds."""
+"""Any question becomes a valid FTS5 query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What documents are good for, what questions ask for, and that answers keep to both."""
+"""The roles of documents, the roles that questions ask for, and their effect on answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching topics: what is found, in which order, and by which legs."""
+"""Searching topics: the hits, their order, and the legs that find them."""
 
 from __future__ import annotations
 

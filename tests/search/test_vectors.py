@@ -1,4 +1,4 @@
-"""Dense vectors: kept by content, never mixed, exact where it counts."""
+"""Dense vectors: stored by content, one model at a time, and compared exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions and languages are told from the paths of pages alone."""
+"""Versions and languages are recognized by the paths of pages alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of files: one definition for all who write, list and check them."""
+"""Names of files: one definition for writing, listing and checking."""
 
 from __future__ import annotations
 

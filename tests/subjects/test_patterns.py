@@ -1,4 +1,4 @@
-"""Patterns: what they match, where they lead a walk, and that none takes long."""
+"""Patterns: their matches, the directories they enter, and their speed."""
 
 from __future__ import annotations
 

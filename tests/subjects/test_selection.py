@@ -1,4 +1,4 @@
-"""Exact references before globs, in the order they were asked for."""
+"""Exact references come before globs, in the order of the request."""
 
 from __future__ import annotations
 

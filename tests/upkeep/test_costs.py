@@ -1,4 +1,4 @@
-"""What `llm kb prompt --tokens` counts."""
+"""The counts of `llm kb prompt --tokens`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions that are missing, and where they are written."""
+"""Missing descriptions, and the files they are written into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which subjects texts name."""
+"""Mentions of subjects in texts."""
 
 from __future__ import annotations
 

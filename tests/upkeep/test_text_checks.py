@@ -1,4 +1,4 @@
-"""What the checks find in names and texts."""
+"""The findings about names and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan of a model, put to the person at the client, over both eras of the protocol."""
+"""Approval of a model's plan by the client's user, over both versions of the protocol."""
 
 from __future__ import annotations
 

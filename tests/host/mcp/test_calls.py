@@ -1,4 +1,4 @@
-"""What bounds an answer, and how the work behind it is watched and ended."""
+"""The limits of an answer, and the progress and cancellation of its work."""
 
 from __future__ import annotations
 

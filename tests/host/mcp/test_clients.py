@@ -1,4 +1,4 @@
-"""`llm kb mcp --install` writes what each client reads, and keeps the rest."""
+"""`llm kb mcp --install` writes the entry for each client, and keeps the rest of the file."""
 
 from __future__ import annotations
 

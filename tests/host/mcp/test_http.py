@@ -1,4 +1,4 @@
-"""The server over streamable HTTP, in a process of its own, and who may call it."""
+"""The server over streamable HTTP, in a process of its own, and its access rules."""
 
 from __future__ import annotations
 

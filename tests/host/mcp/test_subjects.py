@@ -1,4 +1,4 @@
-"""Subjects as resources and skills as prompts, as a client asks for them."""
+"""Subjects as resources and skills as prompts, as a client requests them."""
 
 from __future__ import annotations
 
