@@ -54,7 +54,7 @@ def limit_problems(problems: Sequence[str]) -> list[str]:
 
 
 MAX_MESSAGE = 15_000
-"""The most characters of an error: it may repeat what others wrote."""
+"""The most characters of an error, which may repeat others' text."""
 
 
 def quote(text: str, most: int = MAX_SHOWN) -> str:

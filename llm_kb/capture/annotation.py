@@ -23,7 +23,7 @@ CATEGORIES = ("dead_end", "gotcha", "insight", "unfinished_thread")
 
 _SHORT_SUMMARY = 20
 _MANY_FILES = 3
-MAX_LINE = 2**32 - 1  # what git-chronicle can hold
+MAX_LINE = 2**32 - 1  # git-chronicle's limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class LiveResult:
     """The answer to a LiveInput: the numbers of entries written, and warnings."""
 
     success: bool = True
-    """Always true: what fails raises an error."""
+    """Always true, since a failure raises an error."""
     commit: str
     wisdom_written: int
     knowledge_written: int

@@ -29,7 +29,7 @@ class NoCommitError(KbError):
 
 
 class UnknownCommitError(KbError):
-    """A name that is not that of a commit of the repository."""
+    """A name that does not refer to a commit of the repository."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"no commit is called {name!r} in this repository")

@@ -192,7 +192,7 @@ def edit_config(
     decide: Callable[[dict[str, Any]], Change],
     check: Callable[[LayerConfig], None] = lambda _: None,
 ) -> None:
-    """Make one change to a configuration file, or write the file where there is none.
+    """Make one change to a configuration file, which is created if necessary.
 
     `decide` gets the document while the file is locked, and may raise. Nothing is written
     if the new text is not a valid layer, or if `check` raises ConfigError. Raises KbError.

@@ -1,4 +1,4 @@
-"""Shows the effective configuration with the layers that set it, and what waits for trust."""
+"""Shows the effective configuration with its layers, and the settings that need trust."""
 
 from __future__ import annotations
 

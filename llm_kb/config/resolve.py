@@ -77,7 +77,7 @@ def resolve(
 ) -> Config:
     """Return the effective configuration of merged layers.
 
-    `root` is what relative `config_load_paths` start from. Raises ConfigError
+    `root` is the base of relative `config_load_paths`. Raises ConfigError
     for a topic without `subjects`.
     """
     settings = merged.settings

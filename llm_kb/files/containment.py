@@ -1,7 +1,7 @@
 """Opening files and directories of a topic without leaving it.
 
 The configuration resolves a topic's root once. After a file or directory below it is opened,
-and before anything is read, the system is asked where the open descriptor lies. So a link
+and before anything is read, the real path of the open descriptor is looked up. So a link
 that is swapped in between the check and the opening changes nothing.
 """
 

@@ -79,7 +79,7 @@ class DirectoryCatalog:
     def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
         """Return what `match` returns for each pattern, in one walk if the topic has no links.
 
-        Where links lead to directories, names depend on the directories that are entered.
+        If links lead to directories, names depend on the directories that are entered.
         """
         scan = self._scan()
         subjects = scan.find_all(hidden=False) if len(patterns) > 1 else []
@@ -244,7 +244,7 @@ class SubjectScan:
 
 
 def _read_ignore(topic: Topic, containment: Containment, skipped: list[Skipped]) -> IgnoreRules:
-    # Later rules win, so a `.kbignore` cannot bring back what the configuration ignores.
+    # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
     groups = ((RULES_FILE, _read_rules(containment, skipped)), ("ignore", topic.ignore))
     rules = IgnoreRules(groups)
     skipped += rules.problems

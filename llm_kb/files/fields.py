@@ -123,7 +123,7 @@ class Fields:
         )
 
     def reject_unknown(self, *known: str) -> None:
-        """Report the keys that no getter asked for and that are not in `known`."""
+        """Report the keys that no getter has read and that are not in `known`."""
         allowed = sorted({*self._known, *known})
         for key in self.table:
             if key not in self._known and key not in known:
@@ -141,7 +141,7 @@ class Fields:
         self.problems.append(f"{place}: {error}" if place else str(error))
 
     def raise_problems(self, error: Callable[[Sequence[str]], Exception]) -> None:
-        """Raise what `error` makes of all problems recorded, if there are any."""
+        """Raise the error that `error` makes of all recorded problems, if there are any."""
         if self.problems:
             raise error(limit_problems(self.problems))
 

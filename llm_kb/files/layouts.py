@@ -1,4 +1,4 @@
-"""How the files of a directory become subjects: one a file, or one a skill."""
+"""How the files of a directory become subjects: one for each file, or for each skill."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def is_shown(subject: Subject, layout: Layout) -> bool:
 def find_bundled(
     subjects: Iterable[Subject], reference: str, skills: Iterable[Subject]
 ) -> Subject | None:
-    """Return the file of a skill that a name in a SKILL.md refers to; None if it is not clear.
+    """Return the file of a skill that a name in a SKILL.md refers to; None if it is ambiguous.
 
-    Case does not matter, and the skill's directory may be left out where one file alone has
-    this name, or one alone in these `skills`. A directory stands for the page that is its index.
+    Case does not matter, and the skill's directory may be left out if only one file has
+    this name, or only one in these `skills`. A directory stands for its index page.
     """
     wanted = reference.casefold().removeprefix("./").rstrip("/")
     stems = {wanted, strip_extension(wanted)}

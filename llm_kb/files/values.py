@@ -18,7 +18,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class BadValueError(ValueError):
-    """A value that is not allowed for its key; names both the value and what is allowed."""
+    """A value that is not allowed for its key; the message names the value and the allowed ones."""
 
     def __init__(self, found: str, allowed: str) -> None:
         self.found = found

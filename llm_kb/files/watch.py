@@ -15,7 +15,7 @@ from llm_kb.subjects.ignore import RULES_FILE, is_always_ignored
 class DirectoryWatch:
     """Compares the times of directories: they change when files come and go.
 
-    `rules` are what decides besides which of its files are documents.
+    `rules` are the settings that also determine which of its files are documents.
 
     Implements `Watch` of the search.
     """
@@ -38,7 +38,7 @@ class DirectoryWatch:
         return json.dumps([self._rules, places])
 
     def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
-        """Return whether nothing of a note has changed, nor path, size and time of the files."""
+        """Tell whether a note's state, and path, size and time of the files, are unchanged."""
         rules, places = json.loads(note)
         prefix = f"{self._root}{os.sep}"
         stat = os.stat
@@ -56,7 +56,7 @@ class DirectoryWatch:
         return True
 
     def _find_places(self) -> Iterator[str]:
-        """Yield the directories that files may come to, and the file with rules on them."""
+        """Yield the directories that can get new files, and the file with the ignore rules."""
         pending = [self._root]
         while pending:
             directory = pending.pop()
@@ -72,13 +72,13 @@ class DirectoryWatch:
             yield rules
 
     def _is_inside(self, link: os.DirEntry[str]) -> bool:
-        """Return whether a link leads to a file of this directory, which has a time of its own."""
+        """Tell whether a link leads to a file of this directory, which has its own time."""
         real = os.path.realpath(link.path)
         return link.is_file() and real.startswith(os.path.realpath(self._root) + os.sep)
 
 
 class _LinkError(Exception):
-    """A link to where times of other directories would count."""
+    """A link out of the directory, where the times of other directories would matter."""
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -50,7 +50,7 @@ def decide_tools(
     if "learn" in tools and kb.offers_search():
         tools.add("search_knowledge")
     elif "search_knowledge" in asked and "learn" not in tools:
-        # Without `learn`, nothing could read what it finds.
+        # Without `learn`, the model could not read the subjects that it finds.
         tools.discard("search_knowledge")
         leave_out("search_knowledge", "it comes with learn", is_error=False)
     if "learn" in tools and kb.config.capture.offer and has_repository():

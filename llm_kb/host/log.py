@@ -1,4 +1,4 @@
-"""Reads from the log of `llm` what a conversation was given before, and its calls of our tools.
+"""Reads a conversation's sent subjects and calls of our tools from the log of `llm`.
 
 The log records the fragments of each turn, and the source of each text; but for equal texts
 it records only the first source. So the memory of a turn is the source of a fragment of its

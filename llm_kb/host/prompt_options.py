@@ -46,7 +46,7 @@ def open_request(
     """Add the knowledge for a request to the arguments of the host's callback.
 
     Changes `kwargs` in place. Raises ClickException before any model is called if the
-    configuration is invalid, or if something that was asked for does not exist.
+    configuration is invalid, or if requested knowledge does not exist.
     """
     if current_request() is not None:
         yield  # wrapped twice: by us, around another plugin's wrapper of our wrapper

@@ -302,7 +302,7 @@ class KnowledgeBase:
         return render_menu(menu, search=search) if menu.topics else ""
 
     def explain_nothing(self, *, learn: bool = True) -> str:
-        """Return why there is nothing to learn, or nothing pre-loaded, and what to do."""
+        """Return the reason why nothing can be learned, or is pre-loaded, and what to do."""
         offered = [opened for opened in self.active if opened.topic.in_menu]
         if not self.is_configured:
             return (

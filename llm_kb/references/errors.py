@@ -13,7 +13,7 @@ class PlacedError(KbError):
     """An error of a file, a source or a topic, which the message names first."""
 
     def __init__(self, where: str, reason: str) -> None:
-        self.reason = bound(reason)  # it may hold what somebody wrote
+        self.reason = bound(reason)  # it may contain others' text
         super().__init__(f"{where}: {self.reason}")
 
 
@@ -30,7 +30,7 @@ class ShareError(PlacedError):
 
 
 class PlaceTakenError(PlacedError):
-    """Something that is not a topic where a topic was to be put."""
+    """Something that is not a topic in the place of a topic."""
 
     def __init__(self, place: str) -> None:
         super().__init__(

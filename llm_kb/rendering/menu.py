@@ -57,10 +57,10 @@ class MenuTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedMenu:
-    """The topics of a menu, and a note on what was cut to fit its budget.
+    """The topics of a menu, and a note on the cuts made to fit its budget.
 
     Made by `menu_budget.fit_menu` or `plain_menu`, which defuse hostile texts. `tokens` may
-    still be over the budget when nothing is left to cut.
+    still be over the budget if nothing is left to cut.
     """
 
     topics: tuple[MenuTopic, ...]

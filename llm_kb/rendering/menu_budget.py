@@ -91,7 +91,7 @@ def list_topics(topics: Sequence[Topic], budget: int) -> str:
 
 
 _LONGEST_NOTE = 200
-"""Room for the note on what was cut, which is shorter."""
+"""Room for the note on the cuts, which is shorter."""
 
 
 def _cut_subjects(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], list[str]]:

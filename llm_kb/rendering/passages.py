@@ -20,7 +20,7 @@ MAX_CHARACTERS = 6000
 
 
 QUOTED = 3
-"""Passages quoted where no number is asked for: of 256 questions the fourth answered one."""
+"""Default number of quoted passages: a fourth answered 1 of 256 questions."""
 
 FOUND_NOTHING = "Nothing in "
 """The beginning of the answer if nothing fits the question."""

@@ -80,7 +80,7 @@ def visible_text(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return at most `limit` characters of a line, an ellipsis where it was cut."""
+    """Return at most `limit` characters of a line, with an ellipsis if it was cut."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 

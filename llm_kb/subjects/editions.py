@@ -58,7 +58,7 @@ def find_editions(paths: Iterable[str]) -> Mapping[str, str]:
 def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
     """Return the directories of a repository whose pages are in another language, with their kind.
 
-    Those are the ones beside `docs/en/` that repeat it, the ones in `docs/` that repeat the pages
+    These are the ones next to `docs/en/` that repeat it, the ones in `docs/` that repeat the pages
     of `docs/` itself and are named by a common language, and all in a directory for translations.
     """
     pages = {path for path in paths if _PAGE.search(path)}

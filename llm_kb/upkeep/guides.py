@@ -1,4 +1,4 @@
-"""Proposes topics for guides: README and CONTRIBUTING, and what is written for coding agents."""
+"""Proposes topics for guides: README, CONTRIBUTING, and files for coding agents."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _TOOL_DIRECTORIES = {
         ),
     ),
 }
-"""Directories of tools: what the tool is called, and which of their entries are knowledge.
+"""Directories of tools: the tool's name, and the entries that are knowledge.
 
-The entries are in lower case, whatever case they have on disk.
+The entries are in lower case here, and in any case on disk.
 """
 
 _MOST_PAGES = 20
@@ -81,7 +81,7 @@ def propose_guides(root: Path) -> Iterator[Proposal]:
 
 
 def _resolve_guide(root: Path, name: str) -> PurePath | None:
-    """Return the file that a guide is, below the root: a link to it would not be a subject."""
+    """Return the real file of a guide, below the root, since a link might not be a subject."""
     path, top = Path(os.path.realpath(root / name)), os.path.realpath(root)
     if not path.is_file() or not path.is_relative_to(top):
         return None

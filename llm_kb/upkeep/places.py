@@ -1,4 +1,4 @@
-"""Tells by file names what a directory holds: texts, pages, or files of tools to be ignored."""
+"""Classifies directories by file names: texts, pages, or files of tools to be ignored."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SITE_PARTS = (
     *("_config.yml", "_data/", "_includes/", "_layouts/", "_plugins/", "_sass/"),
     *("overrides/", "CNAME"),
 )
-"""What Jekyll, MkDocs and GitHub Pages keep beside the pages of a site."""
+"""Files that Jekyll, MkDocs and GitHub Pages keep next to the pages of a site."""
 
 _MADE = {part.strip("/") for part in (*_SPHINX_PARTS, *_SITE_PARTS)} | {"_build", "_site"}
-"""Names that tools give to what they keep or write beside the pages."""
+"""Names of files that tools keep or write next to the pages."""
 
 _PAGES = (PROSE - {""}) | DOCUMENTS | {*"123456789"}
 _PAGES |= {"htm", "html", "ipynb", "mkd", "pod", "qmd", "rmd", "tex", "textile", "typ", "wiki"}
@@ -33,25 +33,25 @@ _TOOL_FILES = frozenset(
     }
 )
 _SPECIAL = re.compile(r"(\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])?)|[*?\[\]]|\s\Z")
-"""What a pattern cannot hold as it is, the codes of `printable` first."""
+"""Text that must be escaped in a pattern; the codes of `printable` come first."""
 
 _MOST_LOOKED_AT = 5000
-"""Files of a directory that are looked at, more or less, so that a proposal comes at once."""
+"""Approximate number of files of a directory that are examined, so that proposals are fast."""
 
 
 def has_text(directory: Path) -> bool:
-    """Tell whether a directory holds a file that may be there to be read."""
+    """Tell whether a directory has a file that may be meant for readers."""
     return any(is_text(n) for n in find_names(directory) if not n.startswith("."))
 
 
 def has_pages(directory: Path) -> bool:
-    """Tell whether a directory holds a page, and not code alone."""
+    """Tell whether a directory has a page, and not only code."""
     names = (n for n in find_names(directory) if not n.startswith("."))
     return any(Path(n).suffix[1:].lower() in _PAGES and is_text(n) for n in names)
 
 
 def count_pages(directory: Path) -> int:
-    """Return how many names of pages a directory holds, README aside; 0 if much else is there."""
+    """Return the number of page names in a directory, without README; 0 among many other files."""
     names = [n for n in find_names(directory) if not n.startswith(".") and is_text(n)]
     pages = [n for n in names if Path(n).suffix[1:].lower() in _PAGES]
     titled = [n for n in pages if Path(n).stem.lower() != "readme"]
@@ -65,7 +65,7 @@ def is_text(name: str) -> bool:
 
 
 def find_names(directory: Path, besides: Collection[str] = ()) -> set[str]:
-    """Return the names of the files below a directory, but for some of its directories.
+    """Return the names of the files below a directory, except in some of its directories.
 
     A hidden directory, and a link to one, counts as a file: it is not entered.
     """
@@ -79,7 +79,7 @@ def find_names(directory: Path, besides: Collection[str] = ()) -> set[str]:
 
 
 def walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Walk like `os.walk`, up to a bound, and only through directories that people made."""
+    """Walk like `os.walk`, up to a limit, and only through directories made by people."""
     looked_at = 0
     for parent, directories, names in os.walk(directory):
         yield Path(parent), directories, names
@@ -92,7 +92,7 @@ def walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
 
 
 def leave_out_links(root: Path, places: Iterable[str]) -> Iterator[str]:
-    """Yield places, without those that are links to an earlier one."""
+    """Yield places, except for links to an earlier one."""
     seen: set[str] = set()
     for place in places:
         real = os.path.realpath(root / place)
@@ -124,7 +124,7 @@ def keep_only(paths: Iterable[PurePath]) -> tuple[str, ...]:
 
 
 def escape(path: str) -> str:
-    """Return the pattern of a path in which codes may stand for odd characters."""
+    """Return the pattern of a path, which may have codes in place of unusual characters."""
     return _SPECIAL.sub(lambda match: "?" if match[1] else f"\\{match[0]}", path)
 
 

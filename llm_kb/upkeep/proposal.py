@@ -1,4 +1,4 @@
-"""A topic that `llm kb init` may write, and what it would list."""
+"""A topic that `llm kb init` may write, and the subjects it would list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Proposal:
     layout: Layout = Layout.FILES
     totals: Totals = _NOTHING
     is_likely: bool = True
-    """Whether it is written unless somebody chooses otherwise."""
+    """Whether it is written by default."""
     left_out: tuple[Skipped, ...] = ()
     """Files that no topic can hold, which it therefore ignores."""
 
@@ -50,7 +50,7 @@ FIRST_TOPIC = Proposal(
     introduction="How we work on this project, and why.",
     subjects="kb/project",
 )
-"""What is proposed where there is nothing yet; its directory is to be made."""
+"""The proposal for an empty workspace; its directory must be created."""
 
 
 def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> Totals:
@@ -63,7 +63,7 @@ def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> To
 
 
 def find_layout(directory: Path) -> Layout:
-    """Return the layout of a directory: skills if there is a SKILL.md in one that it holds."""
+    """Return the layout of a directory: skills if one of its directories has a SKILL.md."""
     is_skills = any((path / SKILL_FILE).is_file() for path in list_directories(directory))
     return Layout.SKILLS if is_skills else Layout.FILES
 
@@ -80,7 +80,7 @@ def settle(root: Path, proposal: Proposal) -> Proposal:
     skipped = [s for s in listing.skipped if s.path and s.reason != NO_SKILL][:_MOST_SKIPPED]
     slugs = Counter(subject.slug for subject in listing.subjects)
     others = [s for s in listing.subjects if s.extension not in PROSE]
-    # Beside a page of the same name, or one another: `install.json` and `install.tsx`.
+    # Next to a page of the same name, or to one another: `install.json`, `install.tsx`.
     code = [s.path for s in others if slugs[s.slug] > 1]
     binary = [s.path for s in others if proposal.layout is Layout.FILES and _is_binary(topic, s)]
     paths = [*(s.path for s in skipped), *code[:_MOST_SKIPPED], *binary[:_MOST_SKIPPED]]
@@ -94,4 +94,4 @@ def _is_binary(topic: Topic, subject: Subject) -> bool:
         with (topic.root / subject.path).open("rb") as file:
             return is_binary(file.read(SNIFFED_BYTES))
     except OSError:
-        return False  # gone since it was listed, or not ours to read
+        return False  # deleted since it was listed, or unreadable

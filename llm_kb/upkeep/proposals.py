@@ -1,4 +1,4 @@
-"""Propose topics for the knowledge that a directory holds already."""
+"""Proposes topics for the knowledge that is already in a directory."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _RECORDS = (
 _SKILLS = (".agents/skills", ".claude/skills", ".github/skills", ".cursor/skills", "skills")
 
 _WHOLE = ("project", "kb", "general")
-"""Ids for the whole of `kb`; the first that none of its directories has is taken."""
+"""Possible ids for the whole of `kb`; the first that none of its directories has is used."""
 _BUILT = frozenset({"build", "dist", "target", "vendor", "venv", "node_modules", "site-packages"})
 _NOT_PARTS = _BUILT | {
     *("test", "tests", "testing", "fixtures", "example", "examples", "demo", "demos", "playground"),
     *("benchmark", "benchmarks", "third_party", "external", "kb", "src"),
 }
-"""Directories whose own documentation is not about the project."""
+"""Directories whose documentation is not about the project."""
 _MOST_PAGE_TOPICS = 6
 _MOST_READMES = 30
 _README_DEPTH = 3
@@ -78,7 +78,7 @@ def propose_topics(root: Path) -> list[Proposal]:
 
 
 def find_passed_over(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield each place that would be a topic but for its content, with the reason."""
+    """Yield each place whose content prevents a proposal, with the reason."""
     below = [f"kb/{path.name}" for path in list_directories(root / "kb")]
     places = (*(below or ["kb"]), *_DOCUMENTATION, *_NOTES, *_RECORDS, *_SKILLS)
     for place in leave_out_links(root, places):
@@ -100,7 +100,7 @@ def _find_free_id(id_: str, taken: Collection[str]) -> str:
 
 
 def _propose_knowledge(root: Path) -> Iterator[Proposal]:
-    """Propose each directory in `kb`, and `kb` itself for the files in none of them."""
+    """Propose each directory in `kb`, and `kb` itself for its other files."""
     kb = root / "kb"
     if not is_inside(root, "kb"):
         return
@@ -143,7 +143,7 @@ def _propose_documents(root: Path) -> Iterator[Proposal]:
 
 
 def _name_documentation(root: Path) -> dict[str, tuple[str, str, str]]:
-    """Return id, title and introduction for each place of documentation, there or not."""
+    """Return id, title and introduction for each possible place of documentation."""
     how = "How {} is used and how it works."
     whole = ("docs", "Documentation", how.format("this project"))
     texts = dict.fromkeys(_DOCUMENTATION, whole)
@@ -161,7 +161,7 @@ def _name_documentation(root: Path) -> dict[str, tuple[str, str, str]]:
 
 
 def _propose_pages(root: Path) -> Iterator[Proposal]:
-    """Propose other directories that hold little but pages; where there are many, as one topic."""
+    """Propose other directories that have little but pages; many of them as one topic."""
     places = (place for place in _name_documentation(root) if is_inside(root, place))
     taken = {*(place.partition("/")[0] for place in places), *_RECORDS}
     counts = {

@@ -76,7 +76,7 @@ class ListedTopic:
     """A topic, its subjects in the order of listings, and the files that were skipped.
 
     `problem` is the reason why there are no subjects. `whole` is set when hidden and
-    disabled subjects are included, and skipped files are to be named.
+    disabled subjects are included, and skipped files are named.
     """
 
     topic: Topic

@@ -46,7 +46,7 @@ class Turn(NamedTuple):
 
 
 class SubjectUse(NamedTuple):
-    """How often models loaded a subject, and found it with `search_knowledge`.
+    """The numbers of times models loaded a subject, or found it with `search_knowledge`.
 
     `given` is the number of conversations in which it was pre-loaded, or sent as a fragment
     or in passages.
@@ -59,7 +59,7 @@ class SubjectUse(NamedTuple):
 
 
 class TopicUse(NamedTuple):
-    """How often a topic was listed, and the use of its subjects, the most loaded first."""
+    """The number of listings of a topic, and the use of its subjects, most loaded first."""
 
     id: str
     listed: int
@@ -93,7 +93,7 @@ class Usage(NamedTuple):
 def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
     """Return the use of this workspace in the given turns.
 
-    Names are those of today: a subject that was renamed since is a name that fails.
+    Names are resolved against today's files, so the old name of a renamed subject fails.
     """
     here = str(kb.config.workspace or "")
     tally = _Tally(kb)
@@ -141,7 +141,7 @@ class _Tally:
         return []
 
     def add_call(self, call: Call) -> None:
-        """Count a call by what it found, or asked for."""
+        """Count a call by its results, or by its failed request."""
         if call.name == "learn":
             patterns = tuple(read_patterns(call.arguments.get("subjects")) or ())
             self.loads[str(call.arguments.get("topic", "")), patterns, call.failed] += 1

@@ -1,4 +1,4 @@
-"""The prompt about a commit, what is left out of it, and its cost in tokens. Pure."""
+"""The prompt about a commit, its omissions, and its cost in tokens. Pure."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
-    """The prompt about one commit, and a list of what it leaves out, which it also holds."""
+    """The prompt about one commit, and the list of its omissions, which is also in the prompt."""
 
     text: str
     left_out: tuple[str, ...]

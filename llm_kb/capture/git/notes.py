@@ -1,4 +1,4 @@
-"""Reads a git note and its trees, and replaces it without losing what others wrote meanwhile.
+"""Reads a git note and its trees, and replaces it without losing concurrent changes.
 
 `git notes add` overwrites whatever was written since it read. Here a note is read
 together with the commit of its ref, and the ref moves to the new commit only if it

@@ -119,7 +119,7 @@ def find_unmerged(repository: Repository) -> list[str]:
 
 
 def describe_remote(directory: Path, remote: str) -> str:
-    """Return the name of a remote and where it pushes to, without what URLs hold of secrets."""
+    """Return the name of a remote and its push URL, without secrets."""
     command = ("remote", "get-url", "--push", "--all", "--", remote)
     try:
         listed = run_git(*command, cwd=directory).decode(errors="replace").splitlines()

@@ -162,7 +162,7 @@ def capture(
 
 
 def explain_merge(revisions: Sequence[str]) -> str:
-    """Return a line that says what to look at instead of revisions that are only merges."""
+    """Return a line that suggests revisions in place of ones that are only merges."""
     if len(revisions) > 1 or ".." in revisions[0]:
         return "Nothing was looked at."
     merge = revisions[0]

@@ -68,7 +68,7 @@ class ServedTool(NamedTuple):
     """Whether `answer` checks the arguments itself."""
 
     def describe(self, kb: KnowledgeBase) -> str:
-        """Return the description of a tool; that of `learn` names the topics."""
+        """Return the description of a tool; the one of `learn` names the topics."""
         return self.text.description or kb.describe_learn()
 
     @property
@@ -169,7 +169,7 @@ def carry_out_approved(
 
 
 def read_plan(kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any]) -> Plan:
-    """Return the waiting plan of a call. Raises UnknownPlanError for that of another call."""
+    """Return the waiting plan of a call. Raises UnknownPlanError for another call's plan."""
     library = open_references(kb)
     given = check_arguments(reference_calls.CREATE, arguments)
     wanted = reference_calls.parse_call(library, given, CREATED_BY)

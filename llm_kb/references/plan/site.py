@@ -1,4 +1,4 @@
-"""The site of a crawl: which addresses are its pages, what it lists, what its robots.txt allows."""
+"""The site of a crawl: the addresses of its pages, its lists of pages and its robots.txt."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The user's settings for what is fetched from elsewhere, and the limits of a run."""
+    """The user's settings for fetching, and the limits of a run."""
 
     allow_hosts: tuple[str, ...] = ()
     allow_protocols: tuple[str, ...] = ()

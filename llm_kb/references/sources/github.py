@@ -63,7 +63,7 @@ def list_files(source: GitSource, timeout: float) -> Tree | None:
 
 
 def _api(source: GitSource, what: str, timeout: float) -> dict[str, Any] | None:
-    """Return what GitHub has of a repository; None if it is elsewhere, or gh cannot be used."""
+    """Return GitHub's data on a repository; None if it is elsewhere, or gh cannot be used."""
     name = repository_name(source)
     if name is None:
         return None

@@ -22,7 +22,7 @@ MAX_URL = 2000
 
 _FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"})
 _LOCKED = re.compile(r'(?m)^\[\[package\]\]\r?\nname = "([^"\n]*)"\r?\nversion = "([^"\n]*)"')
-# Within a line: what goes on over lines would be looked for from each of them.
+# Within a line: a pattern over several lines would be tried from each of them.
 _PINNED = re.compile(r"(?m)^([\w.-]+)(?:\[[^\]\n]*\])?[ \t]*==[ \t]*([\w.!+-]+)")
 _LABELS = ("source", "source code", "repository", "code", "github", "homepage", "home")
 """Labels of project URLs that may be the repository, the likeliest first."""

@@ -35,7 +35,7 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
 
     Hidden files, files that git ignores and files that are never subjects are left out unless
     `paths` names them; files larger than `most_bytes` and directories that cannot be read are
-    left out too. Raises FetchError where the source itself cannot be read.
+    left out too. Raises FetchError if the source itself cannot be read.
     """
     root, unread = Path(source.url), dict[str, str]()
     try:

@@ -22,7 +22,7 @@ _FENCE = re.compile(r"[ \t>]*(?:(?:[-*]|\d+\.)[ \t]+)*(`{3,}|~{3,})")
 class PageLinks:
     """The pages of a directory of fetched files, by the addresses they were fetched from.
 
-    Files of repositories and archives are no pages: they have a commit or a revision.
+    Files of repositories and archives are not pages: they have a commit or a revision.
     """
 
     def __init__(self, root: Path, files: Mapping[str, FileRecord]) -> None:
@@ -38,7 +38,7 @@ class PageLinks:
     def localize(self, path: str, text: str) -> str:
         """Return a page with its links to the others relative, as files; code stays as it is.
 
-        The `#part` of a link is kept where the other page has a heading of that name.
+        The `#part` of a link is kept if the other page has a heading of that name.
         """
 
         def replace(found: re.Match[str]) -> str:

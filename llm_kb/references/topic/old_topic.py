@@ -121,7 +121,7 @@ class OldTopic:
 def match_sources(recorded: Provenance, sources: Sequence[Source]) -> tuple[int | None, ...]:
     """Return the number of each source in a record; None for a source that is not in it.
 
-    A source is known by what it asks for, else by its address alone.
+    A source is matched by its request, else by its address alone.
     """
     found: list[int | None] = [None] * len(sources)
     free = list(range(len(recorded.sources)))
@@ -138,7 +138,7 @@ def match_sources(recorded: Provenance, sources: Sequence[Source]) -> tuple[int 
 
 
 def asks_the_same(one: Source, other: Source | None) -> bool:
-    """Tell whether two sources ask for the same; what was found there is another matter."""
+    """Tell whether two sources make the same request, whatever was found there."""
     return other is not None and _wish(one) == _wish(other)
 
 

@@ -138,7 +138,7 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
         files = {path: FileRecord(**record) for path, record in table["files"].items()}
         for path, file in files.items():
             _check_file(path, file)
-        request.encode()  # JSON can name what is not a character
+        request.encode()  # JSON can name half surrogate pairs
     except KeyError as error:
         raise _no_record(where, f"{error} is missing") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

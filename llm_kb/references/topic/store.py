@@ -35,7 +35,7 @@ from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, Stored
 from llm_kb.subjects.topics import Topic
 
 _LOOKS = 5
-"""How often `topic.md` is tried, 5 ms apart, before it counts as missing."""
+"""Number of attempts to read `topic.md`, 5 ms apart, before it counts as missing."""
 
 _IGNORED = (KbError, OSError)
 """Errors ignored while cleaning: the lock's holder cleans up itself, and a directory that
@@ -86,7 +86,7 @@ class Store:
         """Return the ids of all topics, sorted, including unreadable ones."""
         found = {
             name
-            for place in (self.root, self.root / ".old")  # where one is while it is swapped
+            for place in (self.root, self.root / ".old")  # the place of a topic while it is swapped
             for name in list_names(place)
             if _ID.fullmatch(name) and _is_topic(place / name)
         }

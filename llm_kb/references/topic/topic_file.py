@@ -72,7 +72,7 @@ class TopicFile(Description):
     """The fetched files, if there are few; `.provenance.json` lists all."""
     file_count: int = 0
     generated: bool = False
-    """Whether a search also sees what machines made, as `Topic.generated` has it."""
+    """Whether a search includes generated files, like `Topic.generated`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

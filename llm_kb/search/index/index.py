@@ -201,8 +201,8 @@ class Index:
     ) -> IndexReport:
         """Index the documents that have changed since the last update, and read no others.
 
-        A file is unchanged when its size and modification time are; where it was
-        modified so shortly before it was read that these cannot tell, its
+        A file is unchanged if its size and modification time are. If it was
+        modified too shortly before it was read for these to be reliable, its
         content is compared. `listed` are the documents, if they were listed already.
         """
         every, note = listed or _list(self.documents)
