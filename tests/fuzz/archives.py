@@ -29,7 +29,7 @@ def fuzz(data: bytes) -> None:
     path = _directory() / name
     path.write_bytes(archive)
     try:
-        files = {file.path: file.size for mode, file in list_archive(path) if mode == "100644"}
+        files = {file.path: file.size for file in list_archive(path) if file.mode == "100644"}
         for read, content in read_archive(path, list(files)):
             # Of two entries of one name the last one is listed last.
             assert len(content) == files[read] or len(set(files)) < len(list_archive(path))

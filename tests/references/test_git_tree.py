@@ -28,7 +28,7 @@ from llm_kb.references.sources.records import GitSource
     ],
 )
 def test_names_that_lead_outside_or_deceive_are_left_out(path: str) -> None:
-    entries = [("100644", GitFile(path=name, blob="0" * 40)) for name in (path, "good.md")]
+    entries = [GitFile(path=name, blob="0" * 40) for name in (path, "good.md")]
     tree = select_files(GitSource(url="https://e.org/x"), entries)
     assert [file.path for file in tree.files] == ["good.md"]
     assert tree.notes == ("left out: 1 file with an unsafe name",)
@@ -57,12 +57,12 @@ TRANSLATED = ("docs/en/a.md", "docs/en/x.py", "docs/de/a.md", "docs/ja/a.md", "d
 def test_translations_are_left_out_unless_paths_name_them(
     paths: tuple[str, ...], kept: list[str], notes: tuple[str, ...]
 ) -> None:
-    entries = [("100644", GitFile(path=name, blob="0" * 40)) for name in TRANSLATED]
+    entries = [GitFile(path=name, blob="0" * 40) for name in TRANSLATED]
     tree = select_files(GitSource(url="https://e.org/x", paths=paths), entries)
     assert ([file.path for file in tree.files], tree.notes) == (kept, notes)
 
 
 def test_a_topic_that_a_repository_keeps_is_whole() -> None:
     own = ("topic.md", ".provenance.json")
-    entries = [("100644", GitFile(path=name, blob="0" * 40)) for name in (*own, *TRANSLATED)]
+    entries = [GitFile(path=name, blob="0" * 40) for name in (*own, *TRANSLATED)]
     assert len(select_files(GitSource(url="https://e.org/x"), entries).files) == len(TRANSLATED)

@@ -74,7 +74,7 @@ def import_topic(library: Library, path: Path, progress: Progress = silent) -> C
 
     The archive must have exactly the files of the record, with their hashes.
     """
-    sizes = {file.path: file.size or 0 for mode, file in list_archive(path) if mode == "100644"}
+    sizes = {file.path: file.size or 0 for file in list_archive(path) if file.mode == "100644"}
     settings = library.settings
     if sum(sizes.values()) > settings.max_bytes or len(sizes) > settings.max_files:
         raise TooLargeError(str(path), "it is over max_bytes or max_files")

@@ -17,8 +17,9 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, TypeVar
 
 from llm_kb.references.errors import HOSTILE, FetchError
 from llm_kb.references.sources.git import GitFile
@@ -45,45 +46,36 @@ _BROKEN = (
 """The errors raised for damaged, encrypted or unusual archives."""
 
 
-class _Member(NamedTuple):
-    """One entry of an archive that is not a directory."""
-
-    mode: str
-    name: str
-    size: int
-    file: IO[bytes] | None
-
-
 def is_archive(path: Path) -> bool:
     """Tell whether a file is an archive, by its name."""
     return path.name.lower().endswith((*ZIPS, *TARS))
 
 
-def list_archive(path: Path) -> list[tuple[str, GitFile]]:
+def list_archive(path: Path) -> list[GitFile]:
     """Return the files of an archive with their modes and sizes; raise FetchError."""
     with _refusing(path):
-        members = [(m.mode, m.name, m.size) for m in _iter_members(path, read=())]
-    prefix = _find_prefix([name for _, name, _ in members])
-    return [(mode, GitFile(path=name[len(prefix) :], size=size)) for mode, name, size in members]
+        files = [file for file, _ in _iter_files(path, read=())]
+    prefix = _find_prefix([file.path for file in files])
+    return [replace(file, path=file.path[len(prefix) :]) for file in files]
 
 
 def read_archive(path: Path, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of files of an archive, in its order; raise FetchError."""
     with _refusing(path):
-        prefix = _find_prefix([member.name for member in _iter_members(path, read=())])
-        for member in _iter_members(path, read={prefix + name for name in paths}):
-            if member.file is not None:
-                left, pieces = member.size, []
-                while left >= 0 and (piece := member.file.read(min(left + 1, PIECE))):
+        prefix = _find_prefix([file.path for file, _ in _iter_files(path, read=())])
+        for file, content in _iter_files(path, read={prefix + name for name in paths}):
+            if content is not None:
+                left, pieces = file.size or 0, []
+                while left >= 0 and (piece := content.read(min(left + 1, PIECE))):
                     pieces.append(piece)
                     left -= len(piece)
                 if left:
-                    raise ValueError(f"{member.name} does not have the stated length")
-                yield member.name[len(prefix) :], b"".join(pieces)
+                    raise ValueError(f"{file.path} does not have the stated length")
+                yield file.path[len(prefix) :], b"".join(pieces)
 
 
-def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
-    """Yield the members of an archive, those whose names are in `read` with their content."""
+def _iter_files(path: Path, read: Collection[str]) -> Iterator[tuple[GitFile, IO[bytes] | None]]:
+    """Yield the files of an archive, those whose names are in `read` with their content."""
     if path.name.lower().endswith(ZIPS):
         with zipfile.ZipFile(path) as archive:
             for info in _bounded(archive.infolist()):
@@ -92,12 +84,13 @@ def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
                 if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
                     # For other methods Python unpacks without a bound.
                     raise ValueError(f"{info.filename} is not compressed by deflate")
-                kind = "120000" if stat.S_ISLNK(info.external_attr >> 16) else "100644"
-                if info.filename in read and kind == "100644":
-                    with archive.open(info) as file:
-                        yield _Member(kind, info.filename, info.file_size, file)
+                mode = "120000" if stat.S_ISLNK(info.external_attr >> 16) else "100644"
+                file = GitFile(path=info.filename, size=info.file_size, mode=mode)
+                if info.filename in read and mode == "100644":
+                    with archive.open(info) as content:
+                        yield file, content
                 else:
-                    yield _Member(kind, info.filename, info.file_size, None)
+                    yield file, None
         return
     with _open_tar(path) as stream, tarfile.open(fileobj=_Bounded(stream), mode="r:") as tar:
         for entry in _bounded(tar):
@@ -106,9 +99,10 @@ def _iter_members(path: Path, read: Collection[str]) -> Iterator[_Member]:
             if entry.size < 0:
                 raise ValueError(f"{entry.name} has a negative size")
             name = entry.name.removeprefix("./")
-            kind = "100644" if entry.isreg() else "120000" if entry.issym() else "special"
-            content = tar.extractfile(entry) if name in read and entry.isreg() else None
-            yield _Member(kind, name, entry.size, content)
+            mode = "100644" if entry.isreg() else "120000" if entry.issym() else "special"
+            is_wanted = name in read and entry.isreg()
+            file = GitFile(path=name, size=entry.size, mode=mode)
+            yield file, tar.extractfile(entry) if is_wanted else None
 
 
 def _open_tar(path: Path) -> IO[bytes]:

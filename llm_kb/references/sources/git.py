@@ -137,7 +137,8 @@ class Repository:
             # "<mode> <type> <id>\t<path>"
             meta, _, path = record.partition(b"\t")
             mode, _, blob = meta.decode("ascii").split(" ")
-            entries.append((mode, GitFile(path=path.decode("utf-8", "surrogateescape"), blob=blob)))
+            name = path.decode("utf-8", "surrogateescape")
+            entries.append(GitFile(path=name, blob=blob, mode=mode))
         return select_files(source, entries)
 
     def fetch_blobs(self, files: Sequence[GitFile]) -> tuple[GitFile, ...]:
@@ -186,11 +187,13 @@ def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitFile:
-    """A regular file; in a commit it has a `blob`, and no size until the blob is fetched."""
+    """A file of a source; in a commit it has a `blob`, and no size until the blob is fetched."""
 
     path: str
     blob: str = ""
     size: int | None = None
+    mode: str = "100644"
+    """Its mode as git writes it; `special` for FIFOs and devices, which git does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,19 +212,18 @@ class Tree:
     """The directories that could not be read, each with the reason; a path ends in `/`."""
 
 
-def select_files(source: GitSource | LocalSource, entries: Sequence[tuple[str, GitFile]]) -> Tree:
-    """Return the regular files that a source's `paths` cover, given the modes of tree entries.
+def select_files(source: GitSource | LocalSource, entries: Sequence[GitFile]) -> Tree:
+    """Return the regular files that a source's `paths` cover.
 
-    Links, submodules, special files (which git has no mode for) and files with unsafe names
-    are left out.
+    Links, submodules, special files and files with unsafe names are left out.
     """
-    wanted = [(mode, file) for mode, file in entries if covers(source.paths, file.path)]
-    regular = [file for mode, file in wanted if mode.startswith("100")]
+    wanted = [file for file in entries if covers(source.paths, file.path)]
+    regular = [file for file in wanted if file.mode.startswith("100")]
     files = sorted((f for f in regular if is_safe_path(f.path)), key=lambda file: file.path)
     left_out = (
-        ("link", "", sum(mode == "120000" for mode, _ in wanted)),
-        ("submodule", "", sum(mode == "160000" for mode, _ in wanted)),
-        ("special file", "", sum(mode == "special" for mode, _ in wanted)),
+        ("link", "", sum(file.mode == "120000" for file in wanted)),
+        ("submodule", "", sum(file.mode == "160000" for file in wanted)),
+        ("special file", "", sum(file.mode == "special" for file in wanted)),
         ("file", " with an unsafe name", len(regular) - len(files)),
     )
     notes = [f"left out: {count(number, what)}{more}" for what, more, number in left_out if number]

@@ -55,7 +55,7 @@ def list_files(source: GitSource, timeout: float) -> Tree | None:
     if answer is None or answer.get("truncated"):
         return None
     entries = [
-        (item["mode"], GitFile(path=item["path"], blob=item["sha"], size=item.get("size")))
+        GitFile(path=item["path"], blob=item["sha"], size=item.get("size"), mode=item["mode"])
         for item in answer["tree"]
         if item["type"] != "tree"
     ]

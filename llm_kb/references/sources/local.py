@@ -51,10 +51,10 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
     elif is_archive(root):
         entries, notes = list_archive(root), []
     else:
-        entries, notes = [(_mode(mode), GitFile(path=root.name, size=root.stat().st_size))], []
-    large = [file for _, file in entries if (file.size or 0) > most_bytes]
+        entries, notes = [GitFile(path=root.name, size=root.stat().st_size)], []
+    large = [file for file in entries if (file.size or 0) > most_bytes]
     notes += [f"left out: {file.path} ({format_size(file.size or 0)})" for file in large]
-    tree = select_files(source, [entry for entry in entries if entry[1] not in large])
+    tree = select_files(source, [file for file in entries if file not in large])
     directories = _count_directories(tree.files) if stat.S_ISDIR(mode) else []
     return Tree(files=tree.files, notes=(*directories, *notes, *tree.notes), unread=unread)
 
@@ -124,7 +124,7 @@ class _Walk:
             notes.append(f"left out as unreadable: {_name_some(unread)}")
         return notes
 
-    def iter_files(self) -> Iterator[tuple[str, GitFile]]:
+    def iter_files(self) -> Iterator[GitFile]:
         """Yield mode and path of everything that is not a real directory."""
         root = Path(self.source.url)
         rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
@@ -151,7 +151,7 @@ class _Walk:
                     status = entry.stat(follow_symlinks=False)
                 except OSError as error:
                     _fail(self.source, error)
-                yield _mode(status.st_mode), GitFile(path=path, size=status.st_size)
+                yield GitFile(path=path, size=status.st_size, mode=_mode(status.st_mode))
 
     def _ask_git(self, directory: Path, below: str, *, is_repository: bool) -> None:
         """Record the files in a directory that git ignores."""
