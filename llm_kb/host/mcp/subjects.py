@@ -186,7 +186,7 @@ def _find_skills(kb: KnowledgeBase) -> dict[str, tuple[OpenTopic, Subject]]:
 
 
 def _find_type(path: str) -> str:
-    """Return the type of a subject's text: plain text, or Markdown for all else, as a code block."""
+    """Return a subject's type: plain text, or Markdown, in which other text is a code block."""
     return "text/plain" if find_extension(path) in PLAIN else "text/markdown"
 
 
