@@ -123,17 +123,6 @@ _ENOUGH_RECORDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """The commits to look at, and the numbers of those left out."""
-
-    commits: tuple[str, ...]
-    done: int = 0
-    """The number looked at before."""
-    failed: int = 0
-    """The number on which a model failed before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCommit:
     """A commit that a model will look at."""
 
@@ -147,40 +136,18 @@ class PlannedCommit:
     """The estimated tokens if it and every commit before it yield an entry."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """The commits of a run, and the number skipped for each reason."""
-
-    commits: tuple[PlannedCommit, ...]
-    skipped: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def tokens(self) -> int:
-        """The estimated tokens to send."""
-        return sum(commit.tokens for commit in self.commits)
-
-    @property
-    def least(self) -> int:
-        """The estimated tokens if no commit yields an entry."""
-        return sum(commit.request for commit in self.commits)
-
-    @property
-    def most(self) -> int:
-        """The estimated tokens if every commit yields an entry."""
-        return sum(commit.most for commit in self.commits)
-
-
 def choose_commits(
     commits: Sequence[str], records: Mapping[str, Record], again: str | None = None
-) -> Choice:
-    """Return the commits to look at: the new ones, or with `again` all or those that `failed`."""
-    failed = [c for c in commits if c in records and records[c].failed]
-    if again == "failed":
-        return Choice(commits=tuple(failed))
+) -> tuple[Sequence[str], int, int]:
+    """Return the commits to look at, and the numbers left out: looked at, and failed, before.
+
+    These are the new ones, or with `again` all or those that `failed`.
+    """
+    failed = [commit for commit in commits if commit in records and records[commit].failed]
     if again:
-        return Choice(commits=tuple(commits))
-    new = tuple(commit for commit in commits if commit not in records)
-    return Choice(commits=new, done=len(commits) - len(new) - len(failed), failed=len(failed))
+        return (failed if again == "failed" else commits), 0, 0
+    new = [commit for commit in commits if commit not in records]
+    return new, len(commits) - len(new) - len(failed), len(failed)
 
 
 def plan_commits(
@@ -190,8 +157,8 @@ def plan_commits(
     *,
     limit: int | None = None,
     watch: Callable[[int], None] = lambda _step: None,
-) -> Plan:
-    """Return the plan for the first `limit` commits that have a diff to show.
+) -> tuple[Sequence[PlannedCommit], Mapping[str, int]]:
+    """Return the first `limit` commits that have a diff to show, and others by reason.
 
     A bot's commit counts only if it is the only one. `watch` is called with 1 for each commit.
     """
@@ -223,7 +190,7 @@ def plan_commits(
                 most=estimate_exchange(request, 1, len(planned)),
             )
         )
-    return Plan(commits=tuple(planned), skipped=tuple(sorted(skipped.items())))
+    return planned, skipped
 
 
 def _share_of_finds(records: Mapping[str, Record]) -> float:

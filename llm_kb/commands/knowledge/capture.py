@@ -11,9 +11,7 @@ import click
 
 from llm_kb.capture.commits.journal import Journal
 from llm_kb.capture.commits.plan import (
-    Choice,
     CommitRange,
-    Plan,
     PlannedCommit,
     choose_commits,
     plan_commits,
@@ -126,29 +124,26 @@ def capture(
     journal = Journal(repository)
     revisions = revisions or ("HEAD",)
     found = resolve_commits(repository.root, revisions)
-    choice = choose_commits(found.commits, journal.read(), again)
-    echo_choice(found, choice)
+    records = journal.read()
+    chosen, done, failed = choose_commits(found.commits, records, again)
+    echo_choice(found, done, failed)
     if found.merges and not found.commits:
         say(visible_line(explain_merge(revisions)))
     with click.progressbar(
-        length=len(choice.commits),
-        label="Reading commits",
-        file=sys.stderr,
-        hidden=len(choice.commits) <= _MANY,
+        length=len(chosen), label="Reading commits", file=sys.stderr, hidden=len(chosen) <= _MANY
     ) as progress:
-        plan = plan_commits(
-            repository.root, choice.commits, journal.read(), limit=limit, watch=progress.update
+        planned, skipped = plan_commits(
+            repository.root, chosen, records, limit=limit, watch=progress.update
         )
-    for reason, number in plan.skipped:
+    for reason, number in sorted(skipped.items()):
         say(f"{count(number, 'commit')} skipped: {reason}.")
     if dry_run:
-        echo_plan(plan)
-        return
-    if not plan.commits:
+        echo_plan(planned)
+    if dry_run or not planned:
         return
     model = load_model(model_id)
-    if len(plan.commits) > _MANY:
-        confirm(f"{describe_cost(plan)} Go on?", yes=yes)
+    if len(planned) > _MANY:
+        confirm(f"{describe_cost(planned)} Go on?", yes=yes)
     with nullcontext(lambda _response: None) if no_log else open_log() as log:
         agent = Agent(
             model=model,
@@ -158,7 +153,7 @@ def capture(
             log=log,
             say=lambda text: say(f"\n{text}"),
         )
-        run(agent, plan.commits, journal, keep_going=keep_going, max_tokens=max_tokens)
+        run(agent, planned, journal, keep_going=keep_going, max_tokens=max_tokens)
 
 
 def explain_merge(revisions: Sequence[str]) -> str:
@@ -173,13 +168,13 @@ def explain_merge(revisions: Sequence[str]) -> str:
     )
 
 
-def echo_choice(found: CommitRange, choice: Choice) -> None:
+def echo_choice(found: CommitRange, done: int, failed: int) -> None:
     """Print the commits that are skipped, with the reasons."""
     remarks = [
         (found.merges, "merge", "merges", "left out"),
         (found.cut_off, "commit", "commits", "left out: this clone ends there"),
-        (choice.done, "commit was", "commits were", "looked at before; --again looks again"),
-        (choice.failed, "commit", "commits", "failed before; --again failed tries again"),
+        (done, "commit was", "commits were", "looked at before; --again looks again"),
+        (failed, "commit", "commits", "failed before; --again failed tries again"),
     ]
     for number, one, many, what in remarks:
         if number:
@@ -188,22 +183,24 @@ def echo_choice(found: CommitRange, choice: Choice) -> None:
         say("`git fetch --deepen=50` gets more of the history.")
 
 
-def describe_cost(plan: Plan) -> str:
+def describe_cost(planned: Sequence[PlannedCommit]) -> str:
     """Return a sentence about the cost of a run."""
+    tokens = count(sum(item.tokens for item in planned), "token")
+    least, most = sum(item.request for item in planned), sum(item.most for item in planned)
     return (
-        f"{count(len(plan.commits), 'commit')}, about {count(plan.tokens, 'token')} to send "
-        f"({plan.least:,} if nothing is found, {plan.most:,} if every commit holds an entry)."
+        f"{count(len(planned), 'commit')}, about {tokens} to send "
+        f"({least:,} if nothing is found, {most:,} if every commit holds an entry)."
     )
 
 
-def echo_plan(plan: Plan) -> None:
+def echo_plan(planned: Sequence[PlannedCommit]) -> None:
     """Print what would be sent for each commit, and the total."""
-    for item in plan.commits:
+    for item in planned:
         subject = shorten(one_line(item.info.subject), 50)
         show(f"{item.info.commit[:12]}  {item.tokens:>7,} tokens  {subject}")
         for notice in item.left_out:
             show(f"              left out: {notice}")
-    say(f"{describe_cost(plan)} No model was called.")
+    say(f"{describe_cost(planned)} No model was called.")
 
 
 def run(
