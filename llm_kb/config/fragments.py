@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from llm_kb.config.keys import TABLES, TOPIC_KEYS, Key, LayerSource, ListKey
@@ -30,44 +30,34 @@ from llm_kb.subjects.topics import Layer, Origin
 SUFFIX = ".toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FragmentPlaces:
-    """The directories in which fragments are searched, and the base of relative paths."""
-
-    cwd: Path | None
-    root: Path
-    """The workspace's root, or the current directory without a workspace."""
-    has_workspace: bool
-    home: Path | None
-    load_paths: Sequence[Path]
-
-
-def read_fragment(text: str, places: FragmentPlaces) -> tuple[LayerConfig, bool]:
-    """Return the settings of a value of `--kb-cfg`, and whether they are in a workspace's file.
+def read_fragment(
+    text: str,
+    own: LayerSource,
+    *,
+    cwd: Path | None,
+    workspace: Path | None,
+    load_paths: Sequence[Path],
+) -> tuple[LayerConfig, LayerSource]:
+    """Return the settings of a value of `--kb-cfg`, and their source.
 
     A file inside the workspace may set what the workspace's own file may; an
-    assignment, or a file elsewhere, may set what the user may. Raises KbError.
+    assignment, or a file elsewhere, may set what the user may, as `own` says. Raises KbError.
     """
     if is_assignment(text):
         place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
-        origin = Origin(layer=Layer.COMMAND_LINE, place=place)
-        source = LayerSource(origin=origin, base=places.root, home=places.home)
-        return parse_assignment(text, source), False
-    path = find_fragment(text, places)
+        source = replace(own, origin=Origin(layer=Layer.COMMAND_LINE, place=place))
+        return parse_assignment(text, source), source
+    path = find_fragment(text, own, cwd or own.base, load_paths)
     # A link belongs to the workspace if either of its ends does.
-    is_workspace = places.has_workspace and (
-        path.is_relative_to(places.root) or _leads_inside(path, places.root)
+    is_workspace = workspace is not None and (
+        path.is_relative_to(workspace) or _leads_inside(path, workspace)
     )
-    source = LayerSource(
-        origin=Origin(layer=Layer.FRAGMENT, place=str(path)),
-        base=places.root,
-        home=places.home,
-        bounds=places.root if is_workspace else None,
-    )
-    return parse_layer(read_toml(path, owned_below=source.bounds), source), is_workspace
+    origin = Origin(layer=Layer.FRAGMENT, place=str(path))
+    source = replace(own, origin=origin, bounds=workspace if is_workspace else None)
+    return parse_layer(read_toml(path, owned_below=source.bounds), source), source
 
 
-def find_fragment(text: str, places: FragmentPlaces) -> Path:
+def find_fragment(text: str, own: LayerSource, cwd: Path, load_paths: Sequence[Path]) -> Path:
     """Return the absolute path of the file that a name or a path stands for.
 
     A name is looked up first, unless the text can only be a path, or is the path of an
@@ -77,19 +67,22 @@ def find_fragment(text: str, places: FragmentPlaces) -> Path:
         raise ConfigError(
             "--kb-cfg", [f"found {quote(text)}; allowed: a name, a path or KEY=VALUE"]
         )
-    path = _locate(text, places)
+    path = cwd / text
+    if text.startswith("~/") and own.home is not None:
+        path = own.home / text[2:]
+    path = Path(os.path.normpath(path))
     if text.startswith(("/", "./", "../", "~/")) or Path(text).is_absolute():
         return path
     is_file = os.path.isfile(path)  # noqa: PTH113 - it never raises, however long the name
     if text.endswith(SUFFIX) and is_file:
         return path
-    named = _find_named(text.removesuffix(SUFFIX), places.load_paths)
+    named = _find_named(text.removesuffix(SUFFIX), load_paths)
     if named is not None:
         return named
     if is_file:
         return path
-    known = list_fragments(places.load_paths)
-    searched = ", ".join(map(show_place, places.load_paths)) or "no directory"
+    known = list_fragments(load_paths)
+    searched = ", ".join(map(show_place, load_paths)) or "no directory"
     raise KbError(
         f"unknown config fragment {quote(text, MAX_PATH_SHOWN)}; there are:"
         f" {', '.join(known) or 'none'} (in {searched}){suggest(text, known)}"
@@ -112,13 +105,6 @@ def _find_named(name: str, load_paths: Sequence[Path]) -> Path | None:
             raise ConfigError("--kb-cfg", [problem])
         return path
     return None
-
-
-def _locate(text: str, places: FragmentPlaces) -> Path:
-    path = Path(text)
-    if text.startswith("~/") and places.home is not None:
-        path = places.home / text[2:]
-    return Path(os.path.normpath((places.cwd or places.root) / path))
 
 
 def _leads_inside(path: Path, directory: Path) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_kb.config.fragments import FragmentPlaces, parse_knowledge, read_fragment
+from llm_kb.config.fragments import parse_knowledge, read_fragment
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, default_layer, merge, parse_layer
 from llm_kb.config.resolve import (
@@ -128,21 +128,20 @@ def load_config(
         withheld = ()
     merged = merge([layers.below, layers.workspace.without(withheld)])
     root = file.root if file else (cwd or user_dir)
+    workspace = file.root if file else None
+    own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=root, home=find_home(environ))
     for text in fragments:
-        places = FragmentPlaces(
-            cwd=cwd,
-            root=root,
-            has_workspace=file is not None,
-            home=find_home(environ),
-            load_paths=[root / place for place in load_path_values(merged)],
+        load_paths = [root / place for place in load_path_values(merged)]
+        layer, source = read_fragment(
+            text, own, cwd=cwd, workspace=workspace, load_paths=load_paths
         )
-        merged = _add_fragment(merged, text, places)
+        merged = _add_fragment(merged, layer, source)
     for text in knowledge:
         merged = merge([merged, parse_knowledge(text, list(merged.topics))])
     config = resolve(
         merged,
         root=root,
-        workspace=file.root if file else None,
+        workspace=workspace,
         workspace_file=file.path if file else None,
         withheld=withheld,
     )
@@ -150,12 +149,11 @@ def load_config(
     return replace(config, has_lost_trust=has_lost_trust)
 
 
-def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> LayerConfig:
+def _add_fragment(merged: LayerConfig, layer: LayerConfig, source: LayerSource) -> LayerConfig:
     """Merge a config fragment. Raises ConfigError for settings that only the user may make."""
-    layer, is_workspace = read_fragment(text, places)
-    if is_workspace:
+    if source.bounds:
         # `auto` counts here: the user named the fragment.
-        withheld = find_withheld(layer, merged, resolve_links(places.root))
+        withheld = find_withheld(layer, merged, resolve_links(source.bounds))
         problems = [
             f"{key}: the topic is your own, outside the workspace, and not this file's to change; "
             "use -k or an assignment"
@@ -163,5 +161,5 @@ def _add_fragment(merged: LayerConfig, text: str, places: FragmentPlaces) -> Lay
             if key not in ACTING_KEYS
         ]
         if problems:
-            raise ConfigError(layer.settings[withheld[-1]].origins[0].place or text, problems)
+            raise ConfigError(str(source.path), problems)
     return merge([merged, layer])
