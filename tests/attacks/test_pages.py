@@ -12,8 +12,8 @@ from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.plan.site import MAX_WILDCARDS, Robots
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.html.page import MAX_LINK, absolute_link
-from llm_kb.references.sources.html.to_markdown import html_to_markdown
-from llm_kb.references.sources.html.tree import PageTooComplexError
+from llm_kb.references.sources.html.to_markdown import html_to_markdown, tree_to_markdown
+from llm_kb.references.sources.html.tree import Budget, Element, PageTooComplexError
 from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import CrawlSource
 from tests.conftest import RunLlm
@@ -139,14 +139,14 @@ def test_a_page_that_crashes_a_parser_stops_no_other_topic(
     monkeypatch: pytest.MonkeyPatch,
     error: type[Exception],
 ) -> None:
-    def convert(html: str, url: str) -> str:
-        if "crash" in html:
+    def convert(root: Element, url: str, budget: Budget) -> str:
+        if "crash" in root.text():
             raise error
-        return html_to_markdown(html, url)
+        return tree_to_markdown(root, url, budget)
 
     user_dir.mkdir(parents=True, exist_ok=True)
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
-    monkeypatch.setattr("llm_kb.references.sources.web.html_to_markdown", convert)
+    monkeypatch.setattr("llm_kb.references.sources.web.tree_to_markdown", convert)
     for name in ("evil", "good"):
         site.put(f"/{name}", f"<p>The first {name}.</p>")
         created = run_llm(

@@ -19,8 +19,8 @@ from llm_kb.references.sources.html.page import (
     page_links,
     refresh_target,
 )
-from llm_kb.references.sources.html.to_markdown import html_to_markdown
-from llm_kb.references.sources.html.tree import parse_html
+from llm_kb.references.sources.html.to_markdown import tree_to_markdown
+from llm_kb.references.sources.html.tree import Budget, parse_html
 from llm_kb.references.sources.http import (
     MAX_PAGE_BYTES,
     MAX_REDIRECTS,
@@ -111,10 +111,11 @@ def find_page(
     canonical = None
     is_aside = False
     if answer.content_type in HTML_TYPES:
-        root = parse_html(text)
+        budget = Budget(len(text))
+        root = parse_html(text, budget)
         links, canonical = page_links(root, answer.url), canonical_link(root, answer.url)
         is_aside = is_wiki_aside(root)
-        text = html_to_markdown(text, answer.url)
+        text = tree_to_markdown(root, answer.url, budget)
     content = Page(
         url=answer.url,
         text=text,

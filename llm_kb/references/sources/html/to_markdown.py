@@ -48,7 +48,11 @@ def html_to_markdown(html: str, url: str) -> str:
     Raises PageTooComplexError.
     """
     budget = Budget(len(html))
-    root = parse_html(html.replace(_BREAK, ""), budget)
+    return tree_to_markdown(parse_html(html, budget), url, budget)
+
+
+def tree_to_markdown(root: Element, url: str, budget: Budget) -> str:
+    """Return the main part of a parsed page, as `html_to_markdown` does."""
     writer = _Writer(page_base(root, url), budget, TabLabels(root))
     blocks = list(writer.blocks(find_main(root).children))
     title = page_title(root)

@@ -138,8 +138,12 @@ class Element:
 
 
 def parse_html(text: str, budget: Budget | None = None) -> Element:
-    """Return the root of a page's tree. Raises PageTooComplexError, and nothing else."""
+    """Return the root of a page's tree, without NUL characters.
+
+    Raises PageTooComplexError, and nothing else.
+    """
     budget = budget or Budget(len(text))
+    text = text.replace("\0", "")
     tree = _Tree()
     position = 0
     while found := _MARKUP.search(text, position):
