@@ -206,12 +206,19 @@ def _cut(
 def _split(
     text: str, start: int, end: int, most: int, labels: Container[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield a block, or its pieces, cut at line ends, if it is too long for a passage."""
+    """Yield a block, or its pieces, if it is too long for a passage.
+
+    A piece ends with a paragraph, or with a line where no paragraph ends near.
+    """
     is_long = end - start > max(LONG_BLOCK, most)
     while is_long and end - start > most:
-        cut = text.rfind("\n", start, start + most) + 1 or start + most
-        if _leads_on(text, start, cut, labels):
-            cut = text.rfind("\n", cut, min(start + 2 * most, end)) + 1 or cut
+        blank = _PARAGRAPH.search(text, start + most // 2, min(start + 2 * most, end))
+        if blank and not _leads_on(text, start, blank.end(), labels):
+            cut = blank.end()
+        else:
+            cut = text.rfind("\n", start, start + most) + 1 or start + most
+            if _leads_on(text, start, cut, labels):
+                cut = text.rfind("\n", cut, min(start + 2 * most, end)) + 1 or cut
         yield start, cut
         start = cut
     yield start, end

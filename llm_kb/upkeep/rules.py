@@ -108,7 +108,7 @@ class Rule(Enum):
     )
     NOT_SEARCHED = _warning(
         "It is not indexed, so searches never return it.",
-        "Split it into several subjects, or add it to the topic's `ignore`.",
+        "Split it into several subjects or topics, or add it to the topic's `ignore`.",
     )
     UNSAFE_NAME = _warning(
         "Some shells, file systems or models will get it wrong.",

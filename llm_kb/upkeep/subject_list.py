@@ -91,7 +91,7 @@ class ListedTopic:
         return find_left_out(
             File(s.path, s.size, 0)
             for s in self.visible
-            if s.size and (is_readable(s.path) or is_unread_document(s.path))
+            if s.size is not None and (is_readable(s.path) or is_unread_document(s.path))
         )
 
     @property

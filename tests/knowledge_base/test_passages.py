@@ -219,9 +219,13 @@ def test_a_topic_beyond_the_bounds_says_so_where_it_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "MAX_FILES", 2)
-    kb = open_kb(tmp_path, {f"{n}.md": "Walrus.\n" * 20_000 for n in "abcd"})
+    files = {f"{n}.md": "Walrus.\n" * 20_000 for n in "abcd"}
+    kb = open_kb(tmp_path, {**files, "empty.md": ""})
+    [listed] = list_topics(kb)
 
-    assert "(note: not searched: 2 of 4 files, from c.md on: a search sees" in kb.learn("zoo")
+    assert "(note: not searched: 3 of 5 files, from c.md on: a search sees" in kb.learn("zoo")
+    assert "3 of 5 files, from c.md on" in "\n".join(render_topic(listed))
+    assert "3 of 5 files, from c.md on" in find(kb, tmp_path, "walrus").notices[0]
 
 
 def test_a_topic_without_its_directory_answers_that(tmp_path: Path) -> None:
