@@ -10,7 +10,7 @@ import click
 from llm_kb.api import find_user_dir
 from llm_kb.commands._output import say
 from llm_kb.config.load import Layers, load_config, read_layers
-from llm_kb.config.report import render_replaced, render_withheld
+from llm_kb.config.report import render_notices
 from llm_kb.config.workspace import find_cwd
 from llm_kb.subjects.topics import Config
 
@@ -39,9 +39,7 @@ def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()
     )
 
 
-def say_withheld(config: Config) -> None:
-    """Print the notices of withheld settings that a request would print."""
-    if set(config.withheld) - {"kb.auto"}:  # the command asks, so `auto` does not matter
-        say(f"llm-kb: {render_withheld(config)}")
-    if line := render_replaced(config):
-        say(f"llm-kb: {line}")
+def say_notices(config: Config) -> None:
+    """Print the lines about the workspace that a request would print."""
+    for notice in render_notices(config):
+        say(f"llm-kb: {notice}")

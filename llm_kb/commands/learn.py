@@ -7,7 +7,7 @@ import shlex
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._config import say_withheld
+from llm_kb.commands._config import say_notices
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show_content
 from llm_kb.knowledge_base.topics import EmptyTopicError
@@ -33,7 +33,7 @@ def learn(
         llm kb learn project 'maintainers/*' README
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    say_withheld(kb.config)
+    say_notices(kb.config)
     text = kb.learn(topic, list(patterns) or None)
     show_content(text, nl=not text.endswith("\n"))
     for id_, wanted in kb.group_patterns(topic, patterns).items():

@@ -172,20 +172,23 @@ def render_skipped(place: Path | None, keys: Sequence[str], *, has_lost_trust: b
     )
 
 
-def render_replaced(config: Config) -> str | None:
-    """Return the line about the user's topics whose directory the workspace replaces."""
+def render_notices(config: Config) -> Iterator[str]:
+    """Yield the lines about a workspace for a request that asks for knowledge.
+
+    They name its skipped settings, except for `auto`, which then makes no difference, and the
+    user's topics whose directory it replaces.
+    """
+    if set(config.withheld) - {"kb.auto"}:
+        yield render_withheld(config)
     replaced = [
         topic.id
         for topic in config.topics
         if {Layer.USER, Layer.WORKSPACE}
         <= {origin.layer for origin in config.origins[topic_key(topic.id, "subjects")]}
     ]
-    if not replaced:
-        return None
-    return (
-        f"{', '.join(replaced)}: here with the subjects of {show_place(config.workspace_file)}, "
-        "not your own"
-    )
+    if replaced:
+        place = show_place(config.workspace_file)
+        yield f"{', '.join(replaced)}: here with the subjects of {place}, not your own"
 
 
 def _meaning(key: str, below: LayerConfig) -> str:

@@ -11,7 +11,7 @@ import llm
 from llm_kb.api import KnowledgeBase, Memory
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.sharing.remotes import take_hint
-from llm_kb.config.report import render_replaced, render_withheld
+from llm_kb.config.report import render_notices
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.arguments import Arguments
 from llm_kb.host.capture_tools import find_root
@@ -31,11 +31,8 @@ def decide_tools(
     out with a message.
     """
     tools = set(asked)
-    if set(kb.config.withheld) - {"kb.auto"}:
-        # `auto` makes no difference to an explicit request.
-        say(render_withheld(kb.config))
-    if replaced := render_replaced(kb.config):
-        say(replaced)
+    for notice in render_notices(kb.config):
+        say(notice)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
     if "learn" in tools:

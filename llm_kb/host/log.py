@@ -30,7 +30,7 @@ _SOURCES = """
     where turns.thread_id = ? and substr(fragments.source, 1, ?) = ? order by turns.id
 """
 _TURNS = """
-    select turns.id, turns.thread_id, turns.datetime_utc, fragments.source from turns
+    select turns.id, turns.thread_id, fragments.source from turns
     join turn_fragments on turn_fragments.turn_id = turns.id
     join fragments on fragments.id = turn_fragments.fragment_id
     where substr(fragments.source, 1, ?) = ? and turns.datetime_utc >= ? order by turns.id
@@ -123,14 +123,12 @@ def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
         with closing(_open(path)) as log:
             if log.execute("select 1 from sqlite_master where name = 'turns'").fetchone():
                 for row in log.execute(_TURNS, (len(_MARK), _MARK, since)):
-                    turn, conversation, when, source = map(str, row)
+                    turn, conversation, source = map(str, row)
                     if memory := parse_memory(source):
                         calls = tuple(_parse_calls(log.execute(_ANSWERS, (turn,))))
                         texts = log.execute(_PASSAGES, (turn, len(SEARCH), SEARCH))
                         passages = tuple(str(text) for (text,) in texts)
-                        yield Turn(
-                            conversation, when, memory.workspace, memory.sent, calls, passages
-                        )
+                        yield Turn(conversation, memory.workspace, memory.sent, calls, passages)
     except sqlite3.OperationalError as error:
         advice = (
             "try again later" if "locked" in str(error) else "it may be from a newer version of llm"

@@ -35,7 +35,6 @@ class Turn(NamedTuple):
     """One turn of a conversation in which this plugin took part."""
 
     conversation: str
-    when: str
     workspace: str
     sent: tuple[tuple[str, str, str], ...]
     """Topic id, root of the topic and name of each subject that it was given."""
