@@ -19,15 +19,8 @@ from llm_kb.capture.entries import (
     arrange,
     id_number,
 )
-from llm_kb.capture.errors import (
-    InvalidEntryError,
-)
-from llm_kb.capture.likeness import (
-    find_duplicate,
-    find_nearest,
-    find_place_problem,
-    plain_place,
-)
+from llm_kb.capture.errors import InvalidEntryError
+from llm_kb.capture.likeness import find_duplicate, find_nearest, find_place_problem, plain_place
 from llm_kb.capture.rendering import render_short
 from llm_kb.errors import KbError
 from llm_kb.files.values import describe

@@ -14,12 +14,7 @@ import click
 from llm_kb.api import find_user_dir
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import say, show
-from llm_kb.config.workspace import (
-    VARIABLE,
-    WORKSPACE_FILES,
-    find_workspace,
-    user_config_path,
-)
+from llm_kb.config.workspace import VARIABLE, WORKSPACE_FILES, find_workspace, user_config_path
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_file
 from llm_kb.host.terminal import is_terminal

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import llm
 
-from llm_kb.host.request import (
-    MEMORY,
-    OUR_TOOLS,
-    OURS,
-    PREFIX,
-    SEARCH,
-    SECTION,
-    Rounds,
-    tool_name,
-)
+from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, PREFIX, SEARCH, SECTION, Rounds, tool_name
 
 if TYPE_CHECKING:
     from llm_kb.api import Memory

@@ -14,10 +14,7 @@ from llm_kb.capture.emission import (
     parse_emission,
     render_reply,
 )
-from llm_kb.capture.errors import (
-    NotARepositoryError,
-    TooManyEntriesError,
-)
+from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
 from llm_kb.capture.git.repository import find_repository
 from llm_kb.capture.store import record_entry
 from llm_kb.config.workspace import find_cwd

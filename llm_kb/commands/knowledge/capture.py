@@ -21,13 +21,7 @@ from llm_kb.capture.store import require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._model import load_model, open_log, parse_options, resolve_key
 from llm_kb.commands._output import confirm, say, show
-from llm_kb.host.capture_agent import (
-    INTERRUPTED,
-    Agent,
-    Captured,
-    RunStoppedError,
-    capture_commits,
-)
+from llm_kb.host.capture_agent import INTERRUPTED, Agent, Captured, RunStoppedError, capture_commits
 from llm_kb.rendering.plain_text import count, one_line, shorten, visible_line, visible_text
 
 _REVISION = "llm_kb.capture.revision"

@@ -18,11 +18,7 @@ from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
 from llm_kb.capture.likeness import EVERYWHERE
 from llm_kb.capture.rendering import View, render_short, render_store
-from llm_kb.capture.sharing.remotes import (
-    describe_unfetched,
-    describe_unmerged,
-    find_unmerged,
-)
+from llm_kb.capture.sharing.remotes import describe_unfetched, describe_unmerged, find_unmerged
 from llm_kb.capture.store import (
     add_to_store,
     edit_in_store,

@@ -19,11 +19,7 @@ from llm_kb.host import reference_calls
 from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import emit, find_root, require_root
 from llm_kb.host.mcp.calls import Steps, answer_within
-from llm_kb.knowledge_base.tool_text import (
-    ToolText,
-    check_arguments,
-    read_filters,
-)
+from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, read_filters
 from llm_kb.knowledge_base.tools import LEARN_SCHEMA, SEARCH_KNOWLEDGE
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import UnknownPlanError
