@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from sources import CACHE, REPORT, TUNE, read_source
+from sources import CACHE, SPLITS, read_source
 
 QUESTIONS = Path(__file__).with_name("questions")
 HELD_OUT, AS_IT_IS = 100, 40
@@ -65,8 +65,8 @@ class Tree(NamedTuple):
 
 
 def build_trees(split: str) -> Iterator[Tree]:
-    """Write the trees of the tune or the report sources and yield them with their questions."""
-    for source in TUNE if split == "tune" else REPORT:
+    """Write the trees of a split of the sources and yield them with their questions."""
+    for source in SPLITS[split]:
         files = list(read_source(source))
         suffix = Path(files[0][0]).suffix
         held_out = _hold_out_headings if suffix in DOCS else _hold_out_docstrings

@@ -121,7 +121,16 @@ REPORT = {
         r"src/content/(?:learn|community)/.*\.md",
     ),
 }  # fmt: skip
-SOURCES = {**TUNE, **REPORT}
+BESIDE = {
+    "mkdocs-code": TUNE["mkdocs"]._replace(pattern=r"mkdocs/.*\.py"),
+    "celery": TUNE["celery-docs"]._replace(pattern=r"celery/.*\.py"),
+    "fastapi-code": TUNE["fastapi"]._replace(pattern=r"fastapi/.*\.py"),
+    "typeorm-docs": TUNE["typeorm"]._replace(pattern=r"docs/.*\.md"),
+}
+"""The other half of tune sources, for an index of documentation and code."""
+
+SPLITS = {"tune": TUNE, "report": REPORT, "beside": BESIDE}
+SOURCES = {**TUNE, **REPORT, **BESIDE}
 EMBEDDED = frozenset(
     {
         *("mkdocs", "fastapi", "scrapy-docs", "scrapy", "gin", "cobra", "axum"),
