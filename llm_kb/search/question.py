@@ -22,7 +22,7 @@ MAX_COUNTED = 400
 CANDIDATES = 0.02
 """Share of all chunks that may be scored, which is the main cost of a query."""
 
-MIN_CANDIDATES = 1000
+MIN_CANDIDATES = 500
 """Number of chunks that may always be scored; fewer would save no time."""
 
 STOP_WORDS = frozenset(
@@ -49,7 +49,11 @@ SHORTEST_CORRECTED = 5
 RUN = 4
 """Length of the runs of words that find a text, such as a pasted message."""
 
-MOST_RUNS = 12
+MOST_RUNS = 6
+"""Maximum number of runs searched for, the rarest first: FTS5 compares each word's positions."""
+
+MOST_HELPING = 4
+"""Maximum number of frequent words that help to rank; more only take time."""
 
 _OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
@@ -164,11 +168,13 @@ def list_runs(sequence: Sequence[str]) -> list[str]:
     """Return the runs of four words of a question that are not mostly stop words."""
     runs = (sequence[at : at + RUN] for at in range(len(sequence) - RUN + 1))
     telling = (run for run in runs if sum(word not in STOP_WORDS for word in run) >= RUN // 2)
-    return [" ".join(run) for run in islice(telling, MOST_RUNS)]
+    return [" ".join(run) for run in telling]
 
 
-def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> str | None:
-    """Return the FTS5 expression for the terms, or None when nothing can match.
+def build_match(
+    terms: Sequence[str], runs: Sequence[str], frequencies: Mapping[str, int], total: int
+) -> str | None:
+    """Return the FTS5 expression for terms and runs of words, or None when nothing can match.
 
     `frequencies` maps a word to the number of the `total` chunks that have it; a word
     that is not in it counts as rare. Every chunk that matches is scored, which is the main
@@ -189,14 +195,19 @@ def build_match(terms: Sequence[str], frequencies: Mapping[str, int], total: int
             break
         choosing.append(word)
     phrases = [term for term in terms if " " in term]
-    helping = words[len(choosing) :]
-    chosen = _any_of([*choosing, *phrases])
+    rarest = sorted(runs, key=lambda run: min(frequencies.get(w, total) for w in run.split()))
+    runs = list(dict.fromkeys(rarest))[:MOST_RUNS]
+    helping = words[len(choosing) :][:MOST_HELPING]
     if not helping:
-        return chosen
+        return _any_of([*choosing, *phrases, *runs])
+    # A run with a rare word chooses nothing that this word does not choose.
+    chosen = _any_of(
+        [*choosing, *phrases, *(run for run in runs if not {*choosing} & {*run.split()})]
+    )
     # FTS5 scores every phrase of the expression that a chunk has. The second
     # operand, which all candidates match, adds the frequent words: twice, because
     # the rare ones count twice too.
-    return f"({chosen}) AND ({chosen} OR {_any_of([*helping, *helping])})"
+    return f"({chosen}) AND ({_any_of([*choosing, *phrases, *runs, *helping, *helping])})"
 
 
 def _any_of(terms: Sequence[str]) -> str:

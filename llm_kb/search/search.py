@@ -193,14 +193,19 @@ def _search(  # noqa: PLR0913 - as above
     )
 
 
-def _take_best(
-    scores: Mapping[int, float], cosines: Mapping[int, float], roles: Mapping[int, Role]
-) -> dict[int, float]:
+def _read_best(
+    index: Index, scores: Mapping[int, float], cosines: Mapping[int, float]
+) -> list[Hit]:
     """Return the best chunks, and the best of documentation, which code cannot displace."""
     best = [id_ for id_ in scores if id_ not in cosines]
-    explaining = [id_ for id_ in best if roles.get(id_) is Role.DOCS]
-    kept = {*cosines, *best[:CANDIDATES], *explaining[: CANDIDATES // 2]}
-    return {id_: score for id_, score in scores.items() if id_ in kept}
+    first, others = {*cosines, *best[:CANDIDATES]}, best[CANDIDATES:]
+    hits = index.read_hits({id_: scores[id_] for id_ in scores if id_ in first}, cosines)
+    explaining = sum(hit.role is Role.DOCS for hit in hits if hit.cosine is None)
+    if explaining < CANDIDATES // 2:
+        roles = index.find_roles(others)
+        more = [id_ for id_ in others if roles.get(id_) is Role.DOCS]
+        hits += index.read_hits({id_: scores[id_] for id_ in more[: CANDIDATES // 2 - explaining]})
+    return hits
 
 
 def _legs(total: int, missing: int) -> tuple[str, ...]:
@@ -221,14 +226,12 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
     total = index.count_chunks()
     sequence = split_words(question)
     asked = Asked(question)
-    match = build_match([*terms, *list_runs(sequence)], frequencies, total)
+    match = build_match(terms, list_runs(sequence), frequencies, total)
     scores = index.match(match, RANKED, list(cosines)) if match else {}
-    scores = _take_best(scores, cosines, index.find_roles(scores))
-    hits = index.read_hits(scores, cosines)
     return Candidates(
         hits=[
             hit._replace(prior=asked.find_prior(hit.role, hit.path, index.documents.trust))
-            for hit in hits
+            for hit in _read_best(index, scores, cosines)
         ],
         words=words,
         stems=[counts[word].stem for word in words],

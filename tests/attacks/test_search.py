@@ -81,7 +81,7 @@ def test_what_is_looked_up_for_a_question_is_bounded() -> None:
     assert len(terms) <= MAX_COUNTED + MAX_WORDS + 1
     names = parse_question(" ".join(f"aX{number}" for number in range(2_000)))
     assert len(names) <= 2 * MAX_COUNTED + MAX_WORDS
-    match = build_match(words, {}, 1000)
+    match = build_match(words, [], {}, 1000)
     assert match is not None
     assert match.count('"') == 2 * MAX_WORDS
     assert len(split_words(" ".join(words))) == MAX_WORDS

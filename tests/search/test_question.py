@@ -81,7 +81,6 @@ def test_runs_are_four_words_that_tell_something() -> None:
 
     assert list_runs(words) == ["cannot open the file", "open the file for"]
     assert list_runs(["cannot", "open"]) == []
-    assert len(list_runs([f"w{number}" for number in range(48)])) == 12
 
 
 def test_neighbours_of_a_word_differ_by_one_letter() -> None:
@@ -97,7 +96,7 @@ def test_words_are_replaced_whatever_their_case() -> None:
 
 
 def test_every_word_chooses_while_few_chunks_would_be_scored() -> None:
-    match = build_match(["parse", "get default"], {"parse": 10}, 1000)
+    match = build_match(["parse", "get default"], [], {"parse": 10}, 1000)
 
     assert match == '"parse" OR "get default"'
 
@@ -105,24 +104,55 @@ def test_every_word_chooses_while_few_chunks_would_be_scored() -> None:
 def test_frequent_words_only_help_to_rank() -> None:
     frequencies = {"rare": 50, "common": 60_000}
 
-    match = build_match(["common", "rare"], frequencies, 100_000)
+    match = build_match(["common", "rare"], [], frequencies, 100_000)
 
     assert match == '("rare") AND ("rare" OR "common" OR "common")'
 
 
+def test_few_frequent_words_help() -> None:
+    frequencies = {"rare": 1, **{f"common{number}": 50_000 + number for number in range(9)}}
+
+    match = build_match([*frequencies], [], frequencies, 100_000)
+
+    assert match is not None
+    assert match.count('"common3"') == 2
+    assert '"common4"' not in match
+
+
+def test_runs_choose_only_what_no_rare_word_of_theirs_chooses() -> None:
+    frequencies = {"rare": 1, "file": 50_000, "open": 60_000}
+    runs = ["cannot open the file", "open the file rare"]
+
+    match = build_match([*frequencies], runs, frequencies, 100_000)
+
+    assert match == (
+        '("rare" OR "cannot open the file") AND ("rare" OR "open the file rare"'
+        ' OR "cannot open the file" OR "file" OR "open" OR "file" OR "open")'
+    )
+
+
+def test_of_many_runs_the_rarest_are_searched_for() -> None:
+    runs = [f"a b c w{number}" for number in range(48)]
+    frequencies = {"x": 1, **{f"w{number}": 100 - number for number in range(48)}}
+
+    match = build_match(["x"], runs, frequencies, 100_000)
+
+    assert match == " OR ".join(['"x"', *(f'"a b c w{number}"' for number in range(47, 41, -1))])
+
+
 def test_the_rarest_word_always_chooses() -> None:
-    assert build_match(["common"], {"common": 90_000}, 100_000) == '"common"'
+    assert build_match(["common"], [], {"common": 90_000}, 100_000) == '"common"'
 
 
 def test_words_that_occur_nowhere_are_left_out() -> None:
-    assert build_match(["gone", "parse"], {"gone": 0, "parse": 1}, 10) == '"parse"'
-    assert build_match(["gone"], {"gone": 0}, 10) is None
-    assert build_match([], {}, 10) is None
+    assert build_match(["gone", "parse"], [], {"gone": 0, "parse": 1}, 10) == '"parse"'
+    assert build_match(["gone"], [], {"gone": 0}, 10) is None
+    assert build_match([], [], {}, 10) is None
 
 
 def test_a_pasted_page_is_cut_to_its_rarest_words() -> None:
     words = [f"w{number}" for number in range(500)]
-    match = build_match(words, {word: 500 - n for n, word in enumerate(words)}, 100_000)
+    match = build_match(words, [], {word: 500 - n for n, word in enumerate(words)}, 100_000)
 
     assert match is not None
     assert match.count('"') == 2 * MAX_WORDS
@@ -144,7 +174,9 @@ def test_no_question_is_a_syntax_error(question: str, frequency: int) -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE t USING fts5 (text, tokenize = 'porter unicode61')")
     terms = parse_question(question)
-    match = build_match(terms, dict.fromkeys(terms, frequency), 100_000)
+    match = build_match(
+        terms, list_runs(split_words(question)), dict.fromkeys(terms, frequency), 100_000
+    )
     if match is not None:
         assert connection.execute("SELECT * FROM t WHERE t MATCH ?", (match,)).fetchall() == []
     connection.close()

@@ -262,16 +262,18 @@ class Index:
     def count_words(self, words: Iterable[str]) -> dict[str, WordCount]:
         """Return for each word the number of chunks with any of its forms, and its stem."""
         words = list(words)
-        execute = self._connection.execute
         counts = {word: WordCount(0, word) for word in words}
-        execute("INSERT INTO temp.words (words) VALUES ('delete-all')")
+        # The words are only there to be stemmed: FTS5 keeps them in memory until a commit.
+        self._connection.execute("BEGIN")
         self._connection.executemany(
             "INSERT INTO temp.words (rowid, word) VALUES (?, ?)", enumerate(words)
         )
-        for row, term, count in execute(
+        rows = self._connection.execute(
             "SELECT stems.doc, term, max(coalesce(frequencies.doc, 0)) FROM temp.stems"
             " LEFT JOIN temp.frequencies USING (term) GROUP BY stems.doc"
-        ):
+        ).fetchall()
+        self._connection.execute("ROLLBACK")
+        for row, term, count in rows:
             counts[words[row]] = WordCount(count, _find_common_start(words[row], term))
         return counts
 
