@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import make_plan, open_remotes
-from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.records import Source
 from llm_kb.references.topic.topic_file import Description
 
@@ -21,12 +19,6 @@ def request(*sources: Source, title: str = "Frob") -> Description:
         max_age_days=30,
         sources=sources,
     )
-
-
-def plan_topic(library: Library, request: Description) -> Plan:
-    """Plan the sources of a request; nothing is kept."""
-    with open_remotes(library) as remotes:
-        return make_plan(request, remotes)
 
 
 def yes(*_: object) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.addresses import Policy
@@ -18,7 +18,6 @@ from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.topic_directory import hash_fetched
 from llm_kb.references.topic.topic_file import Description
 from tests.references.remotes import Remote
-from tests.references.requests import plan_topic
 
 LOCAL = Policy(allow_protocols=("file",), timeout=20)
 

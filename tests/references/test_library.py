@@ -18,7 +18,7 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
-from llm_kb.references.fetch.create import Created, carry_out, create_topic
+from llm_kb.references.fetch.create import Created, carry_out, create_topic, plan_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
@@ -27,7 +27,7 @@ from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSourc
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, files_of, never, plan_topic, request, yes
+from tests.references.requests import PAGE, files_of, never, request, yes
 from tests.references.sites import Answer, Site
 
 

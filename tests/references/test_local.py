@@ -14,7 +14,7 @@ import pytest
 
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan
@@ -22,7 +22,7 @@ from llm_kb.references.plan.plan_text import describe_plan
 from llm_kb.references.sources.git import Tree
 from llm_kb.references.sources.local import list_local, read_local
 from llm_kb.references.sources.records import LocalSource
-from tests.references.requests import files_of, never, plan_topic, request, yes
+from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Site
 from tests.references.unreadable import unreadable
 

@@ -17,7 +17,7 @@ import pytest
 from llm_kb.references.answers import topic_entry
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.package import choose_documents
@@ -27,7 +27,7 @@ from llm_kb.references.sources.installed import Package, as_git_url, find_instal
 from llm_kb.references.sources.records import ArchiveSource, GitSource, PackageSource
 from tests.cost import at_most
 from tests.references.remotes import Remote
-from tests.references.requests import files_of, never, plan_topic, request, yes
+from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site
 
 FROB = PackageSource(ecosystem="pypi", name="Frob_Nicate")

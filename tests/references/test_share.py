@@ -14,7 +14,7 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import FetchError, ShareError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.fetch.share import (
     describe_kept,
@@ -26,7 +26,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.sources.records import GitSource, LocalSource
 from llm_kb.references.topic.provenance import Differences, hash_content
 from tests.references.remotes import Remote
-from tests.references.requests import files_of, never, plan_topic, request, yes
+from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site
 
 Files = dict[str, bytes]

@@ -53,6 +53,12 @@ Approve = Callable[[Plan], bool]
 """Asks the operator about a plan; False denies it. It may raise to answer later."""
 
 
+def plan_topic(library: Library, request: Description, progress: Progress = silent) -> Plan:
+    """Plan the sources of a request; nothing is kept."""
+    with open_remotes(library) as remotes:
+        return make_plan(request, remotes, progress)
+
+
 def create_topic(
     library: Library,
     request: Description,
