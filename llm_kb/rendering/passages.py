@@ -78,7 +78,7 @@ class Passages:
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no text has."""
     replaced: tuple[tuple[str, str], ...] = ()
-    """The nearest word that was searched in place of each of these, if there is one."""
+    """Pairs of an unknown word and the nearest word, which was searched instead."""
     notices: tuple[str, ...] = ()
     """Notices on what was not searched, with the reasons."""
 

@@ -61,7 +61,7 @@ class SearchResult:
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no set has."""
     replaced: tuple[tuple[str, str], ...] = ()
-    """The nearest word that was searched in place of each of these, if there is one."""
+    """Pairs of an unknown word and the nearest word, which was searched instead."""
     rarities: Mapping[str, float] = field(default_factory=dict, compare=False)
     """The stems of the question's words, and their rarities."""
 
