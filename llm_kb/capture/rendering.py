@@ -7,7 +7,7 @@ like a heading or like another entry.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from llm_kb.capture.entries import (
@@ -71,7 +71,24 @@ def make_section(kind: Kind, entries: Iterable[Entry], view: View) -> Section:
 
 def render_plain(entry: Entry) -> str:
     """Return the text of an entry, on one line, as Markdown."""
-    return _ITEMS[entry.kind](entry)
+    place = code_span(entry.place or "")
+    return _ITEMS[entry.kind] % {
+        **_read_fields(entry),
+        "place": place,
+        "where": "everywhere" if entry.place == EVERYWHERE else place,
+    }
+
+
+_ITEMS = {
+    CONVENTION: "%(rule)s — %(where)s, %(stability)s",
+    BOUNDARY: "%(place)s owns %(owns)s. Boundary: %(boundary)s",
+    ANTI_PATTERN: "Avoid: %(pattern)s. Instead: %(instead)s",
+}
+
+
+def _read_fields(entry: Entry) -> dict[str, str]:
+    """Return the fields of an entry, each on one line."""
+    return {name: one_line(entry.text(name)) for name in entry.kind.order}
 
 
 def render_item(entry: Entry, view: View) -> str:
@@ -87,29 +104,6 @@ def _describe_versions(entry: Entry) -> list[str]:
         "; ".join(f"{one_line(name)}: {one_line(text)}" for name, text in version.items())
         for version in entry.other_versions
     ]
-
-
-def _render_convention(entry: Entry) -> str:
-    place = "everywhere" if entry.place == EVERYWHERE else code_span(entry.place or "")
-    return f"{one_line(entry.rule)} — {place}, {entry.text('stability')}"
-
-
-def _render_boundary(entry: Entry) -> str:
-    return (
-        f"{code_span(entry.place or '')} owns {one_line(entry.text('owns'))}. "
-        f"Boundary: {one_line(entry.rule)}"
-    )
-
-
-def _render_anti_pattern(entry: Entry) -> str:
-    return f"Avoid: {one_line(entry.rule)}. Instead: {one_line(entry.text('instead'))}"
-
-
-_ITEMS: dict[Kind, Callable[[Entry], str]] = {
-    CONVENTION: _render_convention,
-    BOUNDARY: _render_boundary,
-    ANTI_PATTERN: _render_anti_pattern,
-}
 
 
 def _describe(entry: Entry, view: View, *, with_subject: bool) -> list[str]:
@@ -185,8 +179,7 @@ def _remark(entry: Entry, view: View) -> str:
 
 
 def _lay_out(entry: Entry, remarks: str) -> str:
-    fields = {name: one_line(entry.text(name)) for name in entry.kind.order}
-    lines = [_LAYOUTS[entry.kind] % fields]
+    lines = [_LAYOUTS[entry.kind] % _read_fields(entry)]
     lines += [f"another version: {version}" for version in _describe_versions(entry)]
     return "\n    ".join([*lines, remarks] if remarks else lines)
 
