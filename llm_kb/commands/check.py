@@ -16,7 +16,7 @@ from llm_kb.errors import ConfigError
 from llm_kb.host.terminal import is_terminal
 from llm_kb.subjects.topics import Subject
 from llm_kb.upkeep.check import Inspection, inspect_config_error
-from llm_kb.upkeep.rules import Finding, has_errors, render_findings, render_summary, sort_findings
+from llm_kb.upkeep.rules import has_errors, render_findings, render_summary, sort_findings
 
 MANY = 500
 """From this number of subjects on, a topic gets a progress bar."""
@@ -38,9 +38,20 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
         llm kb check
         llm kb check --json
     """
-    found, (subjects, hidden), ignored_rules = _inspect(kb_cfg)
-    findings = [finding for finding in found if finding.rule.id not in ignored_rules]
-    ignored = [finding for finding in found if finding.rule.id in ignored_rules]
+    cwd = find_cwd() or Path("/")
+    subjects = hidden = 0
+    left_out: Sequence[str] = ()
+    try:
+        kb = KnowledgeBase.discover(fragments=kb_cfg)
+    except ConfigError as error:
+        found = sort_findings(inspect_config_error(error, cwd))
+    else:
+        inspection = Inspection(kb, cwd, _show_progress)
+        found = sort_findings(inspection.run())
+        subjects, hidden = inspection.subjects, inspection.hidden
+        left_out = kb.config.check_ignore
+    findings = [finding for finding in found if finding.rule.id not in left_out]
+    ignored = [finding for finding in found if finding.rule.id in left_out]
     if json_:
         show_json([finding.as_dict() for finding in findings])
     else:
@@ -49,20 +60,6 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
         say(f"llm-kb: {render_summary(findings, subjects, ignored, hidden=hidden)}")
     if has_errors(findings):
         raise click.exceptions.Exit(1)
-
-
-def _inspect(
-    kb_cfg: tuple[str, ...],
-) -> tuple[list[Finding], tuple[int, int], tuple[str, ...]]:
-    """Return the sorted findings, the numbers of listed and hidden subjects, the ignored rules."""
-    cwd = find_cwd() or Path("/")
-    try:
-        kb = KnowledgeBase.discover(fragments=kb_cfg)
-    except ConfigError as error:
-        return sort_findings(inspect_config_error(error, cwd)), (0, 0), ()
-    inspection = Inspection(kb, cwd, _show_progress)
-    found = sort_findings(inspection.run())
-    return found, (inspection.subjects, inspection.hidden), kb.config.check_ignore
 
 
 def _show_progress(topic: str, subjects: Sequence[Subject]) -> Iterator[Subject]:
