@@ -221,7 +221,8 @@ def _find_labels(catalog: Catalog, names: Sequence[str]) -> dict[str, str]:
 
     All labels are searched for in one pass over the topic.
     """
-    wanted = {_fold_label(name): name for name in names if len(name) <= LONGEST_LABEL}
+    likely = [name for name in names if len(name) <= LONGEST_LABEL and parse_pattern(name).literal]
+    wanted = {_fold_label(name): name for name in likely}
     wanted.pop("", None)
     found: dict[str, str] = {}
     room = MOST_SEARCHED

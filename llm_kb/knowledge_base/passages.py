@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,13 +21,13 @@ from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
 from llm_kb.search.features import find_stems
 from llm_kb.search.index.database import DocumentsGoneError
-from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents
+from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.documents_table import read_text
 from llm_kb.search.index.index import Progress
-from llm_kb.search.index.vectors import Embedder, EmbeddingError
+from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.question import is_sentence, parse_question
 from llm_kb.search.roles import Scope
-from llm_kb.search.search import SearchResult, search
+from llm_kb.search.search import SearchResult, search_as_possible
 from llm_kb.subjects.names import can_convert
 
 if TYPE_CHECKING:
@@ -100,9 +99,16 @@ def find_passages(
     if not parse_question(question):
         raise EmptyQuestionError
     sets = {opened.topic.id: _open_documents(opened, options.index_dir) for opened in topics}
-    notices: list[str] = []
     try:
-        result = _search(list(sets.values()), question, limit + SPARE, options, notices)
+        result = search_as_possible(
+            list(sets.values()),
+            question,
+            options.find_embedder,
+            limit=limit + SPARE,
+            progress=options.progress,
+            max_age=options.max_age,
+            scope=options.scope,
+        )
     except DocumentsGoneError as error:
         return Passages(passages=(), topics=tuple(sets), notices=(str(error),))
     sources = _Sources(topics, sets)
@@ -115,8 +121,6 @@ def find_passages(
         passage = source and source.cut(group, result.rarities, most)
         if passage:
             passages.append(passage)
-    notices += [f"searched without an index: {problem}" for problem in result.problems]
-    notices += [left.of(name) for name, left in result.left_out]
     return Passages(
         passages=tuple(passages),
         topics=tuple(sets),
@@ -124,7 +128,7 @@ def find_passages(
         legs=result.legs,
         unknown=result.unknown,
         replaced=result.replaced,
-        notices=tuple(notices),
+        notices=tuple(result.notices),
     )
 
 
@@ -134,30 +138,6 @@ def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) 
     for topic in (opened.topic for opened in topics if opened.topic.id in shown):
         if topic.description:
             yield f"{topic.id} ({topic.label}): {topic.description}"
-
-
-def _search(
-    sets: Sequence[Documents],
-    question: str,
-    limit: int,
-    options: SearchOptions,
-    notices: list[str],
-) -> SearchResult:
-    """Search by words and meaning; if the model fails, search by words and add a note."""
-    run = partial(
-        search,
-        sets,
-        question,
-        limit=limit,
-        progress=options.progress,
-        max_age=options.max_age,
-        scope=options.scope,
-    )
-    try:
-        return run(embedder=options.find_embedder())
-    except EmbeddingError as error:
-        notices.append(f"searched by words only: {error}")
-        return run()
 
 
 def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments | MemoryDocuments:

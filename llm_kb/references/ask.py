@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -17,10 +16,9 @@ from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make
 from llm_kb.references.topic_names import find_named
 from llm_kb.rendering.passages import find_missing_words
 from llm_kb.search.index.documents import File
-from llm_kb.search.index.vectors import EmbeddingError
 from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
-from llm_kb.search.search import search
+from llm_kb.search.search import search_as_possible
 from llm_kb.subjects.selection import keep_tagged
 
 NEAR = 0.3
@@ -80,14 +78,8 @@ def ask(  # noqa: PLR0913 - each narrows the search
     tagged = keep_tagged([each.tags for each in chosen], tags)
     chosen = [chosen[number] for number in tagged]
     sets = [library.store.documents(each.id) for each in chosen]
-    run = partial(search, sets, question, limit=limit, scope=scope)
-    try:
-        result = run(embedder=library.find_embedder())
-    except EmbeddingError as error:
-        problems.append(f"keywords only: {error}")
-        result = run()
-    problems += [f"searched without an index: {problem}" for problem in result.problems]
-    problems += [left.of(name) for name, left in result.left_out]
+    result = search_as_possible(sets, question, library.find_embedder, limit=limit, scope=scope)
+    problems += result.notices
     problems += find_missing_words(result.unknown, result.replaced)
     if chosen and not result.hits:
         problems.append("no matches; try the words such a text would use, fewer, or all topics")
@@ -147,11 +139,8 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     if not topics:
         return []
     by_path = {_hide(topic.id): topic for topic in topics}
-    run = partial(search, [Descriptions(library, topics)], query, limit=len(topics))
-    try:
-        result = run(embedder=library.find_embedder())
-    except EmbeddingError:
-        result = run()  # `reference_search` reports it, with the same model
+    documents = [Descriptions(library, topics)]
+    result = search_as_possible(documents, query, library.find_embedder, limit=len(topics))
     terms = parse_question(query)
     found: dict[str, TopicHit] = {}
     near = 0

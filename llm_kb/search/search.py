@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from llm_kb.search.hits import Hit
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import Documents, LeftOut
 from llm_kb.search.index.index import NO_WORD, Index, IndexReport, Progress, WordCount, with_index
-from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
+from llm_kb.search.index.vectors import Embedder, EmbeddingError, rank_by_vector, update_vectors
 from llm_kb.search.question import (
     build_match,
     find_name,
@@ -64,6 +64,17 @@ class SearchResult:
     """Pairs of an unknown word and the nearest word, which was searched instead."""
     rarities: Mapping[str, float] = field(default_factory=dict, compare=False)
     """The stems of the question's words, and their rarities."""
+    words_only: str = ""
+    """Why the search was by words only, although there is an embedding model."""
+
+    @property
+    def notices(self) -> list[str]:
+        """What was searched otherwise than it should be, and what was not searched."""
+        return [
+            *([f"searched by words only: {self.words_only}"] if self.words_only else ()),
+            *(f"searched without an index: {problem}" for problem in self.problems),
+            *(left.of(name) for name, left in self.left_out),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +116,19 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
         unknown=result.unknown,
         replaced=tuple(replaced.items()),
     )
+
+
+def search_as_possible(
+    sets: Sequence[Documents],
+    question: str,
+    find_embedder: Callable[[], Embedder | None],
+    **options: Any,
+) -> SearchResult:
+    """Search with these options of `search`, by words only if the embedding model fails."""
+    try:
+        return search(sets, question, embedder=find_embedder(), **options)
+    except EmbeddingError as error:
+        return replace(search(sets, question, **options), words_only=str(error))
 
 
 def _find_nearest(sets: Sequence[Documents], unknown: Sequence[str]) -> dict[str, str]:

@@ -461,7 +461,7 @@ def test_a_model_that_fails_is_told_of_and_keywords_answer(remote: Remote) -> No
     assert "no network" in created["warnings"][0]
     answer = call(toolbox, "reference_search", question="call on_mount")
     assert (answer["legs"], len(answer["results"])) == (["keyword"], 1)
-    assert answer["warnings"][0].startswith("keywords only: ")
+    assert answer["warnings"][0].startswith("searched by words only: ")
     assert len(call(toolbox, "reference_topic_search", query="widgets")) == 1
 
 
@@ -474,7 +474,7 @@ def test_an_embedding_model_that_is_not_there_is_told_of_by_name(
     call(toolbox, "reference_topic_create", **fields(remote))
     answer = call(toolbox, "reference_search", question="call on_mount")
     assert answer["warnings"] == [
-        "keywords only: embedding model 'nope' is unknown; see `llm embed-models`"
+        "searched by words only: embedding model 'nope' is unknown; see `llm embed-models`"
     ]
 
 

@@ -411,6 +411,8 @@ def test_a_label_of_another_file_is_a_part_of_it(name: str) -> None:
 
     assert "Two weeks." in kb.learn("project", name)
     assert "Settings" not in kb.learn("project", name)
+    with pytest.raises(NoMatchError):
+        kb.learn("project", "session-age/*")
 
 
 def test_a_label_of_a_hidden_file_is_not_found() -> None:
