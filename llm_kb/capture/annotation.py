@@ -93,7 +93,7 @@ def _parse_wisdom(fields: Fields) -> Wisdom:
         lines=_parse_lines(fields.fields("lines")) if fields.has("lines") else None,
     )
     if wisdom.lines and wisdom.file is None:
-        fields.report("lines", "lines of which file? `file` is missing")
+        fields.report("lines", "lines need a file; `file` is missing")
     fields.reject_unknown()
     return wisdom
 

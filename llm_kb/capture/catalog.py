@@ -65,7 +65,7 @@ def open_knowledge(
         ),
         description=(
             "What was learned while working on this repository and holds beyond one commit. "
-            "Each entry names the files it holds for and the commit it comes from. Load a path "
+            "Each entry names the files it applies to and the commit it comes from. Load a path "
             "of the repository, such as `src/` or `src/main.py`, for what applies there."
             + (f" There are entries for: {places}." if places else "")
         ),

@@ -27,7 +27,7 @@ from llm_kb.capture.subjects import Item, Section, code_span
 from llm_kb.rendering.plain_text import count, one_line, shorten
 
 _INTRODUCTIONS = {
-    CONVENTION: "Rules this repository keeps, each with the files it holds for.",
+    CONVENTION: "Rules this repository keeps, each with the files it applies to.",
     BOUNDARY: "What each module is responsible for, and what it must not do.",
     ANTI_PATTERN: "What was tried and is to be avoided here, and what to do instead.",
 }

@@ -68,8 +68,8 @@ def explain_disabled(kb: KnowledgeBase) -> Iterator[None]:
         if setting is None:
             raise
         raise KbError(
-            f"no subject of topic {error.topic!r} matches {error.pattern!r}: what would is "
-            f"disabled by {setting}"
+            f"no subject of topic {error.topic!r} matches {error.pattern!r}: "
+            f"subjects that would match are disabled by {setting}"
         ) from error
 
 

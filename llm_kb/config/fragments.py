@@ -84,7 +84,7 @@ def find_fragment(text: str, own: LayerSource, cwd: Path, load_paths: Sequence[P
     known = list_fragments(load_paths)
     searched = ", ".join(map(show_place, load_paths)) or "no directory"
     raise KbError(
-        f"unknown config fragment {quote(text, MAX_PATH_SHOWN)}; there are:"
+        f"unknown config fragment {quote(text, MAX_PATH_SHOWN)}; available:"
         f" {', '.join(known) or 'none'} (in {searched}){suggest(text, known)}"
     )
 

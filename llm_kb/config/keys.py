@@ -101,7 +101,7 @@ def read_directory(value: object, source: LayerSource) -> str:
     if bounds and not path.is_relative_to(bounds):
         raise BadValueError(
             f"{describe(value)}, which leads to {str(path)!r}",
-            f"a directory that lies inside the workspace {str(source.bounds)!r}",
+            f"a directory inside the workspace {str(source.bounds)!r}",
         )
     owner = find_foreign_owner(path) if bounds else None
     if owner is not None:

@@ -98,7 +98,7 @@ class Walk:
                 if enters is not None and not enters(child.slug[:-1]):
                     continue
                 if child.path.count("/") > MAX_LEVELS:
-                    self._skip(child.path, f"it lies more than {MAX_LEVELS} directories deep")
+                    self._skip(child.path, f"it is more than {MAX_LEVELS} directories deep")
                 else:
                     heappush(pending, child)
 

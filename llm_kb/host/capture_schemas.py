@@ -16,7 +16,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _DESCRIPTIONS = {
     "id": "Unique in the store, and not used again after removal",
-    "scope": "Directory or file the rule holds for, or * for everything",
+    "scope": "Directory or file the rule applies to, or * for everything",
     "rule": "The rule",
     "stability": "How firm the rule is",
     "module": "Directory of the module",

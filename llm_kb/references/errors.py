@@ -109,7 +109,7 @@ class UnknownReferenceError(KbError):
     def __init__(self, topic_id: str, known: Sequence[str], *, near: Sequence[str] = ()) -> None:
         self.near = tuple(near)
         there = (
-            f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(known) or 'none'}"
+            f"nearest: {', '.join(near)}" if near else f"available: {', '.join(known) or 'none'}"
         )
         super().__init__(f"unknown reference topic {quote(topic_id)}; {there}")
 

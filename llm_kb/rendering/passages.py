@@ -130,7 +130,7 @@ def _nothing(found: Passages) -> str:
     where = name_some(found.topics) or "no topic"
     return (
         f"{FOUND_NOTHING}{where} fits that question. Try the words such a text would use,"
-        " fewer words, another topic, or `learn` with a topic alone, which lists its subjects.\n"
+        " fewer words, another topic, or `learn` with only a topic, which lists its subjects.\n"
     )
 
 

@@ -40,7 +40,7 @@ def create_subject(topic: Topic, slug: str) -> Path:
     """
     place = place_subject(slug, topic.layout)
     path = topic.root / place
-    outside = BadSlugError(slug, f"it would lie outside {str(topic.root)!r}, through a link")
+    outside = BadSlugError(slug, f"it would be outside {str(topic.root)!r}, through a link")
     if not resolve_links(path).is_relative_to(topic.root):  # the file itself may be a link
         raise outside
     try:

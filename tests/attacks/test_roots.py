@@ -200,6 +200,6 @@ def test_a_new_subject_is_not_written_through_a_link_swapped_in_after_the_check(
 
     # Asked for after the place was checked, and before the file is made.
     monkeypatch.setattr(new_subject, "render_template", swap)
-    with pytest.raises(KbError, match="it would lie outside"):
+    with pytest.raises(KbError, match="it would be outside"):
         new_subject.create_subject(topic, "a/b/c")
     assert [path.name for path in (workspace.parent / "secret").iterdir()] == ["f.md"]

@@ -121,7 +121,7 @@ GIVEN = {"commit": "HEAD", "summary": "why"}
                 "wisdom[1].category: found 'tip'; allowed: "
                 "dead_end, gotcha, insight, unfinished_thread",
                 "wisdom[1].content: found ''; allowed: a string that is not empty",
-                "wisdom[2].lines: lines of which file? `file` is missing",
+                "wisdom[2].lines: lines need a file; `file` is missing",
                 "wisdom[3].lines: start 5 is after end 2",
                 "wisdom[4].lines.start: found true; allowed: a whole number from 0 to 4294967295",
                 "wisdom[4].lines.end: found the number -1; "

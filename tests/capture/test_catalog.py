@@ -112,7 +112,7 @@ def test_subjects_read_as_lists_with_scope_and_provenance(filled: Repo) -> None:
         ),
         (
             "# Conventions\n\n"
-            "Rules this repository keeps, each with the files it holds for.\n\n"
+            "Rules this repository keeps, each with the files it applies to.\n\n"
             "- Use the one door — `src/`, permanent "
             f"(conv-1; decided in {commit}; place gone)\n"
         ),

@@ -144,7 +144,7 @@ def test_other_failures_are_not_taken_for_a_moved_ref(repo: Repo) -> None:
 
 def test_a_ref_that_is_no_commit_is_reported(repo: Repo) -> None:
     repo.git("update-ref", KNOWLEDGE_REF, _blob(repo))
-    with pytest.raises(DamagedNotesError, match="chronicle-knowledge holds no git notes"):
+    with pytest.raises(DamagedNotesError, match="chronicle-knowledge has no readable git notes"):
         read(repo)
 
 

@@ -50,7 +50,7 @@ def test_show_names_the_setting_and_learn_answers_as_to_a_model(
     assert run_llm(["kb", "learn", "a", pattern]).stderr == f"Error: {expected}\n"
     if entries is not None:
         setting = f"kb.topic.a.disabled ({entries}) in {workspace / 'llm-kb.toml'}"
-        expected += f": what would is disabled by {setting}"
+        expected += f": subjects that would match are disabled by {setting}"
     result = run_llm(["kb", "show", f"a/{pattern}"])
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"Error: {expected}\n")
 

@@ -286,7 +286,7 @@ def test_a_long_run_asks_first(repo: Repo, script: Script, run_llm: RunLlm) -> N
     assert (result.exit_code, script.requests) == (1, [])
     assert re.search(
         r"21 commits, about [\d,]+ tokens to send \([\d,]+ if nothing is found, [\d,]+ if every "
-        r"commit holds an entry\)\. Go on\? Pass -y",
+        r"commit yields an entry\)\. Go on\? Pass -y",
         result.stderr,
     )
     assert run_llm([*SCRIPTED, "HEAD~21..HEAD", "--limit", "3"]).exit_code == 0

@@ -118,7 +118,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         ),
         (
             "Nothing in project fits that question. Try the words such a text would use, fewer"
-            " words, another topic, or `learn` with a topic alone, which lists its subjects.\n\n"
+            " words, another topic, or `learn` with only a topic, which lists its subjects.\n\n"
             "(note: not found in any text: nothing)\n",
             False,
         ),

@@ -76,10 +76,10 @@ def test_messages_name_places_with_codes(
     edit = f"Error: there is no terminal to edit on; the file is '{tmp_path}/{shown}/kp/x.md'\n"
     assert said("edit", "p/x") == edit
     said("disable", "p", "x")
-    disabled = f"is disabled by kb.topic.p.disabled (x) in {file}\n"
+    disabled = f"are disabled by kb.topic.p.disabled (x) in {file}\n"
     assert said("show", "p/x").endswith(disabled)
     assert said("list", "--kb-cfg", "nope") == (
-        f"Error: unknown config fragment 'nope'; there are: none (in '{tmp_path}/{shown}"
+        f"Error: unknown config fragment 'nope'; available: none (in '{tmp_path}/{shown}"
         "/.llm/config.d')\n"
     )
     assert said("remove", "p") == (

@@ -249,7 +249,7 @@ def test_refresh_of_an_unknown_topic_is_an_error(run_llm: RunLlm, remote: Remote
     create(run_llm, remote)
     result = run_llm(["kb", "references", "refresh", "topic-x"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == ("Left out: unknown reference topic 'topic-x'; there are: topic-frob\n")
+    assert result.stderr == ("Left out: unknown reference topic 'topic-x'; available: topic-frob\n")
 
 
 def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote: Remote) -> None:
@@ -313,7 +313,7 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
         (["create", "--title", "T", "--web", "ftp://e.org/"], 1, "must be http"),
         (["refresh"], 2, "name topics"),
         (["refresh", "topic-x", "--all"], 2, "name topics, or give --all, but not both"),
-        (["refresh", "topic-x"], 1, "unknown reference topic 'topic-x'; there are: none"),
+        (["refresh", "topic-x"], 1, "unknown reference topic 'topic-x'; available: none"),
         (["show", "../../x"], 1, "unknown reference topic"),
         (["approve", "../../x"], 1, "32 hexadecimal digits"),
         (["update", "topic-x"], 2, "give --status"),

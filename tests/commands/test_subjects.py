@@ -106,7 +106,7 @@ def test_a_link_does_not_lead_out(topic: Path, tmp_path: Path, run_llm: RunLlm) 
     (topic / "x.md").symlink_to(tmp_path / "outside" / "x.md")
     for slug in ("out/x", "x"):
         result = run_llm(["kb", "new", f"project/{slug}"])
-        assert (result.exit_code, "it would lie outside" in result.stderr) == (1, True)
+        assert (result.exit_code, "it would be outside" in result.stderr) == (1, True)
     assert list((tmp_path / "outside").iterdir()) == []
 
 

@@ -335,7 +335,7 @@ def test_a_workspace_directory_may_not_lead_out_through_a_link(
     (workspace / "out").symlink_to(target)
     (problem,) = problems_of(workspace, user_dir)
     assert problem.startswith("kb.topic.p.subjects: found 'out/inner', which leads to '")
-    assert problem.endswith(f"allowed: a directory that lies inside the workspace '{workspace}'")
+    assert problem.endswith(f"allowed: a directory inside the workspace '{workspace}'")
 
 
 @posix_only
@@ -463,7 +463,7 @@ def test_an_unknown_fragment_is_told_with_what_there_is(
     with pytest.raises(KbError) as caught:
         load(workspace, user_dir, "kb/reveiw")
     assert str(caught.value) == (
-        "unknown config fragment 'kb/reveiw'; there are: kb/review "
+        "unknown config fragment 'kb/reveiw'; available: kb/review "
         f"(in {workspace / '.llm' / 'config.d'}); did you mean 'kb/review'?"
     )
 

@@ -335,7 +335,7 @@ def test_a_workspace_directory_must_lie_inside_once_links_are_resolved(tmp_path:
     assert problems_of({"kb": {"topic": {"p": {"subjects": "kb"}}}}, source) == (
         (
             f"kb.topic.p.subjects: found 'kb', which leads to '{tmp_path}'; "
-            f"allowed: a directory that lies inside the workspace '{linked}'"
+            f"allowed: a directory inside the workspace '{linked}'"
         ),
     )
     inside = parse_layer({"kb": {"topic": {"p": {"subjects": "docs"}}}}, source)

@@ -96,7 +96,7 @@ def test_words_that_clearly_name_no_topic_are_answered_with_the_nearest(
     there = (
         f"nearest: {', '.join(near)}"
         if near
-        else "there are: topic-dioxus-rust-ui-framework, topic-django-docs"
+        else "available: topic-dioxus-rust-ui-framework, topic-django-docs"
     )
     assert str(raised.value) == f"unknown reference topic {wanted!r}; {there}"
 

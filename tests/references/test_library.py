@@ -443,7 +443,7 @@ def test_delete_removes_files_and_index(library: Library, remote: Remote) -> Non
     library.delete("topic-frob")
     assert library.store.ids() == []
     assert [p.name for p in library.root.rglob("*") if p.is_file()] == []
-    with pytest.raises(UnknownReferenceError, match="there are: none"):
+    with pytest.raises(UnknownReferenceError, match="available: none"):
         library.delete("topic-frob")
 
 

@@ -105,7 +105,7 @@ def break_topic(files: Files) -> None:
             id="a missing file",
         ),
         pytest.param(
-            lambda files: files.pop("topic-frob/topic.md"), "it holds no topic.md", id="no topic"
+            lambda files: files.pop("topic-frob/topic.md"), "it has no topic.md", id="no topic"
         ),
         pytest.param(break_topic, "topic.md: type is", id="no valid one"),
         pytest.param(name_elsewhere, "is not a path inside the topic", id="a path outside"),

@@ -41,7 +41,7 @@ class DamagedNotesError(KbError):
     """A ref or an object that does not hold git notes."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} holds no git notes that can be read; run `git fsck`")
+        super().__init__(f"{name} has no readable git notes; run `git fsck`")
 
 
 class RefMovedError(KbError):

@@ -183,7 +183,7 @@ def describe_cost(planned: Sequence[PlannedCommit]) -> str:
     least, most = sum(item.request for item in planned), sum(item.most for item in planned)
     return (
         f"{count(len(planned), 'commit')}, about {tokens} to send "
-        f"({least:,} if nothing is found, {most:,} if every commit holds an entry)."
+        f"({least:,} if nothing is found, {most:,} if every commit yields an entry)."
     )
 
 

@@ -82,7 +82,7 @@ def import_topic(library: Library, path: Path, progress: Progress = silent) -> C
         raise TooLargeError(str(path), f"its {TOPIC_FILE} has over {MAX_TOPIC_FILE:,} bytes")
     own = dict(read_archive(path, [TOPIC_FILE, FILE_NAME]))
     if set(own) != {TOPIC_FILE, FILE_NAME}:
-        raise ShareError(path.name, f"it holds no {TOPIC_FILE} and {FILE_NAME} of a topic")
+        raise ShareError(path.name, f"it has no {TOPIC_FILE} and {FILE_NAME} of a topic")
     recorded = parse_provenance(own[FILE_NAME], f"{path.name}: {FILE_NAME}")
     text = own[TOPIC_FILE].decode("utf-8", "replace")
     topic_id = parse_topic_file(text, f"{path.name}: {TOPIC_FILE}").id

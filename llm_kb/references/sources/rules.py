@@ -162,7 +162,7 @@ def _check_host(split: SplitResult, url: str, where: str) -> str:
     if split.password or (split.username and split.scheme != "ssh"):
         raise SourceError(
             where,
-            f"the url of {split.hostname} holds a user name or password, which would be kept in "
+            f"the url of {split.hostname} contains a user name or password, which would be kept in "
             "plain text; use a git credential helper",
         )
     try:
