@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from llm_kb.capture.catalog import TOPIC_ID
-from llm_kb.errors import (
-    MAX_SHOWN,
-    NoMatchError,
-    NoPartError,
-    PatternError,
-    UnknownTopicError,
-)
+from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.files.documents import find_size
-from llm_kb.files.values import suggest
-from llm_kb.knowledge_base.learning import (
-    ask_to_list,
-    describe_topic,
-    list_subjects,
-    load,
-    load_groups,
-)
-from llm_kb.knowledge_base.reading import (
-    MOST_READ,
-    find_missing_parts,
-    read_asked,
-)
-from llm_kb.knowledge_base.topics import (
-    SHIPPED,
-    EmptyTopicError,
-    OpenTopic,
-    TopicsById,
-    name_asked,
-)
-from llm_kb.references.topic_names import find_named
-from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, render_menu
-from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
-from llm_kb.rendering.part_text import (
-    take_pieces,
-)
+from llm_kb.knowledge_base.learning import load, load_groups
+from llm_kb.knowledge_base.listing import ask_to_list, list_subjects, make_menu
+from llm_kb.knowledge_base.reading import MOST_READ, find_missing_parts, read_asked
+from llm_kb.knowledge_base.topic_names import find_id, suggest_topics
+from llm_kb.knowledge_base.topics import SHIPPED, EmptyTopicError, OpenTopic, TopicsById, name_asked
+from llm_kb.rendering.menu import FittedMenu, render_menu
+from llm_kb.rendering.menu_budget import list_topics
+from llm_kb.rendering.part_text import take_pieces
 from llm_kb.rendering.parts import AnchorError
-from llm_kb.rendering.presentation import (
-    Presented,
-)
+from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import PreloadedTopic, render_section
-from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
@@ -57,13 +28,7 @@ from llm_kb.subjects.selection import (
     require_few,
     select_each,
 )
-from llm_kb.subjects.topics import (
-    REFERENCE_PREFIX,
-    Catalog,
-    Config,
-    Subject,
-    Topic,
-)
+from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Subject, Topic
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.passages import SearchOptions
@@ -72,9 +37,6 @@ if TYPE_CHECKING:
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
 """With `search = "auto"`, the search is offered above so many subjects, or 20,000 tokens."""
-
-MOST_SUGGESTED = 3
-"""Maximum number of subjects in the error for an unknown topic."""
 
 LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
@@ -194,27 +156,12 @@ class KnowledgeBase:
             return self.topics[id_]
         topics = [(opened.topic, opened.catalog) for opened in self.topics.values()]
         typed = name.strip()
-        near = _suggest(typed.partition("/")[0], typed, topics)
+        near = suggest_topics(typed.partition("/")[0], typed, topics)
         raise UnknownTopicError(name, self.menu_ids, near=near)
 
     def _find_id(self, name: str, ids: Sequence[str]) -> str | None:
-        """Return the id that a name stands for: an id, a title, or words for a reference topic.
-
-        The words are those that `llm kb references` takes. None if they may mean several topics.
-        """
-        if name in ids:
-            return name if name in self._catalogs else None
-        wanted = name.strip().casefold()
-        there = [id_ for id_ in ids if id_ in self._catalogs]
-        for id_ in there:
-            if id_.casefold() == wanted:
-                return id_
-        topics = [self._catalogs[id_][0] for id_ in there]
-        for topic in topics:
-            if topic.title and topic.title.casefold() == wanted:
-                return topic.id
-        named = find_named(filter(_is_reference, topics), name)
-        return named[0].id if len(named) == 1 else None
+        """Return the id of an enabled topic that a name stands for."""
+        return find_id(name, ids, self._catalogs)
 
     def _require_id(self, name: str, pattern: str = "**") -> str:
         """Return the id of the topic in a value of `-k`. Raises UnknownTopicError."""
@@ -225,7 +172,7 @@ class KnowledgeBase:
         raise UnknownTopicError(
             name,
             [id_ for id_ in ids if id_ != SHIPPED.id],
-            near=_suggest(name, typed, self._catalogs.values()),
+            near=suggest_topics(name, typed, self._catalogs.values()),
             # A template may be used far from the workspace whose topics it names.
             has_workspace=self.config.workspace is not None,
         )
@@ -322,27 +269,7 @@ class KnowledgeBase:
 
     def menu(self) -> FittedMenu:
         """Return the menu within its budget, and a note on the cuts."""
-        left = [opened for opened in self.active if opened.has_left()]
-        budget = self.config.menu_budget
-        has_hidden = any(opened.catalog.has_hidden() for opened in left)
-        if self.config.menu != "subjects":
-            topics = [MenuTopic(topic=opened.topic) for opened in left]
-            return fit_menu(topics, budget, has_hidden=has_hidden)
-        listed = [sorted(opened.iter_left(), key=lambda subject: subject.slug) for opened in left]
-        bare = [
-            MenuTopic(
-                topic=opened.topic, subjects=tuple(MenuSubject(name=s.name) for s in subjects)
-            )
-            for opened, subjects in zip(left, listed, strict=True)
-        ]
-        readable = find_readable(bare, budget)
-        full = [
-            describe_topic(opened, subjects, self.config.outline_over)
-            if opened.topic.id in readable
-            else entry
-            for opened, subjects, entry in zip(left, listed, bare, strict=True)
-        ]
-        return fit_menu(full, budget, has_hidden=has_hidden)
+        return make_menu([each for each in self.active if each.has_left()], self.config)
 
     @cached_property
     def preloaded(self) -> tuple[PreloadedTopic, ...]:
@@ -482,48 +409,3 @@ class KnowledgeBase:
 
     def _names_something(self, topic: str, pattern: str) -> bool:
         return topic in self._catalogs and not self.select(topic, pattern).missing
-
-
-def _suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> str:
-    """Return suggestions for a topic that does not exist; empty without any."""
-    if len(typed) > MAX_SHOWN:
-        return ""
-    if name == TOPIC_ID:
-        return (
-            "; nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)"
-        )
-    offered = [(topic, catalog) for topic, catalog in topics if topic.in_menu]
-    if globs := list(islice(_find_globs(offered, typed), MOST_SUGGESTED)):
-        return f"; {typed!r} matches subjects, not topics: write {' or '.join(globs)}"
-    if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):
-        return f"; {typed!r} is a subject, not a topic: write {' or '.join(found)}"
-    if named := find_named((topic for topic, _ in offered if _is_reference(topic)), typed):
-        ids = [repr(topic.id) for topic in named[:MOST_SUGGESTED]]
-        return f"; did you mean {' or '.join(ids)}?"
-    return suggest(
-        name, {label: topic.id for topic, _ in offered for label in (topic.label, topic.id)}
-    )
-
-
-def _is_reference(topic: Topic) -> bool:
-    return topic.id.startswith(REFERENCE_PREFIX)
-
-
-def _find_globs(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator[str]:
-    """Yield a glob with each topic in which it matches a subject."""
-    try:
-        globs = [parse_pattern(text) for text in (typed, f"**/{typed}")]
-    except PatternError:
-        return
-    if globs[0].literal is None:
-        for topic, catalog in topics:
-            matching = (glob for glob in globs if catalog.match_each([glob])[0])
-            yield from (f"{topic.id}/{glob.text}" for glob in islice(matching, 1))
-
-
-def _find_addresses(topics: Iterable[tuple[Topic, Catalog]], name: str) -> Iterator[str]:
-    """Yield the addresses of the listed subjects whose slug is, or ends in, a name."""
-    end = f"/{name.casefold()}"
-    for topic, catalog in topics:
-        slugs = sorted(subject.name for subject in catalog.iter_listed())
-        yield from (f"{topic.id}/{slug}" for slug in slugs if f"/{slug.casefold()}".endswith(end))

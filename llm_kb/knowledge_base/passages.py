@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from llm_kb import __version__
-from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.files.layouts import is_shown
-from llm_kb.files.watch import DirectoryWatch
-from llm_kb.references.catalog import ReferenceCatalog
+from llm_kb.knowledge_base.indexes import open_documents
 from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
 from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
@@ -28,7 +23,6 @@ from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.question import is_sentence, parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search_as_possible
-from llm_kb.subjects.names import can_convert
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
@@ -56,9 +50,6 @@ NEXT_PASSAGES = 300
 
 BETWEEN = 2
 """Blank lines that may be between two adjoining hits."""
-
-UNUSED_SECONDS = 30 * 86_400
-"""Age at which an unused index is deleted; it can be rebuilt."""
 
 
 class EmptyQuestionError(KbError):
@@ -98,7 +89,7 @@ def find_passages(
     """
     if not parse_question(question):
         raise EmptyQuestionError
-    sets = {opened.topic.id: _open_documents(opened, options.index_dir) for opened in topics}
+    sets = {opened.topic.id: open_documents(opened, options.index_dir) for opened in topics}
     try:
         result = search_as_possible(
             list(sets.values()),
@@ -138,51 +129,6 @@ def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) 
     for topic in (opened.topic for opened in topics if opened.topic.id in shown):
         if topic.description:
             yield f"{topic.id} ({topic.label}): {topic.description}"
-
-
-def _open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments | MemoryDocuments:
-    """Return the documents of a topic for the index, with the index's path."""
-    topic, catalog = opened.topic, opened.catalog
-    if isinstance(catalog, ReferenceCatalog):
-        return catalog.documents
-    if isinstance(catalog, KnowledgeCatalog):
-        return MemoryDocuments(topic.id, catalog)
-    database = None
-    if index_dir:
-        database = index_path(index_dir, topic.root)
-        _remove_unused(index_dir, database)
-    rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
-    watch = DirectoryWatch(topic.root, repr((__version__, can_convert(), *rules)))
-    return TopicDocuments(
-        topic.id,
-        topic.root,
-        catalog,
-        database,
-        generated=topic.generated,
-        watch=watch,
-        layout=topic.layout,
-    )
-
-
-def index_path(index_dir: Path, root: Path) -> Path:
-    """Return the path of the index of a topic's directory."""
-    digest = hashlib.blake2b(str(root.resolve()).encode(errors="surrogateescape"), digest_size=10)
-    return index_dir / f"{digest.hexdigest()}.sqlite3"
-
-
-def _remove_unused(index_dir: Path, database: Path) -> None:
-    """Delete indexes that no search has used for a long time, before a new one is made."""
-    if database.exists() or not index_dir.is_dir():
-        return
-    from llm_kb.search.index.database import discard  # noqa: PLC0415 - only where one is made
-
-    oldest = time.time() - UNUSED_SECONDS
-    for path in index_dir.glob("*.sqlite3"):
-        try:
-            if path.stat().st_mtime < oldest:
-                discard(path)
-        except OSError:
-            continue  # another process has deleted it
 
 
 def _choose(result: SearchResult, question: str) -> list[Hit]:

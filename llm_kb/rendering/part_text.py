@@ -6,14 +6,7 @@ import json
 from collections.abc import Sequence
 
 from llm_kb.rendering.menu import estimate_tokens
-from llm_kb.rendering.parts import (
-    AnchorError,
-    Part,
-    Span,
-    find_parts,
-    find_spans,
-    name_lines,
-)
+from llm_kb.rendering.parts import AnchorError, Part, Span, find_parts, find_spans, name_lines
 from llm_kb.rendering.plain_text import count, defuse
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.subjects.topics import Content, Subject, is_binary

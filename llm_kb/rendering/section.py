@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from llm_kb.rendering.menu import (
-    FittedMenu,
-    MenuTopic,
-    estimate_tokens,
-    plain_menu,
-    render_menu,
-)
+from llm_kb.rendering.menu import FittedMenu, MenuTopic, estimate_tokens, plain_menu, render_menu
 from llm_kb.rendering.plain_text import attribute, defuse
 from llm_kb.rendering.presentation import Presented, append_wrapped
 from llm_kb.subjects.topics import Topic

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base import passages as passages_module
+from llm_kb.knowledge_base import indexes
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import EmptyQuestionError, SearchOptions
 from llm_kb.rendering.passages import Passage, Passages, render_passages
@@ -248,7 +248,7 @@ def test_an_index_nobody_used_for_long_is_deleted(
 ) -> None:
     find(open_kb(tmp_path / "old", {"a.md": "Walrus.\n"}), tmp_path, "walrus")
     (old,) = (tmp_path / "index").glob("*.sqlite3")
-    monkeypatch.setattr(passages_module, "UNUSED_SECONDS", -60)
+    monkeypatch.setattr(indexes, "UNUSED_SECONDS", -60)
 
     find(open_kb(tmp_path / "new", {"a.md": "Walrus.\n"}), tmp_path, "walrus")
 

@@ -1,0 +1,66 @@
+"""The documents of a topic as a search reads them, and the index of its directory."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_kb import __version__
+from llm_kb.capture.catalog import KnowledgeCatalog
+from llm_kb.files.documents import MemoryDocuments, TopicDocuments
+from llm_kb.files.watch import DirectoryWatch
+from llm_kb.references.catalog import ReferenceCatalog
+from llm_kb.subjects.names import can_convert
+
+if TYPE_CHECKING:
+    from llm_kb.knowledge_base.topics import OpenTopic
+
+UNUSED_SECONDS = 30 * 86_400
+"""Age at which an unused index is deleted; it can be rebuilt."""
+
+
+def open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments | MemoryDocuments:
+    """Return the documents of a topic for the index, with the index's path."""
+    topic, catalog = opened.topic, opened.catalog
+    if isinstance(catalog, ReferenceCatalog):
+        return catalog.documents
+    if isinstance(catalog, KnowledgeCatalog):
+        return MemoryDocuments(topic.id, catalog)
+    database = None
+    if index_dir:
+        database = index_path(index_dir, topic.root)
+        _remove_unused(index_dir, database)
+    rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
+    watch = DirectoryWatch(topic.root, repr((__version__, can_convert(), *rules)))
+    return TopicDocuments(
+        topic.id,
+        topic.root,
+        catalog,
+        database,
+        generated=topic.generated,
+        watch=watch,
+        layout=topic.layout,
+    )
+
+
+def index_path(index_dir: Path, root: Path) -> Path:
+    """Return the path of the index of a topic's directory."""
+    digest = hashlib.blake2b(str(root.resolve()).encode(errors="surrogateescape"), digest_size=10)
+    return index_dir / f"{digest.hexdigest()}.sqlite3"
+
+
+def _remove_unused(index_dir: Path, database: Path) -> None:
+    """Delete indexes that no search has used for a long time, before a new one is made."""
+    if database.exists() or not index_dir.is_dir():
+        return
+    from llm_kb.search.index.database import discard  # noqa: PLC0415 - only where one is made
+
+    oldest = time.time() - UNUSED_SECONDS
+    for path in index_dir.glob("*.sqlite3"):
+        try:
+            if path.stat().st_mtime < oldest:
+                discard(path)
+        except OSError:
+            continue  # another process has deleted it
