@@ -12,6 +12,7 @@ other weights being those of the keywords.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,8 +25,9 @@ from sources import EMBEDDED
 
 from llm_kb.search.features import Features, find_best, find_features
 from llm_kb.search.index.index import Index, open_index
+from llm_kb.search.question import replace_words
 from llm_kb.search.ranking import CANDIDATES, LEAST, PER_FILE, WEIGHTS, spread
-from llm_kb.search.search import find_candidates
+from llm_kb.search.search import find_candidates, search
 
 HEADINGS = 2
 """How often the kinds count whose heading was deleted: least is gained over others there."""
@@ -69,9 +71,16 @@ def read_cases(split: str, *, dense: bool) -> dict[str, list[Case | None]]:
             index.update()
             near = make_near(index, load_embedder()) if dense else lambda _: {}
             for kind, queries in tree.questions.items():
-                found = [read_case(index, query, near(query.text)) for query in queries]
+                asked = [query._replace(text=correct(index, query.text)) for query in queries]
+                found = [read_case(index, query, near(query.text)) for query in asked]
                 cases.setdefault(kind, []).extend(found)
     return cases
+
+
+def correct(index: Index, question: str) -> str:
+    """Return a question with the words that a search puts in place of unknown ones."""
+    result = search([index.documents], question, max_age=math.inf)
+    return replace_words(question, dict(result.replaced))
 
 
 def fit(kinds: dict[str, list[Case | None]], free: Sequence[bool], start: np.ndarray) -> np.ndarray:
