@@ -107,8 +107,8 @@ def test_a_list_may_be_written_as_json_as_for_the_tool_of_the_host(workspace: Pa
 def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Path) -> None:
     async def conversation(client: Client) -> list[tuple[str, bool]]:
         return [
-            read(await client.call_tool("search", {"query": "EYES"})),
-            read(await client.call_tool("search", {"query": "nothing", "topic": "project"})),
+            read(await client.call_tool("search", {"question": "EYES"})),
+            read(await client.call_tool("search", {"question": "nothing", "topic": "project"})),
         ]
 
     assert talk(conversation, workspace) == [
@@ -149,14 +149,14 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         ),
         pytest.param(
             "search",
-            {"query": 3},
-            "search: query: found the number 3; allowed: a string;"
-            " its arguments are query (required), topic, limit, role, paths, tags",
+            {"question": 3},
+            "search: question: found the number 3; allowed: a string;"
+            " its arguments are question (required), topic, limit, role, paths, tags",
             id="wrong type",
         ),
         pytest.param(
             "search",
-            {"query": " . "},
+            {"question": " . "},
             "the question has no word to look for",
             id="no word",
         ),
