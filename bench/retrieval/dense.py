@@ -51,7 +51,7 @@ from llm_kb.search.index.index import open_index
 if force := os.environ.get("NUMPY"):
     vectors._use_numpy = lambda index: force == "1"
 topic = Path(sys.argv[1])
-database = topic.parent / ".index" / f"{topic.name}.sqlite3"
+database = topic.parents[1] / "index" / topic.parent.name / f"{topic.name}.sqlite3"
 catalog = DirectoryCatalog(Topic(id=topic.name, root=topic))
 with open_index(TopicDocuments(topic.name, topic, catalog, database)) as index:
     found = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
@@ -71,8 +71,8 @@ class Model(llm.EmbeddingModel):
 
 def main(chunks: int = 20_000, dimensions: int = 384) -> None:
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name, "topic-x")
-        directory.mkdir()
+        directory = Path(name, "trees", "topic-x")
+        directory.mkdir(parents=True)
         chance = random.Random(1)
         centres = [[chance.gauss(0, 1) for _ in range(dimensions)] for _ in range(CENTRES)]
 

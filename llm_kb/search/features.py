@@ -73,7 +73,7 @@ class Question:
     ) -> None:
         self.sequence = sequence
         self.name = name
-        self._asked = {"".join(sequence), name} - {""}
+        self._asked = tuple(filter(None, ("".join(sequence), name)))
         self.rarities = {
             stem: find_rarity(frequency, total)
             for stem, frequency in zip(stems, frequencies, strict=True)
@@ -106,13 +106,16 @@ class Question:
     def is_name_of(self, hit: Hit) -> bool:
         """Tell whether the question is a heading of a chunk, or names a definition in it."""
         headings = hit.title.rpartition(_BREADCRUMB)[2].split(", ") if hit.heading else ()
-        return any(not self._asked.isdisjoint(_find_names(heading)) for heading in headings)
+        return any(map(self._is_name, headings))
 
-
-def _find_names(heading: str) -> tuple[str, str]:
-    """Return a heading as one word, also without its qualifier: `Class.method()`, `method`."""
-    name = _SIGNATURE.split(heading)[0] or heading
-    return join_words(name), strip_owner(name)
+    def _is_name(self, heading: str) -> bool:
+        """Tell whether the question is a heading, with or without its qualifier."""
+        name = _SIGNATURE.split(heading)[0] or heading
+        whole = join_words(name)
+        # Both end alike, and stripping takes longer.
+        return whole.endswith(self._asked) and (
+            whole in self._asked or strip_owner(name) in self._asked
+        )
 
 
 def find_rarity(frequency: int, total: int) -> float:
