@@ -208,7 +208,7 @@ def _split(
 ) -> Iterator[tuple[int, int]]:
     """Yield a block, or its pieces, if it is too long for a passage.
 
-    A piece ends with a paragraph, or with a line where no paragraph ends near.
+    A piece ends with a paragraph, or with a line if no paragraph ends nearby.
     """
     is_long = end - start > max(LONG_BLOCK, most)
     while is_long and end - start > most:

@@ -69,7 +69,7 @@ class SearchResult:
 
     @property
     def notices(self) -> list[str]:
-        """What was searched otherwise than it should be, and what was not searched."""
+        """Notices on documents that were searched only in part or not at all."""
         return [
             *([f"searched by words only: {self.words_only}"] if self.words_only else ()),
             *(f"searched without an index: {problem}" for problem in self.problems),
