@@ -69,7 +69,7 @@ class SearchResult:
 
     @property
     def notices(self) -> list[str]:
-        """Notices on documents that were searched only in part or not at all."""
+        """Notices on the limits of this search, and on documents it left out."""
         return [
             *([f"searched by words only: {self.words_only}"] if self.words_only else ()),
             *(f"searched without an index: {problem}" for problem in self.problems),
