@@ -43,9 +43,9 @@ def workspace(tmp_path: Path) -> Path:
 def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "review", "tests"])
     assert result.stdout == (
-        "kb/skills/testing.md:1: skills/testing#L1-L3\n"
+        "kb/project/review.md:1: project/review#review\n# Review\n\nRead the tests first.\n"
+        "\nkb/skills/testing.md:1: skills/testing#L1-L3\n"
         "Write tests.\nTests are code;\nreview the tests too.\n"
-        "\nkb/project/review.md:1: project/review#review\n# Review\n\nRead the tests first.\n"
     )
     assert result.stderr == ""
 
