@@ -48,8 +48,9 @@ def _render_list(key: str, items: Sequence[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a printable string in TOML, which is the same as in JSON."""
-    return json.dumps(text, ensure_ascii=False)
+    """Return a string in TOML; it is the one in JSON, with codes for unprintable characters."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in quoted)
 
 
 _WORKSPACE_HEAD = """\

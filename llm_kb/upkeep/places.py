@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePath
 
 from llm_kb.subjects.editions import find_translations
-from llm_kb.subjects.names import DOCUMENTS, is_readable
+from llm_kb.subjects.names import DOCUMENTS, UNUSABLE, is_readable
 from llm_kb.upkeep.check import PROSE
 
 _SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
@@ -32,8 +32,16 @@ _TOOL_FILES = frozenset(
         *("Gemfile", "Gemfile.lock", "go.sum", "uv.lock", "poetry.lock"),
     }
 )
-_SPECIAL = re.compile(r"(\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])?)|[*?\[\]]|\s\Z")
+_SPECIAL = re.compile(
+    r"(?P<code>\\(?:x[0-9a-f]{2}|[nrt]|(?P<long>u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})))"
+    r"|[\\*?\[\]]|\s\Z"
+)
 """Text that must be escaped in a pattern; the codes of `printable` come first."""
+_CONTROL = "[! -~\u00a0-\u00ac\u00ae-\ud7ff\ue000-\U0010ffff]"
+"""The pattern of a control character or an undecodable byte, which no subject's name has.
+
+A line of a pattern cannot contain such a character itself.
+"""
 
 _MOST_LOOKED_AT = 5000
 """Approximate number of files of a directory that are examined, so that proposals are fast."""
@@ -125,7 +133,15 @@ def keep_only(paths: Iterable[PurePath]) -> tuple[str, ...]:
 
 def escape(path: str) -> str:
     """Return the pattern of a path, which may have codes in place of unusual characters."""
-    return _SPECIAL.sub(lambda match: "?" if match[1] else f"\\{match[0]}", path)
+    return _SPECIAL.sub(_escape, path)
+
+
+def _escape(match: re.Match[str]) -> str:
+    if match["long"]:
+        char = match["code"].encode().decode("unicode_escape")
+        # Some names have a backslash and digits of their own.
+        return char if UNUSABLE.fullmatch(char) else f"\\{match[0]}"
+    return _CONTROL if match["code"] else f"\\{match[0]}"
 
 
 def find_ignored(directory: Path) -> Iterator[str]:

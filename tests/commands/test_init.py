@@ -311,6 +311,22 @@ def test_files_that_no_topic_can_hold_are_ignored_and_named(
     assert (checked.exit_code, checked.stderr) == (0, "llm-kb: nothing wrong in 1 subject\n")
 
 
+def test_what_no_topic_can_hold_is_ignored_alone(
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, "docs/a-b.md", "docs/a#b.md", "docs/bad!.md", "docs/aA.md")
+    make_files(tmp_path, "docs/a\u200bb.md", "docs/bad\n.md", os.fsdecode(b"docs/bad\xff.md"))
+    make_files(tmp_path, "docs/a\U000e0041b.md", "docs/a\\u0041.md", "docs/a\\n.md", "docs/a\\b.md")
+    run_llm(["kb", "init", "--all"])
+    ignore = load(tmp_path, user_dir).topics[0].ignore
+    assert "/a\u200bb.md" in ignore
+    assert "/a\\U0000200Bb.md" in (tmp_path / "llm-kb.toml").read_text()
+    assert set(list_slugs(run_llm, "docs")) == {"a-b", "a#b", "bad!", "aA"}
+    # A new file beside them is a subject, too.
+    make_files(tmp_path, "docs/a:b.md", "docs/bad§.md")
+    assert {"a:b", "bad§"} < set(list_slugs(run_llm, "docs"))
+
+
 def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
     root, outside = tmp_path / "w", tmp_path / "outside"
     (outside / "x").mkdir(parents=True)
