@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from llm_kb.capture import wisdom
 from llm_kb.capture.entries import KINDS, KnowledgeStore
@@ -16,7 +17,7 @@ from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF, read_note
 from llm_kb.capture.git.repository import Repository, find_repository, has_ref
 from llm_kb.capture.likeness import find_place_problem, normalize_place
 from llm_kb.capture.rendering import View, make_section
-from llm_kb.capture.sharing.export import exports_of, find_exported, is_exported
+from llm_kb.capture.sharing.export import exports_of, find_exported, render_line
 from llm_kb.capture.store import parse_note
 from llm_kb.capture.subjects import Section, describe_places, make_texts, render_place
 from llm_kb.capture.wisdom import read_lessons
@@ -27,6 +28,7 @@ from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
+_EXPORTED = "the entries are in this file; a path gives those that apply to it"
 _EXTENSION = ".md"
 _MAX_EXPORT = 10_000_000
 
@@ -76,8 +78,9 @@ def open_knowledge(
 class KnowledgeCatalog:
     """One subject for each kind of entry, rendered from the store on first use.
 
-    A path of the repository names a subject, too: the entries that apply there. If the store
-    cannot be read, the catalog has no subjects and reports the reason.
+    A path of the repository names a subject, too: all entries that apply there. An entry
+    that stands as it is in a file of another topic is left out of the other subjects. If the
+    store cannot be read, the catalog has no subjects and reports the reason.
     """
 
     def __init__(
@@ -89,11 +92,14 @@ class KnowledgeCatalog:
         self._problem: str | None = None
 
     def list_subjects(self) -> Listing:
-        """Return the subjects, and the reason if the store cannot be read."""
+        """Return the subjects, and the reason if there are none."""
         subjects = tuple(sorted(self.iter_listed(), key=lambda subject: subject.slug))
-        problem = self._problem
-        skipped = () if problem is None else (Skipped(path=KNOWLEDGE_REF, reason=problem),)
-        return Listing(subjects=subjects, skipped=skipped)
+        if self._problem is not None:
+            skipped = [Skipped(path=KNOWLEDGE_REF, reason=self._problem)]
+        else:
+            files = () if subjects else self._read_elsewhere
+            skipped = [Skipped(path=place, reason=_EXPORTED) for place in files]
+        return Listing(subjects=subjects, skipped=tuple(skipped))
 
     def iter_listed(self) -> Iterator[Subject]:
         """Yield the subjects, none of which is hidden."""
@@ -136,19 +142,39 @@ class KnowledgeCatalog:
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        return make_texts(self.sections)
+        lines = frozenset[str]().union(*self._read_elsewhere.values())
+        return make_texts(self._make_sections(lines) if lines else self.sections)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The entries as lists, one for each kind; empty if the store cannot be read."""
+        """All entries as lists, one for each kind; empty if the store cannot be read."""
+        return self._make_sections(frozenset())
+
+    def _make_sections(self, exported: frozenset[str]) -> tuple[Section, ...]:
+        """Return the entries, except those whose line is among the exported ones."""
+        loaded = self._loaded
+        if loaded is None:
+            return ()
+        view = loaded.view
+        entries = [
+            entry
+            for entry in loaded.store.entries
+            if not (self._branch_only and view.is_elsewhere(entry))
+            and not (exported and render_line(entry) in exported)
+        ]
+        kinds = [make_section(kind, [e for e in entries if e.kind is kind], view) for kind in KINDS]
+        return (*kinds, wisdom.make_section(loaded.lessons))
+
+    @cached_property
+    def _loaded(self) -> _Loaded | None:
         try:
             return self._load()
         except KbError as error:
             # A request must not fail because of a topic that it may not use.
             self._problem = str(error)
-            return ()
+            return None
 
-    def _load(self) -> tuple[Section, ...]:
+    def _load(self) -> _Loaded:
         with ObjectReader(self._repository.root) as reader:
             store = parse_note(read_note(reader, KNOWLEDGE_REF))
             lessons = read_lessons(reader)
@@ -156,27 +182,45 @@ class KnowledgeCatalog:
         head = commit.id if commit else None
         anchors = {entry.anchor for entry in store.entries}
         statuses = load_statuses(self._repository, head, anchors) if anchors else {}
-        view = View(statuses=statuses, now=int(time.time()))
-        exported = self._read_exported(store)
-        entries = [
-            entry
-            for entry in store.entries
-            if not (self._branch_only and view.is_elsewhere(entry))
-            and not is_exported(entry, exported)
-        ]
-        kinds = [make_section(kind, [e for e in entries if e.kind is kind], view) for kind in KINDS]
-        return (*kinds, wisdom.make_section(lessons))
+        return _Loaded(store, lessons, View(statuses=statuses, now=int(time.time())))
 
-    def _read_exported(self, store: KnowledgeStore) -> frozenset[str]:
-        """Return the ids of the entries exported into files that another topic has."""
-        ids: frozenset[str] = frozenset()
-        for place in exports_of(store):
-            path = self._repository.root / place
-            if find_place_problem(place, exists=True) or not self._is_subject(path):
-                continue
+    @property
+    def _exports(self) -> tuple[str, ...]:
+        return exports_of(self._loaded.store) if self._loaded else ()
+
+    @cached_property
+    def _read_elsewhere(self) -> dict[str, frozenset[str]]:
+        """The lines of entries by the file of another topic that they were exported to."""
+        return {
+            place: lines
+            for place in self._exports
+            if self._is_subject(self._repository.root / place)
+            and (lines := self._read_lines(place))
+        }
+
+    def _read_lines(self, place: str) -> frozenset[str]:
+        if not find_place_problem(place, exists=True):
             with suppress(OSError):  # the file is gone
-                ids |= find_exported(read_regular(path, most=_MAX_EXPORT).decode(errors="replace"))
-        return ids
+                data = read_regular(self._repository.root / place, most=_MAX_EXPORT)
+                return find_exported(data.decode(errors="replace"))
+        return frozenset()
+
+    def iter_outdated(self) -> Iterator[tuple[str, int]]:
+        """Yield each exported file with lines that no entry has, and their number."""
+        entries = self._loaded.store.entries if self._loaded and self._exports else ()
+        current = frozenset(map(render_line, entries))
+        for place in self._exports:
+            number = len(self._read_lines(place) - current)
+            if number:
+                yield place, number
+
+
+class _Loaded(NamedTuple):
+    """The entries and lessons of a repository, and the status of the entries."""
+
+    store: KnowledgeStore
+    lessons: Sequence[wisdom.Lesson]
+    view: View
 
 
 def _make_subject(slug: str) -> Subject:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
+from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.capture.git.notes import KNOWLEDGE_REF
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import (
@@ -21,6 +22,7 @@ from llm_kb.files.documents import find_unsearched
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import Presented, present
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed, select
@@ -101,11 +103,14 @@ class Inspection:
             yield Finding(Rule.NO_DIRECTORY, self._config_file(opened), problem)
             return
         for skipped in listing.skipped:
-            if skipped.path == KNOWLEDGE_REF:
-                yield Finding(Rule.DAMAGED_STORE, KNOWLEDGE_REF, skipped.reason)
+            if isinstance(opened.catalog, KnowledgeCatalog):
+                if skipped.path == KNOWLEDGE_REF:
+                    yield Finding(Rule.DAMAGED_STORE, KNOWLEDGE_REF, skipped.reason)
             elif skipped.reason != NO_SKILL:
                 file = self._file(opened, skipped.path)
                 yield Finding(Rule.SKIPPED, file, skipped.reason)
+        if isinstance(opened.catalog, KnowledgeCatalog):
+            yield from self._inspect_exports(opened.topic.root, opened.catalog)
         yield from self._inspect_patterns(opened)
         # Fetched and captured subjects cannot be fixed here.
         if opened.topic.id in self._configured:
@@ -116,6 +121,13 @@ class Inspection:
             for left in find_unsearched(opened.topic.root, filter(is_listed, listing.subjects)):
                 file = self._file(opened, left.path).rstrip("/")
                 yield Finding(Rule.NOT_SEARCHED, file, left.reason)
+
+    def _inspect_exports(self, root: Path, catalog: KnowledgeCatalog) -> Iterator[Finding]:
+        """Find exported files with lines of entries that were changed or removed since."""
+        for place, number in catalog.iter_outdated():
+            lines = count(number, "exported entry", "exported entries")
+            what = f"{lines} changed or removed since, or unknown here"
+            yield Finding(Rule.OUTDATED_EXPORT, name_place(f"{root}/{place}", self._cwd), what)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
         """Check the texts of a topic in the configuration."""

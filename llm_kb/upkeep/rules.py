@@ -110,6 +110,11 @@ class Rule(Enum):
         "It is not indexed, so searches never return it.",
         "Split it into several subjects or topics, or add it to the topic's `ignore`.",
     )
+    OUTDATED_EXPORT = _warning(
+        "Models read rules in the file that were changed or withdrawn.",
+        "Run `llm kb knowledge export --to FILE` again, with the same `--scope` if it had one; "
+        "if entries are shared, first `llm kb knowledge pull`.",
+    )
     UNSAFE_NAME = _warning(
         "Some shells, file systems or models will get it wrong.",
         "Rename the file.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import takewhile
@@ -28,6 +29,9 @@ def render_topic(listed: ListedTopic) -> Iterator[str]:
     special = _special(listed)
     if special:
         yield f"  {special}"
+    # With no subject at all, a skipped file is the reason.
+    if not (listed.whole or listed.subjects):
+        listed = replace(listed, whole=True, skipped=listed.skipped[:1])
     yield from _skipped_lines(listed, "  ")
     if listed.unsearched:
         yield f"  not searched: {visible_line(name_some(map(str, listed.unsearched)))}"

@@ -11,9 +11,9 @@ from llm_kb.capture.sharing.export import (
     EXPORTS,
     exports_of,
     find_exported,
-    is_exported,
     place_block,
     render_block,
+    render_line,
 )
 from llm_kb.errors import KbError
 
@@ -30,7 +30,7 @@ BLOCK = (
 
 def test_entries_stand_between_marks_with_their_ids() -> None:
     assert render_block(ENTRIES) == BLOCK
-    assert find_exported(f"# x\n- a <!-- other -->\n{BLOCK}") == {"ap-1", "conv-1"}
+    assert find_exported(f"# x\n- a <!-- other -->\n{BLOCK}") == set(map(render_line, ENTRIES))
     assert render_block([]) == f"{BEGIN}\n\n{END}\n"
 
 
@@ -63,10 +63,8 @@ def test_no_entry_can_pose_as_a_mark_or_another_id() -> None:
     entry = Entry(CONVENTION, evil)
     block = render_block([entry])
     assert block.splitlines().count(END) == 1
-    ids = find_exported(block)
-    assert len(ids) == 1
-    assert "conv-9" not in ids
-    assert is_exported(entry, ids)
+    assert find_exported(block) == {render_line(entry)}
+    assert "<!-- conv-9 -->" not in block
 
 
 def test_files_exported_to_are_read_from_the_store_as_far_as_they_are_text() -> None:

@@ -183,8 +183,38 @@ def test_what_is_exported_into_a_topic_is_not_read_twice(repo: Repo, run_llm: Ru
     assert "Use x always — " not in run_llm(learn).stdout
     assert "use x always here" in run_llm(learn).stdout
     assert "Use x always" in run_llm(["kb", "learn", "project", "conventions"]).stdout
+    assert "Use x always — " in run_llm(["kb", "learn", "repo-knowledge", "src/a.py"]).stdout
     (repo.path / "kb" / "conventions.md").unlink()
     assert "Use x always — " in run_llm(learn).stdout
+
+
+def test_a_topic_whose_entries_are_all_exported_says_so(repo: Repo, run_llm: RunLlm) -> None:
+    (repo.path / "kb").mkdir()
+    (repo.path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
+    exported = run_llm([*KNOWLEDGE, "export", "--to", "kb/conventions.md"])
+    assert exported.stderr == "kb/conventions.md: written, 3 entries.\n"
+    reason = "kb/conventions.md: the entries are in this file; a path gives those that apply to it"
+    learned = run_llm(["kb", "learn", "repo-knowledge"])
+    assert learned.stderr.endswith(f"topic 'repo-knowledge' lists no subjects: {reason}\n")
+    assert f"  skipped {reason}\n" in run_llm(["kb", "list"]).stdout
+    assert "[outdated-export]" not in run_llm(["kb", "check"]).stdout
+
+
+def test_an_export_with_entries_changed_since_is_found(repo: Repo, run_llm: RunLlm) -> None:
+    """The live entry is read again, and `check` names the file."""
+    (repo.path / "kb").mkdir()
+    (repo.path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
+    export = [*KNOWLEDGE, "export", "--to", "kb/conventions.md"]
+    run_llm(export)
+    run_llm([*KNOWLEDGE, "edit", "conv-1", "--stability", "permanent"])
+    run_llm([*KNOWLEDGE, "remove", "ap-1"])
+    checked = run_llm(["kb", "check"]).stdout
+    what = "2 exported entries changed or removed since, or unknown here [outdated-export]"
+    assert f"kb/conventions.md: warning: {what}\n" in checked
+    learned = run_llm(["kb", "learn", "repo-knowledge", "**"]).stdout
+    assert "Use x always — `src/`, permanent" in learned
+    run_llm(export)
+    assert "[outdated-export]" not in run_llm(["kb", "check"]).stdout
 
 
 class Meaning(EmbeddingModel):

@@ -23,7 +23,7 @@ _TITLE = "# Repository conventions\n\n"
 _BEGIN_LINE, _END_LINE = (
     re.compile(rf"^{re.escape(mark)}\r?$", re.MULTILINE) for mark in (BEGIN, END)
 )
-_ID = re.compile(r"^- .* <!-- (\S+) -->$", re.MULTILINE)
+_ITEM = re.compile(r"^(- .* <!-- \S+ -->)\r?$", re.MULTILINE)
 
 
 def render_block(entries: Iterable[Entry]) -> str:
@@ -31,14 +31,15 @@ def render_block(entries: Iterable[Entry]) -> str:
     ordered = tuple(entries)
     parts = [BEGIN]
     for kind in KINDS:
-        items = [
-            f"- {_escape(render_plain(entry))} <!-- {_escape_id(entry.id)} -->"
-            for entry in ordered
-            if entry.kind is kind
-        ]
+        items = [render_line(entry) for entry in ordered if entry.kind is kind]
         if items:
             parts.append(f"## {kind.title}\n\n" + "\n".join(items))
     return "\n\n".join([*parts, END]) + "\n"
+
+
+def render_line(entry: Entry) -> str:
+    """Return the line of an entry in a block."""
+    return f"- {_escape(render_plain(entry))} <!-- {_escape_id(entry.id)} -->"
 
 
 def _escape(text: str) -> str:
@@ -70,15 +71,10 @@ def place_block(text: str | None, block: str, place: str) -> str:
 
 
 def find_exported(text: str) -> frozenset[str]:
-    """Return the ids of the entries in a file's block."""
+    """Return the lines of the entries in a file's block."""
     begin, end = _BEGIN_LINE.search(text), _END_LINE.search(text)
     inside = text[begin.start() : end.start()] if begin and end else ""
-    return frozenset(_ID.findall(inside))
-
-
-def is_exported(entry: Entry, ids: frozenset[str]) -> bool:
-    """Tell whether the id of an entry is among those of a block."""
-    return _escape_id(entry.id) in ids
+    return frozenset(_ITEM.findall(inside))
 
 
 def exports_of(store: KnowledgeStore) -> tuple[str, ...]:
