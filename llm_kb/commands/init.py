@@ -108,7 +108,7 @@ def _choose(
     chosen: list[Proposal] = click.prompt(
         "Write which of them? (numbers such as 1,3-4, 'all' or 'none')",
         default=_name_numbers(found, default),
-        value_proc=partial(_parse_choice, found),
+        value_proc=partial(_parse_choice, found, default),
         err=True,
     )
     return chosen
@@ -121,10 +121,13 @@ def _name_numbers(found: Sequence[Proposal], default: Sequence[Proposal]) -> str
     return ",".join(numbers) or "none"
 
 
-def _parse_choice(found: Sequence[Proposal], typed: str) -> list[Proposal]:
+def _parse_choice(
+    found: Sequence[Proposal], default: Sequence[Proposal], typed: str
+) -> list[Proposal]:
     typed = typed.strip().lower()
-    if typed in {"all", "none"}:
-        return list(found) if typed == "all" else []
+    words = {"all": found, "none": (), "y": default, "yes": default, "n": (), "no": ()}
+    if typed in words:
+        return list(words[typed])
     numbers: set[int] = set()
     for part in typed.replace(",", " ").split():
         match = _RANGE.fullmatch(part)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
+from llm_kb.subjects.names import find_extension
+from llm_kb.upkeep.check import PROSE
 from llm_kb.upkeep.places import escape, has_text, is_inside, keep_only
 from llm_kb.upkeep.proposal import Proposal
 
@@ -18,27 +20,23 @@ _GUIDE = re.compile(
     rf"({'|'.join(_GUIDE_NAMES)})(\.(?:md|markdown|mdx|rst|adoc|txt|org))?", re.IGNORECASE
 )
 _PAGE = re.compile(r"[^.].*\.(?:md|markdown|mdx|rst|adoc)", re.IGNORECASE)
+_CHANGES = r"(change.?log|changes|release.?notes|releases|news|history)([._-].*)?"
 FORMALITY = re.compile(
-    r"(change.?log|changes|release.?notes|releases|news|history|licen[cs]e|copying|notices?"
-    r"|third.party.notices?|authors|contributors|maintainers|credits|thanks|sponsors|backers"
-    r"|conduct|code.of.conduct|security|support|funding|todo)([._-].*)?"
-    r"|readme([._-][a-z]{2}([._-][a-z]+)?)?",
+    r"(licen[cs]e|copying|notices?|third.party.notices?|authors|contributors|maintainers|credits"
+    r"|thanks|sponsors|backers|conduct|code.of.conduct|support|funding|todo)([._-].*)?"
+    rf"|readme([._-][a-z]{{2}}([._-][a-z]+)?)?|{_CHANGES}",
     re.IGNORECASE,
 )
 """Names of pages that say little about how the project works, and of translated READMEs."""
+_CHANGE_LOG = re.compile(_CHANGES, re.IGNORECASE)
 _DOT_GUIDES = {".cursorrules": "Cursor", ".windsurfrules": "Windsurf", ".clinerules": "Cline"}
 """Hidden guides: no listing names them, so the description of their topic does."""
 
+_COPILOT = "copilot-instructions.md"
 _TOOL_DIRECTORIES = {
     ".claude": ("Claude", ("claude.md", "commands", "agents", "rules")),
     ".cursor": ("Cursor", ("rules",)),
-    ".github": (
-        "GitHub",
-        (
-            *("contributing.md", "contributing.markdown", "contributing.rst"),
-            *("copilot-instructions.md", "instructions", "prompts"),
-        ),
-    ),
+    ".github": ("GitHub Copilot", (_COPILOT, "instructions", "prompts")),
 }
 """Directories of tools: the tool's name, and the entries that are knowledge.
 
@@ -95,14 +93,45 @@ def propose_tool_directories(root: Path) -> Iterator[Proposal]:
     for place, (tool, entries) in _TOOL_DIRECTORIES.items():
         if not is_inside(root, place):
             continue
-        paths = sorted(path for path in (root / place).iterdir() if path.name.lower() in entries)
+        inner = sorted((root / place).iterdir())
+        pages = [path for path in inner if place == ".github" and _is_rule(path)]
+        paths = [path for path in inner if path in pages or path.name.lower() in entries]
         files = [path.name for path in paths if path.is_file()]
         there = [*files, *(f"{path.name}/" for path in paths if has_text(path))]
         if there:
             yield Proposal(
                 id=place[1:],
-                title=f"For {tool}",
-                introduction=f"Rules and instructions that were written for {tool}.",
+                title="Contributing" if pages else f"For {tool}",
+                introduction="How to contribute, and the rules for it."
+                if pages
+                else f"Rules and instructions that were written for {tool}.",
                 subjects=place,
                 ignore=("/*", *(f"!/{escape(name)}" for name in there)),
             )
+
+
+def _is_rule(path: Path) -> bool:
+    """Tell whether a file of `.github` is a page for contributors, and not a form to fill in."""
+    is_other = FORMALITY.fullmatch(path.stem) or "template" in path.stem.lower()
+    return bool(
+        _PAGE.fullmatch(path.name)
+        and not is_other
+        and path.name.lower() != _COPILOT
+        and path.is_file()
+    )
+
+
+def propose_changes(root: Path) -> Iterator[Proposal]:
+    """Propose one topic for the lists of changes beside the README."""
+    files = sorted(path.name for path in root.glob("[!.]*") if path.is_file())
+    names = [n for n in files if _CHANGE_LOG.fullmatch(Path(n).stem) and find_extension(n) in PROSE]
+    found = dict.fromkeys(g for g in (_resolve_guide(root, name) for name in names) if g)
+    if found:
+        yield Proposal(
+            id="changes",
+            title="Changes",
+            introduction="What changed in each version of this project.",
+            subjects=".",
+            ignore=keep_only(list(found)[:_MOST_PAGES]),
+            is_likely=False,
+        )

@@ -11,7 +11,7 @@ from llm_kb.subjects.editions import find_translations
 from llm_kb.subjects.names import DOCUMENTS, UNUSABLE, is_readable
 from llm_kb.upkeep.check import PROSE
 
-_SPHINX_PARTS = ("_static/", "_templates/", "conf.py")
+_SPHINX_PARTS = ("_static/", "_templates/", "_themes/", "conf.py")
 _SPHINX_TOOLS = ("Makefile", "make.bat", "requirements.txt")
 _SITE_PARTS = (
     *("_config.yml", "_data/", "_includes/", "_layouts/", "_plugins/", "_sass/"),

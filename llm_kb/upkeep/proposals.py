@@ -10,7 +10,12 @@ from pathlib import Path
 from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.subjects.topics import Layout
-from llm_kb.upkeep.guides import FORMALITY, propose_guides, propose_tool_directories
+from llm_kb.upkeep.guides import (
+    FORMALITY,
+    propose_changes,
+    propose_guides,
+    propose_tool_directories,
+)
 from llm_kb.upkeep.places import (
     count_pages,
     escape,
@@ -67,6 +72,7 @@ def propose_topics(root: Path) -> list[Proposal]:
         *_propose_skills(root),
         *propose_tool_directories(root),
         *_propose_readmes(root),
+        *propose_changes(root),
     ]
     proposals: dict[str, Proposal] = {}
     for proposal in found:

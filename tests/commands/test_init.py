@@ -222,7 +222,7 @@ def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: Ru
             id="many directories of pages",
         ),
         pytest.param(
-            [*(f"Page-{n}.md" for n in range(21)), "README.md", "SECURITY.md", "x.py"],
+            [*(f"Page-{n}.md" for n in range(21)), "README.md", "SUPPORT.md", "x.py"],
             {"overview": [*sorted(f"Page-{n}" for n in range(21)), "README"]},
             id="a wiki",
         ),
@@ -268,6 +268,8 @@ def test_less_likely_topics_are_named_and_taken_on_request(tmp_path: Path, run_l
         pytest.param("2\r", ["docs"], id="one"),
         pytest.param("9\r1, 3-4\r", ["overview", "notes", "readmes"], id="after a mistake"),
         pytest.param("none\r", [], id="none"),
+        pytest.param("y\r", ["overview", "docs", "notes"], id="yes"),
+        pytest.param("No\r", [], id="no"),
     ],
 )
 def test_on_a_terminal_it_asks(
@@ -511,8 +513,35 @@ def test_pages_beside_the_readme_are_guides_and_formalities_are_not(
 ) -> None:
     make_files(tmp_path, "README.md", "UserGuide.md", "DEVELOPER.rst", "LICENSE.md", "a.py")
     make_files(tmp_path, "CHANGELOG.md", "Release-Notes.md", "CODE_OF_CONDUCT.md", "SECURITY.md")
+    shown = run_llm(["kb", "init"]).stderr
+    assert list_slugs(run_llm, "overview") == ["DEVELOPER", "README", "SECURITY", "UserGuide"]
+    left = "Left out changes: CHANGELOG.md, Release-Notes.md (2 subjects, ~2 tokens)\n"
+    assert left in shown
+
+
+def test_pages_for_contributors_in_the_directory_of_github_are_not_for_a_tool(
+    tmp_path: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, "HISTORY", "changes/1.md", ".github/SECURITY.md", ".github/AI_POLICY.md")
+    make_files(tmp_path, ".github/commit-convention.md", ".github/CODE_OF_CONDUCT.md")
+    make_files(tmp_path, ".github/PULL_REQUEST_TEMPLATE.md", ".github/README.md")
+    shown = run_llm(["kb", "init"])
+    assert "Left out changes: HISTORY (1 subject, ~1 tokens)\n" in shown.stderr
+    assert list_slugs(run_llm, "github") == ["AI_POLICY", "SECURITY", "commit-convention"]
+    line = "- github (**Contributing**): How to contribute, and the rules for it."
+    assert line in run_llm(["kb", "prompt"]).stdout
+
+
+def test_what_is_for_copilot_alone_is_named_after_it(tmp_path: Path, run_llm: RunLlm) -> None:
+    make_files(tmp_path, ".github/copilot-instructions.md", ".github/SUPPORT.md")
     run_llm(["kb", "init"])
-    assert list_slugs(run_llm, "overview") == ["DEVELOPER", "README", "UserGuide"]
+    assert "- github (**For GitHub Copilot**): " in run_llm(["kb", "prompt"]).stdout
+
+
+def test_files_of_tools_in_a_documentation_are_ignored(tmp_path: Path, run_llm: RunLlm) -> None:
+    make_files(tmp_path, "docs/conf.py", "docs/a.rst", "docs/_themes/LICENSE", "docs/py.typed")
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "docs") == ["a"]
 
 
 def test_code_that_shares_a_slug_in_documentation_is_ignored(
