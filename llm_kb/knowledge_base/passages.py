@@ -108,7 +108,7 @@ def find_passages(
         if len(passages) == limit:
             break
         source = sources.find(group[0].topic, group[0].path)
-        most = MAX_PASSAGE if options.whole else NEXT_PASSAGES if passages else FIRST_PASSAGE
+        most = None if options.whole else NEXT_PASSAGES if passages else FIRST_PASSAGE
         passage = source and source.cut(group, result.rarities, most)
         if passage:
             passages.append(passage)
@@ -217,13 +217,25 @@ class _Source(NamedTuple):
     shown: list[tuple[int, int]]
     """The spans that earlier passages show."""
 
-    def cut(self, group: Sequence[Hit], rarities: Mapping[str, float], most: int) -> Passage | None:
-        """Return the passage for adjoining hits; None if it would show nothing new."""
+    def cut(
+        self, group: Sequence[Hit], rarities: Mapping[str, float], most: int | None
+    ) -> Passage | None:
+        """Return the passage for adjoining hits; None if it would show nothing new.
+
+        `most` characters are shown, or all found ones for a reader who cannot load more.
+        """
         best = max(group, key=lambda hit: hit.score)
         text = self.whole.text
         start = find_line(text, 0, group[0].first_line - 1)
         end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
-        excerpt = find_excerpt(self.whole, (start, end), rarities, most, self.shown)
+        excerpt = find_excerpt(
+            self.whole,
+            (start, end),
+            rarities,
+            most or MAX_PASSAGE,
+            self.shown,
+            can_load=most is not None,
+        )
         if excerpt is None:
             return None
         self.shown.append((excerpt.start, excerpt.end))

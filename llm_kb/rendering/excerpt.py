@@ -56,7 +56,7 @@ class Excerpt(NamedTuple):
     """Counts from 1; the last one is shown, too."""
     last_line: int
     part: Part | None
-    """None above the first heading."""
+    """The smallest part that has the lines; None above all parts and across several."""
     is_whole: bool
     """Whether the whole part is shown."""
 
@@ -82,19 +82,22 @@ def read_structure(path: str, text: str) -> Text:
     return Text(text, outline, find_parts(text, path, outline), body)
 
 
-def find_excerpt(
+def find_excerpt(  # noqa: PLR0913 - each is a choice of the caller
     whole: Text,
     span: tuple[int, int],
     rarities: Mapping[str, float],
     most: int,
     shown: Sequence[tuple[int, int]] = (),
+    *,
+    can_load: bool = True,
 ) -> Excerpt | None:
     """Return the lines to show for a found span, about `most` characters around the best words.
 
     `rarities` are those of the words' stems; `shown` are spans that are not shown again.
     A small part is shown whole. Otherwise the excerpt has whole paragraphs, code blocks and
     directives, each with its heading, so a single one may be longer. It may extend beyond the
-    span, but not beyond the part. Returns None if nothing is left to show.
+    span, but not beyond the part. If the reader `can_load` more, parts beside the best one are
+    left out. Returns None if nothing is left to show.
     """
     # The text below the front matter is more informative.
     start = _skip(whole.text, max(span[0], whole.body), len(whole.text))
@@ -104,6 +107,8 @@ def find_excerpt(
     start, end = limits = _find_limits(whole.parts, span, (whole.body, len(whole.text)))
     if end - start > WHOLE * most:
         start, end = _choose(whole, limits, span, rarities, most)
+    if can_load:
+        start, end = _narrow(whole, limits, (start, end), rarities, most)
     for before in shown:
         if start < before[1] and before[0] < end:
             start, end = (start, before[0]) if start < before[0] else (before[1], end)
@@ -112,11 +117,8 @@ def find_excerpt(
     if start >= end or not text:
         return None
     part = find_holding(whole.parts, start, start + len(text))
-    if part is None or part.end - part.start > CLOSE:
-        # Several parts below a distant heading: choose the one that answers best.
-        blocks = _cut(whole, limits, (start, end), most)
-        best = max((_weigh(whole, *each, rarities) for each in blocks), key=_sum)
-        part = find_holding(whole.parts, best.start, best.end) or part
+    if part and _is_distant(whole, part, (start, start + len(text))):
+        part = None
     first = 1 + whole.text.count("\n", 0, start)
     is_whole = part is not None and not (
         _skip(whole.text, part.start, start) < start or whole.text[end : part.end].strip()
@@ -166,6 +168,41 @@ def _choose(
     if part and part.end - part.start <= WHOLE * most:
         return part.start, part.end
     return start, end
+
+
+def _narrow(
+    whole: Text,
+    limits: tuple[int, int],
+    span: tuple[int, int],
+    rarities: Mapping[str, float],
+    most: int,
+) -> tuple[int, int]:
+    """Return the piece of a span in its best part, if this has all the question's words in it.
+
+    A span in a part of its own is returned as it is.
+    """
+    around = find_holding(whole.parts, *span)
+    if around and not _is_distant(whole, around, span):
+        return span
+    blocks = [_weigh(whole, *each, rarities) for each in _cut(whole, limits, span, most)]
+    blocks = [block for block in blocks if block.start < span[1] and span[0] < block.end]
+    best = max(blocks, key=_sum)
+    part = find_holding(whole.parts, best.start, best.end)
+    if not part:
+        return span
+    within = {s for b in blocks if part.start <= b.start and b.end <= part.end for s in b.weight}
+    if not all(within.issuperset(block.weight) for block in blocks):
+        return span
+    if part.end - part.start <= WHOLE * most:
+        return part.start, part.end
+    return max(span[0], part.start), min(span[1], part.end)
+
+
+def _is_distant(whole: Text, part: Part, span: tuple[int, int]) -> bool:
+    """Tell whether a span is amid a part that is too large to name it, and in several others."""
+    if part.end - part.start <= CLOSE or span[0] <= _skip(whole.text, part.start, part.end):
+        return False
+    return any(span[0] < other.start < span[1] for other in whole.parts)
 
 
 def _cut(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.excerpt import Excerpt, find_excerpt, read_structure
+from llm_kb.rendering.parts import Span, find_line, find_spans, name_lines
 
 WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
 FILLER = "Nothing is said here.\n\n" * 10
@@ -105,16 +106,26 @@ def test_what_begins_amid_one_part_does_not_go_on_in_the_next() -> None:
     assert show(text, span).text == "The walrus."
 
 
-def test_several_small_parts_that_were_found_are_named_by_the_one_that_answers() -> None:
+def test_of_several_small_parts_the_one_that_answers_is_shown() -> None:
     small = "## Otter\n\nIt swims.\n\n## Walrus\n\nIts tusks.\n\n"
     text = f"# Zoo\n\n{FILLER * 50}{small}## Seal\n\n{LONG}"
     span = text.index("## Otter"), text.index("## Seal")
 
     found = show(text, span)
 
-    assert found.text == small.rstrip()
+    assert found.text == "## Walrus\n\nIts tusks."
     assert found.part
     assert (found.part.anchor, found.is_whole) == ("walrus", True)
+
+
+def test_several_small_parts_that_answer_together_are_named_by_their_lines() -> None:
+    small = "## Otter\n\nIn the zoo.\n\n## Walrus\n\nIts tusks.\n\n"
+    text = f"# Lions\n\n{FILLER * 50}{small}## Seal\n\n{LONG}"
+    span = text.index("## Otter"), text.index("## Seal")
+
+    found = show(text, span)
+
+    assert (found.text, found.part) == (small.rstrip(), None)
 
 
 def test_a_paragraph_that_was_found_in_part_is_shown_whole() -> None:
@@ -169,3 +180,43 @@ def test_an_excerpt_is_whole_lines(lines: list[str], path: str, line: int) -> No
         shown = text.split("\n")[found.first_line - 1 : found.last_line]
         assert found.text == "\n".join(shown)
         assert found.text.strip()
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "# a",
+                "## walrus",
+                "### zoo",
+                "tusk",
+                "",
+                "class A:",
+                "def walrus(): ...",
+                "lion " * 900,
+            ]
+        ),
+        min_size=5,
+        max_size=15,
+    ),
+    st.sampled_from(["a.md", "a.py"]),
+    st.integers(0, 9),
+    st.integers(3, 9),
+    st.sampled_from([60, 1200]),
+)
+def test_the_address_of_an_excerpt_loads_its_lines(
+    lines: list[str], path: str, line: int, count: int, most: int
+) -> None:
+    text = "\n".join(["# zoo", "", "lion " * 1800, *lines]) + "\n"
+    whole = read_structure(path, text)
+    span = find_line(text, 0, 3 + line), find_line(text, 0, 3 + line + count)
+
+    found = find_excerpt(whole, span, WORDS, most)
+
+    if found:
+        anchor = found.part.anchor if found.part else name_lines(found.first_line, found.last_line)
+        (part,) = find_spans(text, whole.parts, [anchor])
+        assert isinstance(part, Span)
+        assert part.start <= found.start
+        assert found.text in text[part.start : part.end]
+        assert part.first_line <= found.first_line <= found.last_line <= part.last_line
