@@ -33,11 +33,12 @@ def load_model(model_id: str | None, *, with_tools: bool = True) -> llm.Model:
 
 def resolve_key(model: llm.Model, key: str | None) -> str | None:
     """Return the API key, found as llm finds it; None for a model that needs none."""
-    if not model.needs_key:
-        return None
     import llm  # noqa: PLC0415
 
-    return llm.get_key(input=key, alias=model.needs_key, env=model.key_env_var)
+    try:
+        return model.get_key(key)
+    except llm.NeedsKeyException as error:
+        raise click.ClickException(str(error)) from error
 
 
 def parse_options(model: llm.Model, options: Sequence[tuple[str, str]]) -> dict[str, Any]:

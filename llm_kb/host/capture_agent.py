@@ -120,6 +120,7 @@ def capture_commit(agent: Agent, commit: str) -> Captured:
         commit, directory=agent.directory, watch=additions.append, max_entries=MAX_ENTRIES
     )
     responses: list[llm.Response] = []
+    unanswered: list[llm.Response] = []
     failed = stopped = None
     try:
         _answer(agent, briefing, tool, responses)
@@ -130,11 +131,11 @@ def capture_commit(agent: Agent, commit: str) -> Captured:
         stopped = INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a model of a plugin may raise anything
         failed = f"{type(error).__name__}: {error}"
-        responses.append(_fake_response(agent.model, briefing, failed))
+        unanswered = [_fake_response(agent.model, briefing, failed)]
     finally:
-        for response in responses:
+        for response in (*responses, *unanswered):
             agent.log(response)
-    sent, received = _count_tokens(responses, briefing)
+    sent, received = _count_tokens(responses, briefing, unanswered=len(unanswered))
     return Captured(
         commit=commit,
         written=tuple(addition.entry.id for addition in additions if addition.is_new),
@@ -231,10 +232,13 @@ def _fake_response(model: llm.Model, briefing: Briefing, failed: str) -> llm.Res
     return llm.Response.from_dict(payload, model=model)
 
 
-def _count_tokens(responses: Sequence[llm.Response], briefing: Briefing) -> tuple[int, int]:
+def _count_tokens(
+    responses: Sequence[llm.Response], briefing: Briefing, *, unanswered: int
+) -> tuple[int, int]:
     """Return the tokens sent and received, estimated if the model does not report them."""
-    sent = received = 0
-    for number, response in enumerate(responses, 1):
-        sent += response.input_tokens or (estimate_request(briefing.text) + 120 * (number - 1))
+    request = estimate_request(briefing.text)
+    sent, received = unanswered * (request + 120 * len(responses)), 0
+    for number, response in enumerate(responses):
+        sent += response.input_tokens or request + 120 * number
         received += response.output_tokens or -(-len(response.text()) // 4)
     return sent, received

@@ -159,6 +159,17 @@ def test_an_interrupted_run_says_what_it_did_and_goes_on_where_it_stopped(
     assert [line.split()[-1] for line in result.stdout.splitlines()[1:-1]] == ["fourth", "fifth"]
 
 
+def test_without_a_key_no_commit_is_looked_at(
+    repo: Repo, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = FailingModel()
+    monkeypatch.setattr(model, "needs_key", "failing")
+    result = run_failing(run_llm, model, "HEAD")
+    message = "Error: No key found - add one using 'llm keys set failing'\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)
+    assert "1 commit, about" in run_llm([*CAPTURE, "HEAD", "--dry-run"]).stderr
+
+
 def test_a_commit_that_fails_does_not_stop_a_range(
     repo: Repo, script: Script, run_llm: RunLlm
 ) -> None:
@@ -174,6 +185,7 @@ def test_a_commit_that_fails_does_not_stop_a_range(
         f"{commits[2][:12]}        0           0  fourth\n"
         "total               0           0\n"
     )
+    assert " sent, 2 received.\n" in result.stderr
     assert "Error: the model failed on 1 commit of 3; `llm kb knowledge capture" in result.stderr
     answers = [answer for _, answer in logged(run_llm)]
     assert answers == ["ok", "[failed] RuntimeError: context\ntoo long", "ok"]

@@ -10,6 +10,7 @@ import llm
 import pytest
 from llm.models import EmbeddingModel
 
+from llm_kb.git.run import run_git
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 
@@ -163,6 +164,28 @@ def test_entries_are_exported_into_a_file_and_kept_up_to_date(repo: Repo, run_ll
     assert agents.read_text() == text
     assert repo.git("rev-list", "--count", "refs/notes/chronicle-knowledge") == commits
     assert run_llm([*KNOWLEDGE, "export"]).stdout == text.partition("Be kind.\n\n")[2]
+
+
+@pytest.mark.parametrize("place", ["new/x.md", "../x.md", "../new/x.md"])
+def test_an_export_makes_no_directory_and_stays_in_the_repository(
+    repo: Repo, run_llm: RunLlm, place: str
+) -> None:
+    result = run_llm([*KNOWLEDGE, "export", "--to", place])
+    reason = "outside the repository" if place.startswith("..") else "there is no directory"
+    assert (result.exit_code, reason in result.stderr) == (1, True)
+    assert not (repo.path / place).parent.joinpath("x.md").exists()
+    assert not (repo.path / "new").exists()
+
+
+def test_an_export_without_a_commit_writes_nothing(
+    tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "empty"
+    run_git("init", "--quiet", str(path), cwd=tmp_path)
+    monkeypatch.chdir(path)
+    result = run_llm([*KNOWLEDGE, "export", "--to", "X.md"])
+    assert (result.exit_code, "has no commit yet" in result.stderr) == (1, True)
+    assert not (path / "X.md").exists()
 
 
 def test_what_is_exported_where_no_topic_reads_it_stays(repo: Repo, run_llm: RunLlm) -> None:

@@ -136,13 +136,14 @@ def capture(
     if dry_run or not planned:
         return
     model = load_model(model_id)
+    key = resolve_key(model, key)
     if len(planned) > _MANY:
         confirm(f"{describe_cost(planned)} Go on?", yes=yes)
     with nullcontext(lambda _response: None) if no_log else open_log() as log:
         agent = Agent(
             model=model,
             directory=repository.root,
-            key=resolve_key(model, key),
+            key=key,
             options=parse_options(model, options),
             log=log,
             say=lambda text: say(f"\n{text}"),

@@ -8,7 +8,14 @@ from pathlib import Path
 import click
 
 from llm_kb.capture.sharing.export import EXPORTS, exports_of, place_block, render_block
-from llm_kb.capture.store import Change, Snapshot, change_store, load_store, require_repository
+from llm_kb.capture.store import (
+    Change,
+    Snapshot,
+    change_store,
+    load_store,
+    read_snapshot,
+    require_repository,
+)
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import say, show_content
 from llm_kb.commands.knowledge._shared import narrow, scope_option
@@ -44,7 +51,10 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         show_content(block, nl=False)
         return
     path = here / file
-    _refuse_link(path, require_repository(here).root)
+    root = require_repository(here).root
+    _refuse_place(path, root)
+    if not check:
+        read_snapshot(here)  # a file is not written unless the store can record it
     before = _read(path)
     after = place_block(before, block, file)
     number = count(len(store.entries), "entry", "entries")
@@ -58,14 +68,16 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         replace_file(path, after.encode())
         say(f"{file}: written, {number}.")
     if not check:
-        _remember(here, path)
+        _remember(here, os.path.relpath(path, root).replace(os.sep, "/"))
 
 
-def _refuse_link(path: Path, root: Path) -> None:
-    """Raise WriteError for a file that leads out of the repository, whose links others made."""
-    inside, real = path.is_relative_to(root), resolve_links(path)
-    if inside and not real.is_relative_to(resolve_links(root)):
-        raise WriteError(path, f"it leads to {str(real)!r}, outside the repository; name that file")
+def _refuse_place(path: Path, root: Path) -> None:
+    """Raise WriteError for a file outside the repository or in a directory that does not exist."""
+    real = resolve_links(path)
+    if not real.is_relative_to(resolve_links(root)):
+        raise WriteError(path, f"it leads to {str(real)!r}, outside the repository")
+    if not real.parent.is_dir():
+        raise WriteError(path, f"there is no directory {str(real.parent)!r}")
 
 
 def _read(path: Path) -> str | None:
@@ -78,10 +90,8 @@ def _read(path: Path) -> str | None:
         raise click.ClickException(f"{str(path)!r} is not UTF-8 text") from error
 
 
-def _remember(here: Path, path: Path) -> None:
+def _remember(here: Path, place: str) -> None:
     """Record the exported file in the store, so that its entries are not read twice."""
-    root = require_repository(here).root
-    place = os.path.relpath(path, root).replace(os.sep, "/")
 
     def decide(snapshot: Snapshot) -> Change[None]:
         known = exports_of(snapshot.store)
@@ -90,5 +100,4 @@ def _remember(here: Path, path: Path) -> None:
         store = snapshot.store.with_extra(EXPORTS, [*known, place])
         return Change(result=None, store=store, message=f"Export to {place}")
 
-    if not place.startswith("../"):
-        change_store(here, decide)
+    change_store(here, decide)

@@ -46,7 +46,9 @@ def _refuse_paths(
 @click.option(
     "git", "--git", multiple=True, metavar="URL", callback=_refuse_paths, help="A repository"
 )
-@click.option("--ref", metavar="REF", help="Branch, tag or commit id of --git")
+@click.option(
+    "refs", "--ref", multiple=True, metavar="REF", help="Branch, tag or commit id of --git"
+)
 @click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
 @click.option("web", "--web", multiple=True, metavar="URL", help="A page")
 @click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
@@ -68,7 +70,11 @@ def _refuse_paths(
 @click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
 @click.option("go", "--go", multiple=True, metavar="MODULE", help="A Go module's docs")
 @click.option(
-    "--version", metavar="VERSION", help="Version of the package  [default: the installed one]"
+    "versions",
+    "--version",
+    multiple=True,
+    metavar="VERSION",
+    help="Version of the package  [default: the installed one]",
 )
 @click.option(
     "sources", "--source", multiple=True, metavar="JSON", help="Any source, as a JSON object"
@@ -131,10 +137,10 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     local: list[dict[str, Any]] = [
         {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
     ]
-    if options["ref"]:
-        if len(git) != 1:
-            raise click.UsageError("--ref belongs to one --git; else use --source")
-        git[0]["ref"] = options["ref"]
+    if options["refs"]:
+        if len(git) != 1 or len(options["refs"]) != 1:
+            raise click.UsageError("one --ref belongs to one --git; else use --source")
+        git[0]["ref"] = options["refs"][0]
     if options["paths"]:
         owners = git or local
         if len(owners) != 1:
@@ -149,10 +155,10 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
         for ecosystem in PACKAGE_PAGES
         for name in options[ecosystem]
     ]
-    if options["version"]:
-        if len(packages) != 1:
-            raise click.UsageError("--version belongs to one --pypi, --npm, --crate or --go")
-        packages[0]["version"] = options["version"]
+    if options["versions"]:
+        if len(packages) != 1 or len(options["versions"]) != 1:
+            raise click.UsageError("one --version belongs to one --pypi, --npm, --crate or --go")
+        packages[0]["version"] = options["versions"][0]
     tables = [
         *git,
         *packages,

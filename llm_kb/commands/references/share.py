@@ -69,6 +69,8 @@ def import_(place: str, sha256: str | None, yes: bool, json_: bool) -> None:
             created = fetch_archive(library, place, sha256, approve, progress)
         else:
             path = Path(place)
+            if not path.exists():
+                raise click.ClickException(f"{place}: no such file")
             if sha256 and hash_content(path.read_bytes()) != f"sha256:{sha256}":
                 raise ShareError(place, "its SHA-256 is another")
             created = import_topic(library, path, progress)
