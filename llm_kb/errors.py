@@ -82,6 +82,10 @@ class KbError(Exception):
         return bound(super().__str__())
 
 
+_OF_FILE = ("is ", "was ", "contains ", "cannot be ")
+"""The first words of a problem whose subject is the file; others begin with a key."""
+
+
 class ConfigError(KbError):
     """One or more problems of one configuration file, reported together."""
 
@@ -89,7 +93,8 @@ class ConfigError(KbError):
         self.where = where
         self.problems = tuple(problems)
         if len(self.problems) == 1:
-            message = f"{show_place(where)}: {self.problems[0]}"
+            link = " " if self.problems[0].startswith(_OF_FILE) else ": "
+            message = f"{show_place(where)}{link}{self.problems[0]}"
         else:
             lines = "".join(f"\n  - {problem}" for problem in limit_problems(self.problems))
             message = f"{show_place(where)}: {len(self.problems):,} problems{lines}"

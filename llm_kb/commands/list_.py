@@ -75,7 +75,7 @@ def list_(
     # One write for all of them: thousands of small ones take longer than the walk.
     show("".join(f"{_style(line)}\n" for t in listed for line in render(t)), nl=False)
     if not any(opened.topic.in_menu for opened in kb.topics.values()):
-        say("llm-kb: no topics are configured; `llm kb init` proposes some")
+        say(f"llm-kb: {kb.explain_nothing()}")
     elif not records if queries or topic is None else not (records or listed[0].problem):
         say(f"llm-kb: {_explain_nothing(topic, queries)}")
 

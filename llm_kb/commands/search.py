@@ -85,7 +85,7 @@ def search(
         say("llm-kb: no matches; try other words, or fewer")
     aside = [id_ for id_ in kb.topics.ids() if id_.startswith(REFERENCE_PREFIX)]
     if not topics and (left := [id_ for id_ in aside if id_ not in kb.menu_ids]):
-        say(f"llm-kb: reference topics are searched only when named: -t {name_some(left)}")
+        say(f"llm-kb: reference topics are searched only with -t: {name_some(left)}")
     for note in find_notes(found):
         say(f"llm-kb: {note}")
 

@@ -161,8 +161,8 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
     edit_file(file, lambda document: decide(document, topic, name, wanted))
     key = f"kb.topic.{topic}.{name}"
     now = read_layer(file).settings[key].value
-    held = ", ".join(now) if isinstance(now, tuple) and now else "nothing"
-    say(f"{key} in {show_place(file.path)} now holds: {held}")
+    held = f"now holds: {', '.join(now)}" if isinstance(now, tuple) and now else "is now empty"
+    say(f"{key} in {show_place(file.path)} {held}")
     for error in unmatched:
         say(f"llm-kb: not yet useful: {error}")
 

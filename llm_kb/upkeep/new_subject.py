@@ -54,6 +54,8 @@ def create_subject(topic: Topic, slug: str) -> Path:
 
 def place_subject(slug: str, layout: Layout) -> str:
     """Return the path of a new subject below its topic. Raises BadSlugError."""
+    if ".." in slug.split("/"):
+        raise BadSlugError(slug, "'..' leads out of the topic")
     for pattern in (UNUSABLE, _WILDCARDS, FORBIDDEN_ON_WINDOWS):
         if found := pattern.search(slug):
             raise BadSlugError(slug, f"it holds {found[0]!r}")

@@ -17,7 +17,7 @@ from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.search.index.documents import File, LeftOut, find_left_out
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.selection import find_near, is_listed, select
-from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
+from llm_kb.subjects.topics import REFERENCE_PREFIX, Listing, Skipped, Subject, Topic
 
 
 class State(Enum):
@@ -76,7 +76,8 @@ class ListedTopic:
     """A topic, its subjects in the order of listings, and the files that were skipped.
 
     `problem` is the reason why there are no subjects. `whole` is set when hidden and
-    disabled subjects are included, and skipped files are named.
+    disabled subjects are included, and skipped files are named. `is_aside` is set for a
+    reference topic that prompts and searches have here only on request.
     """
 
     topic: Topic
@@ -84,6 +85,7 @@ class ListedTopic:
     skipped: tuple[Skipped, ...] = ()
     problem: str | None = None
     whole: bool = False
+    is_aside: bool = False
 
     @property
     def unsearched(self) -> tuple[LeftOut, ...]:
@@ -174,9 +176,12 @@ def list_topics(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[List
     `everything` includes hidden and disabled subjects, topics that are not in the menu,
     and, last, disabled topics.
     """
-    for opened in kb.topics.values():
+    requested = set(kb.menu_ids)
+    for id_, opened in kb.topics.items():
         if everything or opened.topic.in_menu:
-            yield list_topic(opened, everything=everything)
+            listed = list_topic(opened, everything=everything)
+            is_aside = id_.startswith(REFERENCE_PREFIX) and id_ not in requested
+            yield replace(listed, is_aside=is_aside)
     for topic in kb.config.topics:
         if everything and not topic.enable:
             yield ListedTopic(topic=topic, problem="the topic is disabled", whole=True)

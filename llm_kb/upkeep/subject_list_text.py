@@ -26,6 +26,8 @@ def render_topic(listed: ListedTopic) -> Iterator[str]:
     heading = f"{topic.id}: {visible_line(topic.title)}" if topic.title else topic.id
     yield shorten(heading, WIDTH)
     yield f"  {_summary(listed)}"
+    if listed.is_aside:
+        yield "  only on request: -T References or -k for prompts, -t for searches"
     special = _special(listed)
     if special:
         yield f"  {special}"

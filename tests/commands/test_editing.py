@@ -225,7 +225,7 @@ def test_patterns_are_added_and_taken_out(
         f"Error: 'zz' is not in kb.topic.project.{name}; it holds: b\n",
     )
     result = run_llm(["kb", command, "project", "b", "--remove"])
-    assert result.stderr == f"kb.topic.project.{name} in {file} now holds: nothing\n"
+    assert result.stderr == f"kb.topic.project.{name} in {file} is now empty\n"
     assert file.read_text() == f"{WRITTEN}{name} = []\n"
 
 

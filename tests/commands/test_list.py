@@ -179,10 +179,19 @@ def test_an_unknown_topic(run_llm: RunLlm) -> None:
 
 
 def test_without_topics_it_says_how_to_begin(run_llm: RunLlm, workspace: Path) -> None:
-    (workspace / "llm-kb.toml").unlink()
+    (workspace / "llm-kb.toml").write_text("")
     result = run_llm(["kb", "list"])
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "llm-kb: no topics are configured; `llm kb init` proposes some\n"
+    assert result.stderr == "llm-kb: no topics are configured; `llm kb add` makes one\n"
+    assert run_llm(["kb", "prompt"]).stderr == result.stderr
+    (workspace / "llm-kb.toml").unlink()
+    assert run_llm(["kb", "list"]).stderr == f"llm-kb: {NO_KNOWLEDGE_BASE}\n"
+
+
+NO_KNOWLEDGE_BASE = (
+    "there is no knowledge base here: neither this directory nor one above it has an"
+    " llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
+)
 
 
 def test_colour_only_on_a_terminal(run_llm: RunLlm) -> None:

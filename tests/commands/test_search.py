@@ -149,8 +149,14 @@ def test_fetched_topics_that_the_menu_lacks_are_named(run_llm: RunLlm, tmp_path:
     source = ["--title", "Frob", "--local", "source"]
     assert run_llm(["kb", "references", "create", *source, "-y"]).exit_code == 0
     result = run_llm(["kb", "search", "knob"])
-    note = "llm-kb: reference topics are searched only when named: -t topic-frob"
+    note = "llm-kb: reference topics are searched only with -t: topic-frob"
     assert note in result.stderr.splitlines()
+    listed = run_llm(["kb", "list"]).stdout
+    assert "  only on request: -T References or -k for prompts, -t for searches\n" in listed
+    assert listed.count("only on request") == 1
+    (tmp_path / "llm-kb.toml").write_text("[kb]\nreferences = true\n")
+    assert "only on request" not in run_llm(["kb", "list"]).stdout
+    (tmp_path / "llm-kb.toml").write_text("")
     named = run_llm(["kb", "search", "-t", "frob", "knob"])
     assert "Turn the knob." in named.stdout
     assert note not in named.stderr

@@ -245,3 +245,9 @@ def test_new_opens_the_editor_on_a_terminal(topic: Path, editor: Path) -> None:
     assert editor.read_text() == f"--wait\n{topic}/a.md\n"
     run_on_terminal(["kb", "new", "project/b", "--no-edit"])
     assert editor.read_text() == f"--wait\n{topic}/a.md\n"
+
+
+def test_a_slug_that_leads_upwards_is_named_so() -> None:
+    with pytest.raises(BadSlugError) as caught:
+        place_subject("../../x", Layout.FILES)
+    assert str(caught.value) == "cannot make a subject '../../x': '..' leads out of the topic"

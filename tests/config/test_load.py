@@ -259,6 +259,15 @@ def test_malformed_toml_names_the_file(
         load(workspace, user_dir)
     assert caught.value.where == str(path)
     assert caught.value.problems[0].startswith("is not valid TOML: ")
+    assert str(caught.value).startswith(f"{path} is not valid TOML: ")
+
+
+def test_malformed_toml_names_the_line_first(
+    workspace: Path, user_dir: Path, write: Callable[[str], Path]
+) -> None:
+    write("abc x = 1")
+    with pytest.raises(ConfigError, match=r"is not valid TOML: line 1, column 5: Expected '='"):
+        load(workspace, user_dir)
 
 
 def test_a_byte_order_mark_passes(workspace: Path, user_dir: Path) -> None:
