@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from llm_kb.rendering.parts import Part, find_holding, find_parts
+from llm_kb.rendering.parts import Part, find_holding, find_line, find_parts
 from llm_kb.search.chunking.chunk import CAP
 from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.chunking.markdown import FRONT_MATTER
@@ -113,7 +113,7 @@ def find_excerpt(  # noqa: PLR0913 - each is a choice of the caller
         if start < before[1] and before[0] < end:
             start, end = (start, before[0]) if start < before[0] else (before[1], end)
     start = _skip(whole.text, start, end)
-    text = whole.text[start:end].rstrip("\r\n")
+    text = whole.text[start:end].rstrip()
     if start >= end or not text:
         return None
     part = find_holding(whole.parts, start, start + len(text))
@@ -123,7 +123,9 @@ def find_excerpt(  # noqa: PLR0913 - each is a choice of the caller
     is_whole = part is not None and not (
         _skip(whole.text, part.start, start) < start or whole.text[end : part.end].strip()
     )
-    return Excerpt(text, start, end, first, first + text.count("\n"), part, is_whole)
+    last = first + text.count("\n")
+    shown_text = _mark_cuts(whole.text, start, start + len(text))
+    return Excerpt(shown_text, start, end, first, last, part, is_whole)
 
 
 def _skip(text: str, start: int, end: int) -> int:
@@ -253,12 +255,28 @@ def _split(
         if blank and not _leads_on(text, start, blank.end(), labels):
             cut = blank.end()
         else:
-            cut = text.rfind("\n", start, start + most) + 1 or start + most
+            cut = text.rfind("\n", start, start + most) + 1 or _cut_line(text, start, start + most)
             if _leads_on(text, start, cut, labels):
                 cut = text.rfind("\n", cut, min(start + 2 * most, end)) + 1 or cut
         yield start, cut
         start = cut
     yield start, end
+
+
+def _cut_line(text: str, start: int, end: int) -> int:
+    """Return the end of the last sentence in a piece of a line, or of the last word."""
+    for separator in (". ", " "):
+        at = text.rfind(separator, (start + end) // 2, end)
+        if at != -1:
+            return at + len(separator)
+    return end
+
+
+def _mark_cuts(text: str, start: int, end: int) -> str:
+    """Return a span of a text with an ellipsis at an end that is amid a line."""
+    before = "…" if text[start - 1 : start] not in ("", "\n") else ""
+    after = "…" if text[end : find_line(text, end, 1)].strip() else ""
+    return f"{before}{text[start:end]}{after}"
 
 
 def _indent(text: str, at: int) -> int:

@@ -37,6 +37,9 @@ _TESTS = re.compile(
     r"tests?|testing|__tests__|specs?|testsuite|test[-_](?:data|cases|files|fixtures)|testdata"
     r"|fixtures|e2e|benches|benchmarks"
 )
+_OF_TESTS = re.compile(r".*(?<!la)(?<!con)(?<!pro)tests?")
+"""Directories and extensions of tests: `caddytest`, `smoke-tests`, `.sqltest`; not `latest`."""
+_PLAIN = re.compile(r"te?xt|x?html?")
 _TEST_FILE = re.compile(r"test_.*|.*[_.-](?:tests?|spec)|tests?|conftest")
 _EXAMPLES = re.compile(r"examples?|samples?|demos?|docs_src|cookbook")
 _CHANGES = re.compile(
@@ -62,16 +65,19 @@ def find_role(path: str, text: str = "") -> Role:
     stem, dot, extension = name.rpartition(".")
     if not (dot and stem):
         stem, extension = name, ""
-    is_markup = bool(_MARKUP.fullmatch(extension) or _README.fullmatch(stem))
+    is_readme = bool(_README.fullmatch(stem))
+    is_markup = is_readme or bool(_MARKUP.fullmatch(extension))
+    is_plain = not is_readme and bool(_PLAIN.fullmatch(extension))
     for parent in parents:
         if _DOCS.fullmatch(parent):
             break
-        if _TESTS.fullmatch(parent):
+        # Plain text beside tests is their input; source code may be a library for tests.
+        if _TESTS.fullmatch(parent) or (is_plain and _OF_TESTS.fullmatch(parent)):
             return Role.TESTS
         if _EXAMPLES.fullmatch(parent):
             return Role.EXAMPLES
     if not is_markup and extension:
-        if _TEST_FILE.fullmatch(stem):
+        if _TEST_FILE.fullmatch(stem) or _OF_TESTS.fullmatch(extension):
             return Role.TESTS
         is_for_docs = any(_DOCS.fullmatch(each) or _EXAMPLES.fullmatch(each) for each in parents)
         return Role.EXAMPLES if is_for_docs else Role.CODE

@@ -147,6 +147,26 @@ def test_of_a_block_that_is_too_long_the_lines_around_the_words_are_shown() -> N
     assert len(found.text) <= 300
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("lion " * 200 + "walrus tusk " * 8 + "lion " * 200, "…walrus tusk walrus"),
+        (
+            f"{'A lion roars. ' * 70}A walrus has tusks. {'A lion roars. ' * 70}",
+            "…A walrus has tusks. ",
+        ),
+    ],
+    ids=["word", "sentence"],
+)
+def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) -> None:
+    found = show(f"# Zoo\n\n{line}\n")
+
+    assert "walrus" in found.text
+    assert found.text.startswith(shown)
+    assert found.text.endswith("…")
+    assert f" {found.text.strip('…')} " in line
+
+
 def test_what_was_shown_is_not_shown_again() -> None:
     whole = read_structure("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
     first = find_excerpt(whole, (0, len(whole.text)), WORDS, 100)
@@ -218,5 +238,5 @@ def test_the_address_of_an_excerpt_loads_its_lines(
         (part,) = find_spans(text, whole.parts, [anchor])
         assert isinstance(part, Span)
         assert part.start <= found.start
-        assert found.text in text[part.start : part.end]
+        assert found.text.strip("…") in text[part.start : part.end]
         assert part.first_line <= found.first_line <= found.last_line <= part.last_line
