@@ -12,7 +12,7 @@ import click
 from llm_kb.api import find_user_dir
 from llm_kb.commands._config import current_layers, require_cwd
 from llm_kb.commands._output import say
-from llm_kb.config.changes import Change, edit_config
+from llm_kb.config.changes import Change, edit_config, prepare_edit
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig
 from llm_kb.config.load import Layers, read_layer, user_source, workspace_source
@@ -72,6 +72,11 @@ def edit_file(file: LayerSource, decide: Callable[[dict[str, Any]], Change]) -> 
     edit_config(file, decide, partial(_require_fit, before, file))
     if before is None and _find_fitting() is None:
         say("llm-kb: the configuration as a whole is still not valid; see 'llm kb config'")
+
+
+def require_change(file: LayerSource, decide: Callable[[dict[str, Any]], Change]) -> None:
+    """Raise the KbError of a change that could not be made, and change nothing."""
+    prepare_edit(file, decide, partial(_require_fit, _find_fitting(), file))
 
 
 def _find_fitting() -> Layers | None:

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._editing import edit_file, file_of_topic, nearest_file
+from llm_kb.commands._editing import edit_file, file_of_topic, nearest_file, require_change
 from llm_kb.commands._options import complete_slug, complete_topic
 from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import define_topic, drop_topic, extend_patterns, reduce_patterns
@@ -71,11 +72,8 @@ def add(
     file = nearest_file(user=user)
     place = Path(os.path.normpath((find_cwd() or Path("/")) / directory))
     is_there = os.path.isdir(place)  # noqa: PTH112 - it never raises, however long the name
-    if is_there and layout is None and find_layout(place) is Layout.SKILLS:
-        layout = Layout.SKILLS.value
-        say(
-            f"{show_place(place)} holds skills, so each is one subject; --layout files changes that"
-        )
+    is_skills = is_there and layout is None and find_layout(place) is Layout.SKILLS
+    layout = Layout.SKILLS.value if is_skills else layout
     fields = {
         "title": title,
         "introduction": introduction,
@@ -84,9 +82,16 @@ def add(
         "layout": layout,
     }
     given = {name: value for name, value in fields.items() if value is not None}
+    decide = partial(define_topic, id_=topic, fields=given)
     if is_there:
+        require_change(file, decide)  # before a directory is counted, and a question asked
+        if is_skills:
+            say(
+                f"{show_place(place)} holds skills, so each is one subject;"
+                " --layout files changes that"
+            )
         _announce(place, Layout(layout or Layout.FILES))
-    edit_file(file, lambda document: define_topic(document, topic, given))
+    edit_file(file, decide)
     say(f"Added topic {topic} to {show_place(file.path)}")
     if not is_there:
         say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
@@ -106,7 +111,13 @@ def _name_directory(place: Path, root: Path | None) -> str:
     """Return a directory as a configuration file in this root names it; None for the user's."""
     if root is None:
         return str(place)
-    return Path(os.path.relpath(place, root)).as_posix()
+    name = Path(os.path.relpath(place, root))
+    if name.parts[:1] == ("..",):
+        raise click.ClickException(
+            f"{show_place(place)} is outside the workspace {show_place(root)};"
+            " with --user, a topic may be anywhere"
+        )
+    return name.as_posix()
 
 
 @click.command()

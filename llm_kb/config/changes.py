@@ -194,22 +194,34 @@ def edit_config(
 ) -> None:
     """Make one change to a configuration file, which is created if necessary.
 
-    `decide` gets the document while the file is locked, and may raise. Nothing is written
-    if the new text is not a valid layer, or if `check` raises ConfigError. Raises KbError.
+    `decide` and `check` are called while the file is locked. Raises KbError, as `prepare_edit`.
+    """
+    file = resolve_links(source.path)
+    with locked(file.with_name(f".{file.name}.lock")):
+        replace_file(source.path, prepare_edit(source, decide, check))
+
+
+def prepare_edit(
+    source: LayerSource,
+    decide: Callable[[dict[str, Any]], Change],
+    check: Callable[[LayerConfig], None] = lambda _: None,
+) -> bytes:
+    """Return the content of a configuration file after a change, which `decide` returns.
+
+    `decide` gets the document, and may raise. Raises ConfigError if the new text is not a valid
+    layer or `check` raises it, KbError if other parts would change.
     """
     path = source.path
-    file = resolve_links(path)
-    with locked(file.with_name(f".{file.name}.lock")):
-        data = read_bytes(path, owned_below=source.bounds) if os.path.lexists(path) else b""
-        document = decode_bytes(data, path)
-        parse_layer(document, source)
-        change = decide(copy.deepcopy(document))
-        text = apply_change(change, data.decode("utf-8-sig"), path)
-        try:
-            check(parse_layer(decode_toml(text), source))
-        except ConfigError as error:
-            raise ConfigError(f"{path}, left as it is", error.problems) from error
-        replace_file(path, (_MARK if data.startswith(_MARK) else b"") + text.encode())
+    data = read_bytes(path, owned_below=source.bounds) if os.path.lexists(path) else b""
+    document = decode_bytes(data, path)
+    parse_layer(document, source)
+    change = decide(copy.deepcopy(document))
+    text = apply_change(change, data.decode("utf-8-sig"), path)
+    try:
+        check(parse_layer(decode_toml(text), source))
+    except ConfigError as error:
+        raise ConfigError(f"{path}, left as it is", error.problems) from error
+    return (_MARK if data.startswith(_MARK) else b"") + text.encode()
 
 
 def apply_change(change: Change, text: str, path: Path) -> str:

@@ -127,10 +127,16 @@ def test_a_topic_of_the_user_may_be_anywhere(
         pytest.param(
             ["x", "../outside"],
             1,
-            "Error: {file}, left as it is: kb.topic.x.subjects: found '../outside'; allowed: a "
-            "relative path inside the workspace, without '~' or '..' (other directories belong "
-            "in the user layer's kb.toml)\n",
+            "Error: {file.parent.parent}/outside is outside the workspace {file.parent};"
+            " with --user, a topic may be anywhere\n",
             id="outside",
+        ),
+        pytest.param(
+            ["x", "/etc"],
+            1,
+            "Error: /etc is outside the workspace {file.parent};"
+            " with --user, a topic may be anywhere\n",
+            id="outside, absolute",
         ),
         pytest.param(
             ["x", "llm-kb.toml"],
@@ -153,7 +159,15 @@ def test_what_cannot_be_added_changes_nothing(
     result = run_llm(["kb", "add", *args])
     assert result.exit_code == code
     assert result.stderr.endswith(error.format(file=file))
+    assert "~" not in result.stderr  # no directory is counted before the error
     assert file.read_text() == WRITTEN
+
+
+def test_a_broken_file_is_named_before_a_directory_is_counted(file: Path, run_llm: RunLlm) -> None:
+    file.write_text("a b c")
+    result = run_llm(["kb", "add", "x", "kb"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {file} is not valid TOML: line 1, column 3: ")
 
 
 def test_without_a_workspace_add_says_what_to_do(run_llm: RunLlm) -> None:
