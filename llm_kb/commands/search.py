@@ -84,7 +84,9 @@ def search(
     elif not found.passages:
         say("llm-kb: no matches; try other words, or fewer")
     aside = [id_ for id_ in kb.topics.ids() if id_.startswith(REFERENCE_PREFIX)]
-    if not topics and (left := [id_ for id_ in aside if id_ not in kb.menu_ids]):
+    left = [id_ for id_ in aside if not topics and id_ not in kb.menu_ids]
+    # With -t, too, an obsolete topic is not searched.
+    if left := [id_ for id_ in left if id_ not in kb.topics or kb.topics[id_].topic.in_menu]:
         say(f"llm-kb: reference topics are searched only with -t: {name_some(left)}")
     for note in find_notes(found):
         say(f"llm-kb: {note}")

@@ -14,6 +14,7 @@ from llm_kb.knowledge_base.listing import ask_to_list, list_subjects, make_menu
 from llm_kb.knowledge_base.reading import MOST_READ, find_missing_parts, read_asked
 from llm_kb.knowledge_base.topic_names import find_id, suggest_topics
 from llm_kb.knowledge_base.topics import SHIPPED, EmptyTopicError, OpenTopic, TopicsById, name_asked
+from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.menu import FittedMenu, render_menu
 from llm_kb.rendering.menu_budget import list_topics
 from llm_kb.rendering.part_text import take_pieces
@@ -206,12 +207,16 @@ class KnowledgeBase:
     ) -> Passages:
         """Return the passages that answer a question, from these topics or all in the menu.
 
-        Raises KbError; EmptyQuestionError for a question without a word.
+        Raises KbError; EmptyQuestionError for a question without a word, and ObsoleteTopicError.
         """
         # Imported here: few requests search, and the database is slow to import.
         from llm_kb.knowledge_base.passages import SearchOptions, find_passages  # noqa: PLC0415
+        from llm_kb.references.ask import ObsoleteTopicError  # noqa: PLC0415
 
         found = {opened.topic.id: opened for opened in map(self.find_topic, topics)}
+        for opened in found.values():
+            if isinstance(opened.catalog, ReferenceCatalog) and not opened.topic.in_menu:
+                raise ObsoleteTopicError(opened.topic.id)
         chosen = list(found.values()) or [each for each in self.active if each.topic.in_menu]
         options = options or SearchOptions()
         tagged = keep_tagged([opened.topic.tags for opened in chosen], options.tags)

@@ -60,6 +60,7 @@ def reference_topic(described: TopicFile, directory: Path) -> Topic:
         title=described.title,
         introduction=make_snippet(described.body) or None,
         description=without_heading(described.title, described.body) or None,
+        in_menu=described.status is not Status.OBSOLETE,
         tags=described.tags,
         # Anchored, so that only our files at the topic's root are ignored, not fetched ones.
         ignore=(f"/{TOPIC_FILE}", f"/{FILE_NAME}"),

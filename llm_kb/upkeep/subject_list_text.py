@@ -82,6 +82,8 @@ def _summary(listed: ListedTopic) -> str:
     parts.append(f"~{totals.tokens:,} tokens")
     if totals.changed is not None:
         parts.append(f"changed {_format_day(totals.changed)}")
+    if not listed.topic.in_menu:
+        parts.append("not in the menu")
     return ", ".join(parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -195,6 +196,22 @@ def test_a_topic_marked_stale_by_hand_is_so_everywhere_until_it_is_refreshed(
     remote.write({"new.md": "new"})
     assert run_llm(refresh).stdout == "topic-frob: 1 added, 0 modified, 0 removed\n"
     assert run_llm(refresh).stdout == ""
+
+
+def test_an_obsolete_topic_is_neither_searched_nor_offered(run_llm: RunLlm, remote: Remote) -> None:
+    create(run_llm, remote)
+    create(run_llm, remote, title="Old")
+    run_llm(["kb", "references", "update", "topic-old", "--status", "obsolete"])
+    menu = run_llm(["kb", "prompt", "--kb-cfg", "kb.references=true"]).stdout
+    assert ("topic-frob" in menu, "topic-old" in menu) == (True, False)
+    assert "topic-old" not in run_llm(["kb", "list"]).stdout
+    everything = run_llm(["kb", "list", "--all"]).stdout
+    assert re.search(r"^topic-old: Old\n  .*, not in the menu$", everything, re.MULTILINE)
+    named = run_llm(["kb", "search", "-t", "topic-old", "frobnicates"])
+    assert (named.exit_code, named.stdout) == (1, "")
+    assert "'topic-old' is marked obsolete and is not searched" in named.stderr
+    assert "topic-old" not in run_llm(["kb", "search", "frobnicates"]).output
+    assert ", OBSOLETE" in run_llm(["kb", "learn", "topic-old", "**"]).stdout
 
 
 def test_refresh_counts_the_files_it_restores(

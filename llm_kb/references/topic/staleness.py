@@ -49,12 +49,14 @@ def shown_status(topic: TopicFile, now: datetime, outdated: str | None = None) -
 
 
 def render_origin(topic: TopicFile, record: FileRecord | None, now: datetime) -> str:
-    """Return the line shown above a fetched file: `source @ commit, fetched when`, and STALE."""
+    """Return the line above a fetched file: `source @ commit, fetched when, STALE`, or OBSOLETE."""
     if record is None:
         return f"not fetched: added to {topic.id} by hand"
     at = f" @ {record.commit}" if record.commit else ""
     fetched = format_time(topic.fetched_at) if topic.fetched_at else record.fetched_at
     line = f"{record.url}{at}, fetched {fetched}"
+    if topic.status is Status.OBSOLETE:
+        return f"{line}, OBSOLETE"
     if not is_stale(topic, now):
         return line
     since = stale_since(topic, now)
