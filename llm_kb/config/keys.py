@@ -75,7 +75,6 @@ class ListKey(Key):
 
     read: ItemReader
     is_text: bool = True
-    is_unique: bool = False
 
 
 def read_pattern(value: object, _source: LayerSource) -> str:
@@ -192,8 +191,8 @@ TOPIC_KEYS: Mapping[str, Key] = {
     "introduction": _TEXT,
     "description": _TEXT,
     "subjects": Key(read=read_directory, is_text=True),
-    "learned": ListKey(read=read_pattern, is_unique=True),
-    "disabled": ListKey(read=read_pattern, is_unique=True),
+    "learned": ListKey(read=read_pattern),
+    "disabled": ListKey(read=read_pattern),
     "ignore": _LINES,
     "layout": Key(read=_choice({layout.value for layout in Layout}), is_text=True),
     "generated": _FLAG,

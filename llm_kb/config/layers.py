@@ -138,9 +138,7 @@ class _LayerReader:
         value: Value | None
         if isinstance(key, ListKey):
             read_item = key.read
-            value = fields.texts(
-                name, lambda item: read_item(item, self._source), unique=key.is_unique
-            )
+            value = fields.texts(name, lambda item: read_item(item, self._source))
         else:
             value = fields.get(name, lambda found: key.read(found, self._source))
         if value is not None:

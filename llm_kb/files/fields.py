@@ -93,22 +93,11 @@ class Fields:
         """Return one of the choices; required without a default."""
         return self._value(key, lambda value: read_choice(value, choices), default, "")
 
-    def texts(
-        self, key: str, read: Read[str] = read_text, *, unique: bool = False
-    ) -> tuple[str, ...]:
+    def texts(self, key: str, read: Read[str] = read_text) -> tuple[str, ...]:
         """Return a list of strings, each as `read` returns it; empty if it is absent."""
-        texts: list[str] = []
-        seen: set[str] = set()
-        for index, item in self._items(key, "a list of strings"):
-            place = f"{self.place(key)}[{index}]"
-            text = self._read(place, item, read)
-            if text is None:
-                continue
-            if unique and text in seen:
-                self.refuse(place, BadValueError(f"{describe(text)} twice", "each item once"))
-            seen.add(text)
-            texts.append(text)
-        return tuple(texts)
+        items = self._items(key, "a list of strings")
+        texts = [self._read(f"{self.place(key)}[{index}]", item, read) for index, item in items]
+        return tuple(text for text in texts if text is not None)
 
     def fields(self, key: str) -> Fields:
         """Return the fields of a table; none if it is absent."""

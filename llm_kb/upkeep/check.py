@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -81,6 +82,8 @@ class Inspection:
             yield self._report_no_topics()
         for opened in self._kb.topics.values():
             yield from self._inspect_topic(opened)
+        yield from self._inspect_repeated()
+        yield from self._inspect_nesting()
         yield from self._inspect_menu()
         yield from self._inspect_ignored_rules()
         if not self._is_complete:
@@ -128,6 +131,30 @@ class Inspection:
             lines = count(number, "exported entry", "exported entries")
             what = f"{lines} changed or removed since, or unknown here"
             yield Finding(Rule.OUTDATED_EXPORT, name_place(f"{root}/{place}", self._cwd), what)
+
+    def _inspect_repeated(self) -> Iterator[Finding]:
+        """Find patterns that a list of a topic has more than once."""
+        config = self._kb.config
+        for topic in (*config.topics, *config.adjustments):
+            for name in ("learned", "disabled"):
+                key = topic_key(topic.id, name)
+                for pattern, times in Counter(getattr(topic, name)).items():
+                    if times > 1:
+                        what = f"{key}: {pattern!r} is there {times} times"
+                        yield Finding(Rule.REPEATED, self._place(key) or key, what)
+
+    def _inspect_nesting(self) -> Iterator[Finding]:
+        """Find topics whose subjects are all subjects of another topic, too."""
+        own = [opened for id_, opened in self._kb.topics.items() if id_ in self._configured]
+        for number, inner in enumerate(own):
+            for other, outer in enumerate(own):
+                root = inner.topic.root
+                if inner is outer or not root.is_relative_to(outer.topic.root):
+                    continue
+                is_same = root == outer.topic.root  # reported once
+                if not (is_same and other > number) and _holds(outer, inner):
+                    what = f"all subjects of topic {inner.topic.id!r} are in {outer.topic.id!r} too"
+                    yield Finding(Rule.NESTED, self._config_file(inner), what)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
         """Check the texts of a topic in the configuration."""
@@ -191,10 +218,8 @@ class Inspection:
                 mentions.look_at(text, subject if subject.path in hidden else None)
                 yield from self._inspect_text(opened, subject, presented, text)
         yield from checks.check_binary(self._file(opened, "").rstrip("/"), binary)
-        for subject in mentions.unmentioned():
-            what = f"no listed subject mentions {subject.name!r}"
-            file = self._file(opened, subject.path)
-            yield Finding(Rule.UNMENTIONED, file, what)
+        unmentioned = [(self._file(opened, s.path), s.name) for s in mentions.unmentioned()]
+        yield from checks.check_unmentioned(unmentioned)
 
     def _inspect_text(
         self, opened: OpenTopic, subject: Subject, presented: Presented, text: str
@@ -291,6 +316,14 @@ def _is_read(topic: Topic, subject: Subject) -> bool:
 
 def _name_unmatched(pattern: str) -> str:
     return f"{pattern!r} matches nothing"
+
+
+def _holds(outer: OpenTopic, inner: OpenTopic) -> bool:
+    """Tell whether one topic has all the listed subjects of another one inside it."""
+    place = inner.topic.root.relative_to(outer.topic.root).as_posix()
+    prefix = "" if place == "." else f"{place}/"
+    paths = {f"{prefix}{subject.path}" for subject in inner.catalog.iter_listed()}
+    return bool(paths) and paths <= {subject.path for subject in outer.catalog.iter_listed()}
 
 
 def disables_any(topic: Topic, pattern: str) -> bool:

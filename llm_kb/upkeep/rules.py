@@ -69,6 +69,14 @@ class Rule(Enum):
         "A model has nothing to learn here.",
         "Add a topic with `llm kb add`.",
     )
+    REPEATED = _warning(
+        "One of them is enough.",
+        "Remove the others.",
+    )
+    NESTED = _warning(
+        "Its subjects are listed, searched and counted twice.",
+        "Remove one of the topics, or add the inner directory to the outer topic's `ignore`.",
+    )
     UNKNOWN_TOPIC = _warning(
         "A model that follows it gets an error instead of knowledge.",
         "Name a topic of this configuration.",
@@ -84,7 +92,7 @@ class Rule(Enum):
     )
     AMBIGUOUS = _warning(
         "Their common slug loads all of them, and listings name them with their extensions.",
-        "Rename one of them.",
+        "Rename one of them, or add one to the topic's `ignore`.",
     )
     UNMENTIONED = _warning(
         "A model can load a hidden subject only after it has read the subject's name.",

@@ -109,6 +109,21 @@ def check_binary(directory: str, files: Sequence[str]) -> Iterator[Finding]:
     yield Finding(Rule.BINARY, directory, f"{len(files):,} files are not text: {shown}{more}")
 
 
+def check_unmentioned(hidden: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """Find hidden subjects, given with their files; many of a directory are one finding."""
+    directories: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for file, name in hidden:
+        directories[str(PurePosixPath(file).parent)].append((file, name))
+    for directory, found in directories.items():
+        if len(found) > _MOST_SINGLE:
+            first = found[0][1]
+            what = f"no listed subject mentions {len(found):,} subjects, such as {first!r}"
+            yield Finding(Rule.UNMENTIONED, directory, what)
+        else:
+            for file, name in found:
+                yield Finding(Rule.UNMENTIONED, file, f"no listed subject mentions {name!r}")
+
+
 def _kind(file: str) -> str:
     """Return the line of `ignore` that covers a kind of file."""
     path = PurePosixPath(file)

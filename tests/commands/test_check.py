@@ -229,6 +229,48 @@ def test_shared_slugs_and_names_alike(run_llm: RunLlm, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["learned", "disabled"])
+def test_a_pattern_that_is_there_twice(run_llm: RunLlm, tmp_path: Path, name: str) -> None:
+    config = f'{CONFIG}{name} = ["two", "on*", "two"]\n'
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/two.md": "x\n", "kb/c.md": "x\n"})
+    what = f"kb.topic.a.{name}: 'two' is there 2 times"
+    assert check(run_llm, 0) == [("repeated", "llm-kb.toml", None, what)]
+    section = run_llm(["kb", "prompt", "--preloaded"]).stdout
+    assert section.count('<subject "two">') == (name == "learned")
+
+
+def test_topics_inside_a_topic(run_llm: RunLlm, tmp_path: Path) -> None:
+    topics = {"b": "kb/sub", "c": "kb/sub", "d": "kb/other"}
+    config = CONFIG + "".join(
+        f'[kb.topic.{id_}]\nsubjects = "{place}"\nintroduction = "x"\n'
+        for id_, place in topics.items()
+    )
+    write_files(tmp_path, {**GOOD, "kb/sub/x.md": "x\n", "kb/other/y.md": "y\n"})
+    write_files(tmp_path, {"llm-kb.toml": config})
+    assert [(rule, what) for rule, _, _, what in check(run_llm, 0)] == [
+        ("nested", "all subjects of topic 'b' are in 'a' too"),
+        ("nested", "all subjects of topic 'c' are in 'a' too"),
+        ("nested", "all subjects of topic 'c' are in 'b' too"),
+        ("nested", "all subjects of topic 'd' are in 'a' too"),
+    ]
+    ignored = config.replace("[kb.topic.b]", 'ignore = ["/sub/", "/other/y.md"]\n[kb.topic.b]')
+    write_files(tmp_path, {"llm-kb.toml": ignored})
+    assert [what for _, _, _, what in check(run_llm, 0)] == [
+        "all subjects of topic 'c' are in 'b' too"
+    ]
+
+
+def test_many_hidden_subjects_of_a_directory_are_one_finding(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {**GOOD, "kb/.ci/x/a.yml": "a: 1\n"})
+    write_files(tmp_path, {f"kb/.ci/{n}.yml": "a: 1\n" for n in range(4)})
+    assert check(run_llm, 0) == [
+        ("unmentioned", "kb/.ci", None, "no listed subject mentions 4 subjects, such as 'ci/0'"),
+        ("unmentioned", "kb/.ci/x/a.yml", None, "no listed subject mentions 'ci/x/a'"),
+    ]
+
+
 def test_a_broken_configuration(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": "[kb]\nmenuu = 1\nauto = 3\n"})
     found = check(run_llm, 1)
