@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +17,8 @@ from llm_kb.references.topic.staleness import render_origin
 from llm_kb.references.topic.topic_directory import TOPIC_FILE, read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.references.topic.topic_text import without_heading
-from llm_kb.subjects.topics import Catalog, Config, Content, Subject, Topic
+from llm_kb.subjects.patterns import Pattern
+from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Subject, Topic
 
 
 def reference_topics(
@@ -85,11 +86,15 @@ def render_recent_topics(topics: Sequence[TopicFile]) -> str | None:
     return "\n".join(lines)
 
 
-class ReferenceCatalog(DirectoryCatalog):
-    """A directory of fetched files, each read with a line on its origin."""
+class ReferenceCatalog:
+    """The fetched files of a topic, each read with a line on its origin. Implements `Catalog`.
+
+    It is not a `DirectoryCatalog`: commands that write into a directory's files, or name them
+    by their place, leave fetched files alone.
+    """
 
     def __init__(self, topic: Topic, described: TopicFile, library: Library) -> None:
-        super().__init__(topic, library.store.conversions)
+        self._catalog = DirectoryCatalog(topic, library.store.conversions)
         self._described = described
         self._directory = topic.root
         self._library = library
@@ -99,11 +104,31 @@ class ReferenceCatalog(DirectoryCatalog):
         """The documents that a search indexes, the same as for `reference_search`."""
         return self._library.store.documents(self._described.id)
 
+    def list_subjects(self) -> Listing:
+        """Return every subject, hidden ones included, sorted by slug."""
+        return self._catalog.list_subjects()
+
+    def iter_listed(self) -> Iterator[Subject]:
+        """Yield the listed subjects in no order, as they are found."""
+        return self._catalog.iter_listed()
+
+    def has_hidden(self) -> bool:
+        """Tell whether there are hidden subjects; also true if finding out takes long."""
+        return self._catalog.has_hidden()
+
+    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
+        """Return the listed subjects that each pattern matches, sorted by slug."""
+        return self._catalog.match_each(patterns)
+
+    def find(self, reference: str) -> Sequence[Subject]:
+        """Return the subjects of a slug, with or without extension and dots."""
+        return self._catalog.find(reference)
+
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject with its origin; raise UnreadableError like any catalog."""
         record = self._records.get(subject.path)
         origin = render_origin(self._described, record, self._library.clock())
-        return super().read(subject, limit)._replace(origin=origin)
+        return self._catalog.read(subject, limit)._replace(origin=origin)
 
     @cached_property
     def _records(self) -> Mapping[str, FileRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,25 @@ def test_a_hostile_answer_stays_one_safe_line(
     assert "\x1b" not in written
     assert max(map(len, written.splitlines())) < 230
     assert (workspace / "kb/review.md").read_text().splitlines()[2] == "---"
+
+
+def test_fetched_files_stay_as_they_are(run_llm: RunLlm, script: Script, tmp_path: Path) -> None:
+    """They are another's text: no model is asked about them, and `verify` finds no difference."""
+    write_files(
+        tmp_path,
+        {
+            "llm-kb.toml": "[kb]\nreferences = true\n",
+            "source/walrus.md": "# Walrus\n\nTusks are teeth.\n",
+        },
+    )
+    source = ["--title", "Docs", "--local", "source"]
+    assert run_llm(["kb", "references", "create", *source, "-y"]).exit_code == 0
+    for name in ([], ["topic-docs"]):
+        run_llm(["kb", "describe", *name, "-m", "scripted", "-y"])
+    assert script.requests == []
+    assert run_llm(["kb", "references", "verify", "docs"]).exit_code == 0
+    found = run_llm(["kb", "search", "-t", "docs", "tusks"]).stdout
+    assert found.startswith("topic-docs/walrus.md:1:")
+    listed = json.loads(run_llm(["kb", "list", "--json"]).stdout)
+    (topic,) = (topic for topic in listed if topic["id"] == "topic-docs")
+    assert topic["changed"] is None
