@@ -160,22 +160,22 @@ def add_to_store(
     entry: Entry,
     *,
     id_: str | None = None,
-    commit: str | None = "HEAD",
+    commit: str = "HEAD",
     check: Callable[[Snapshot, Addition], None] = lambda _snapshot, _addition: None,
 ) -> Addition:
     """Write an entry to the store unless it already exists.
 
-    Its provenance becomes `commit`, unless that is None. Nothing is written if `check` raises.
+    Its provenance becomes `commit`, unless it names another. Nothing is written if `check` raises.
     """
 
     def decide(snapshot: Snapshot) -> Change[Addition]:
-        known = with_provenance(entry, snapshot.commit) if commit else entry
+        known = with_provenance(entry, snapshot.commit)
         addition = add_entry(snapshot.store, known, id_)
         check(snapshot, addition)
         store = addition.store if addition.is_new else None
         return Change(result=addition, store=store, message=f"Add {addition.entry.id}")
 
-    return change_store(directory, decide, commit or "HEAD")
+    return change_store(directory, decide, commit)
 
 
 def record_entry(
@@ -235,6 +235,7 @@ def _update(
 ) -> T:
     def change(snapshot: Snapshot) -> Change[T]:
         store, result = decide(snapshot)
-        return Change(result=result, store=store, message=message)
+        is_changed = store != snapshot.store
+        return Change(result=result, store=store if is_changed else None, message=message)
 
     return change_store(directory, change)

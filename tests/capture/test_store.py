@@ -92,7 +92,6 @@ def test_provenance_is_the_commit_that_was_named(repo: Repo) -> None:
     repo.commit("second")
     assert add_to_store(repo.path, convention("a"), commit=first).entry.provenance == first
     assert add_to_store(repo.path, convention("b")).entry.provenance == repo.head
-    assert add_to_store(repo.path, convention("c"), commit=None).entry.provenance is None
     with pytest.raises(UnknownCommitError, match="no commit is called 'nothing'"):
         add_to_store(repo.path, convention("d"), commit="nothing")
 

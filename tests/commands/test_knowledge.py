@@ -60,7 +60,10 @@ def test_a_convention_is_added_by_its_rule_alone(
     [
         (["r", "--rule", "q"], "RULE and PATH stand for --rule and --scope; give either"),
         (["r", "src/", "--scope", "m/"], "RULE and PATH stand for --rule and --scope; give either"),
-        (["r", "--module", "m/"], "what kind of entry is it?"),
+        (
+            ["r", "--module", "m/"],
+            "--rule belongs to a convention and --module to a boundary: give",
+        ),
         (["r", "--type", "boundary"], "--rule: belongs to convention, not to boundary"),
     ],
 )
@@ -99,12 +102,26 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
                 "decided_in": repo.head,
                 "stability": "permanent",
             },
-            {"id": "conv-2", "scope": "*", "rule": "q", "stability": "experimental"},
+            {
+                "id": "conv-2",
+                "scope": "*",
+                "rule": "q",
+                "decided_in": repo.head,
+                "stability": "experimental",
+            },
         ],
-        "boundaries": [{"id": "bound-1", "module": "m/", "owns": "o", "boundary": "b"}],
+        "boundaries": [
+            {
+                "id": "bound-1",
+                "module": "m/",
+                "owns": "o",
+                "boundary": "b",
+                "decided_in": repo.head,
+            }
+        ],
         "anti_patterns": [
             {"id": "ap-1", "pattern": "p", "instead": "i", "learned_from": "X-1"},
-            {"id": "no-q", "pattern": "q", "instead": "i"},
+            {"id": "no-q", "pattern": "q", "instead": "i", "learned_from": repo.head},
         ],
     }
 
@@ -114,14 +131,19 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
     [
         (["--type", "rule"], "'rule' is not one of 'convention', 'boundary', 'anti-pattern'"),
         ([], "what kind of entry is it? convention with --scope, --rule; boundary with --module"),
-        (["--rule", "x", "--owns", "y"], "what kind of entry is it? convention with --scope"),
+        (
+            ["--owns", "x", "--pattern", "y"],
+            "--owns belongs to a boundary and --pattern to an anti-pattern: give one kind\n",
+        ),
+        (["--instead", "x"], "an anti-pattern needs --pattern\n"),
+        (["--type", "boundary", "--owns", " "], "a boundary needs --module, --owns, --boundary"),
         (
             ["--type", "convention", "Be", "brief", "now"],
             "unexpected extra argument (now)",
         ),
         (
             ["--rule", "x"],
-            "--scope: required for convention",
+            "a convention needs --scope\n",
         ),
         (
             [
@@ -390,6 +412,7 @@ def test_annotating(repo: Repo, run_llm: RunLlm, from_file: bool) -> None:
     ("live", "problem"),
     [
         ("{", "not JSON: "),
+        ("\n", "Error: standard input is empty\n"),
         (json.dumps(LIVE | {"summary": 3}), "summary: found the number 3; allowed: a string"),
         (
             json.dumps(LIVE | {"knowledge": [*LIVE["knowledge"], {"type": "boundary"}]}),
@@ -397,7 +420,7 @@ def test_annotating(repo: Repo, run_llm: RunLlm, from_file: bool) -> None:
         ),
         (json.dumps(LIVE | {"commit": "nothing"}), "no commit is called 'nothing'"),
     ],
-    ids=["no JSON", "summary", "one entry of two", "commit"],
+    ids=["no JSON", "empty", "summary", "one entry of two", "commit"],
 )
 def test_an_invalid_annotation_writes_nothing_at_all(
     repo: Repo, run_llm: RunLlm, live: str, problem: str

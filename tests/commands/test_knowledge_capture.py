@@ -357,14 +357,17 @@ def test_a_dry_run_calls_no_model_and_writes_nothing(
     assert not (repo.path / ".git" / "llm-kb").exists()
 
 
-@pytest.mark.parametrize(("start", "said"), [("HEAD", "0 commits"), ("HEAD~2", "2 commits")])
+@pytest.mark.parametrize(
+    ("start", "said"), [("HEAD", "Nothing to send."), ("HEAD~2", "2 commits, about ")]
+)
 def test_a_dry_run_says_how_many_commits_there_are(
     repo: Repo, run_llm: RunLlm, start: str, said: str
 ) -> None:
     repo.commit("second", a_py="x\n")
     repo.commit("third", a_py="y\n")
     result = run_llm([*CAPTURE, "--dry-run", f"{start}..HEAD"])
-    assert result.stderr.startswith(f"{said}, about ")
+    assert result.stderr.startswith(said)
+    assert result.stderr.endswith(" No model was called.\n")
 
 
 def test_a_diff_that_talks_the_model_into_much_adds_a_bounded_number(

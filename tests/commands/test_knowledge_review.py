@@ -117,6 +117,11 @@ def test_editing_keeps_id_and_provenance(repo: Repo, run_llm: RunLlm) -> None:
         "stability": "permanent",
         "by": "me",
     }
+    commits = ["rev-list", "--count", "refs/notes/chronicle-knowledge"]
+    before = repo.git(*commits)
+    result = run_llm([*KNOWLEDGE, "edit", "conv-1", *args])
+    assert result.stdout == "Nothing changed: conv-1 (src/a.py): Use x always\n"
+    assert repo.git(*commits) == before
     add = ["add", "--type", "convention", "--scope", "gone/", "--rule", "Use x always here"]
     result = run_llm([*KNOWLEDGE, *add, "--stability", "experimental"])
     assert result.stdout == "Changed convention: conv-2 is now experimental\n"

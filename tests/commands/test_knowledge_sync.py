@@ -51,6 +51,17 @@ def test_a_round_between_two_clones(
     assert run(one, "pull") == ("", "origin: nothing new.\n")
 
 
+def test_a_remote_that_does_not_exist_is_named(
+    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(clones[0].path)
+    run_llm([*KNOWLEDGE, "add", "a"])
+    for command in ("pull", "push", "setup"):
+        result = run_llm([*KNOWLEDGE, command, "upstream"])
+        message = "Error: no remote is called 'upstream' here; `git remote -v` lists them\n"
+        assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)
+
+
 def test_one_entry_is_no_entries(
     clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
 from llm_kb.capture.git.repository import Repository, has_ref, read_settings
+from llm_kb.errors import KbError
 from llm_kb.git.run import GitError, run_git
 
 TRACKING_REFS = "refs/llm-kb"
@@ -116,6 +117,22 @@ def find_unmerged(repository: Repository) -> list[str]:
         and commit != ours
         and (ours is None or find_merge_base(directory, ours, commit) != commit)
     ]
+
+
+class UnknownRemoteError(KbError):
+    """A name that is not a remote of the repository."""
+
+    def __init__(self, remote: str) -> None:
+        super().__init__(f"no remote is called {remote!r} here; `git remote -v` lists them")
+
+
+def require_remote(directory: Path, remote: str) -> None:
+    """Raise UnknownRemoteError for a name that is neither a remote nor a path nor a URL."""
+    if not re.search(r"[/:\\]", remote) and not (directory / remote).exists():
+        try:
+            run_git("remote", "get-url", "--", remote, cwd=directory)
+        except GitError as error:
+            raise UnknownRemoteError(remote) from error
 
 
 def describe_remote(directory: Path, remote: str) -> str:

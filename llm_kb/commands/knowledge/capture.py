@@ -195,7 +195,7 @@ def echo_plan(planned: Sequence[PlannedCommit]) -> None:
         show(f"{item.info.commit[:12]}  {item.tokens:>7,} tokens  {subject}")
         for notice in item.left_out:
             show(f"              left out: {notice}")
-    say(f"{describe_cost(planned)} No model was called.")
+    say(f"{describe_cost(planned) if planned else 'Nothing to send.'} No model was called.")
 
 
 def run(

@@ -11,8 +11,16 @@ import click
 
 from llm_kb.capture.annotation import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
-from llm_kb.capture.emission import parse_emission, with_provenance
-from llm_kb.capture.entries import CONVENTION, KINDS, Entry, Kind, dump_json, dump_store
+from llm_kb.capture.emission import clean, parse_emission, with_provenance
+from llm_kb.capture.entries import (
+    ANTI_PATTERN,
+    CONVENTION,
+    KINDS,
+    Entry,
+    Kind,
+    dump_json,
+    dump_store,
+)
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
@@ -100,10 +108,14 @@ def list_(scope: str | None, json_: bool) -> None:
 )
 @field_options
 @click.option(
-    "--decided-in", metavar="COMMIT", help="Convention, boundary: the commit that decided it"
+    "--decided-in",
+    metavar="COMMIT",
+    help="Convention, boundary: the commit that decided it  [default: HEAD]",
 )
 @click.option(
-    "--learned-from", metavar="COMMIT", help="Anti-pattern: the commit or issue that taught it"
+    "--learned-from",
+    metavar="COMMIT",
+    help="Anti-pattern: the commit or issue that taught it  [default: HEAD]",
 )
 def add(
     short_rule: str | None,
@@ -138,7 +150,7 @@ def add(
     provenance = parse_provenance(entry.kind, decided_in=decided_in, learned_from=learned_from)
     if provenance:
         entry = with_provenance(entry, provenance)
-    addition = add_to_store(require_cwd(), entry, id_=id_, commit=None)
+    addition = add_to_store(require_cwd(), entry, id_=id_)
     if addition.is_new:
         show(f"Added {type_}: {addition.entry.id}")
     elif fields["stability"] and addition.entry.text("stability") != fields["stability"]:
@@ -156,12 +168,15 @@ def add(
 
 def _read_entry(type_: str, fields: Mapping[str, str | None]) -> Entry:
     """Return the entry of the given fields. Raises UsageError."""
+    kind = next(kind for kind in KINDS if _type_of(kind) == type_)
+    if missing := _find_missing(kind, fields):
+        raise click.UsageError(f"{_name_with_article(kind)} needs {', '.join(missing)}")
     given = dict(fields)
     for name in ("scope", "module"):
         place = given[name]
         if place and place.strip():
             given[name] = find_place(place)
-    if type_ == _type_of(CONVENTION):
+    if kind is CONVENTION:
         # A person who writes a rule down means it; a model that infers one may be wrong.
         given["stability"] = given["stability"] or "permanent"
     try:
@@ -171,11 +186,26 @@ def _read_entry(type_: str, fields: Mapping[str, str | None]) -> Entry:
         raise click.UsageError(str(error)) from error
 
 
+def _find_missing(kind: Kind, fields: Mapping[str, str | None]) -> list[str]:
+    """Return the options that a kind lacks; none if an option of another kind is given."""
+    given = {name for name, value in fields.items() if value and clean(value)}
+    missing = [f"--{name}" for name in kind.required if name not in given]
+    return missing if given <= set(kind.settable) else []
+
+
+def _name_with_article(kind: Kind) -> str:
+    return f"{'an' if kind is ANTI_PATTERN else 'a'} {_type_of(kind)}"
+
+
 def _infer_type(fields: Mapping[str, str | None]) -> str:
     """Return the type of entry that the given fields belong to. Raises UsageError."""
-    found = [kind for kind in KINDS if any(fields[name] for name in kind.settable)]
+    found = {kind: name for kind in KINDS for name in kind.settable if fields[name]}
     if len(found) == 1:
-        return _type_of(found[0])
+        return _type_of(*found)
+    if found:
+        owners = [f"--{name} to {_name_with_article(kind)}" for kind, name in found.items()]
+        owners[0] = owners[0].replace(" to ", " belongs to ", 1)
+        raise click.UsageError(f"{' and '.join(owners)}: give one kind")
     takes = (f"{_type_of(k)} with --{', --'.join(k.required)}" for k in KINDS)
     raise click.UsageError(f"what kind of entry is it? {'; '.join(takes)}")
 
@@ -227,5 +257,11 @@ def annotate(file: BinaryIO) -> None:
          "knowledge": [{"type": "convention", "scope": "src/", "rule": "…"}]}
         EOF
     """
-    live = parse_live_input(file.read())
+    data = file.read()
+    if not data.strip():
+        name = getattr(file, "name", "<stdin>")
+        raise click.ClickException(
+            "standard input is empty" if name == "<stdin>" else f"{name!r} is empty"
+        )
+    live = parse_live_input(data)
     show_json_document(dump_json(asdict(write_annotation(require_cwd(), live))))

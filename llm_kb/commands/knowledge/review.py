@@ -142,7 +142,7 @@ def _decide(here: Path, entry: Entry, key: str, near: Sequence[Entry]) -> bool:
     if key == "k":
         say(f"Kept: {render_short(keep_in_store(here, entry.id))}")
     elif key == "e":
-        say(f"Changed: {render_short(_edit_fields(here, entry))}")
+        say(describe_edit(entry, _edit_fields(here, entry)))
     elif key == "m":
         nearest = visible_line(near[0].id) if near else None
         into = click.prompt("Into which entry?", default=nearest, err=True)
@@ -201,15 +201,20 @@ def edit(id_: str, **fields: str | None) -> None:
     changes = {name: text for name, text in fields.items() if text is not None}
     for name in {"scope", "module"} & changes.keys():
         changes[name] = find_place(changes[name])
-    if changes:
+    before = next((entry for entry in load_store(here).entries if entry.id == id_), None)
+    if changes or (before is None and terminal.has_terminal()):
+        # Without an entry, the store's error suggests similar ids.
         try:
             entry = edit_in_store(here, id_, changes)
         except InvalidEntryError as error:
             raise click.UsageError(str(error)) from error
-    elif terminal.has_terminal():
-        found = [entry for entry in load_store(here).entries if entry.id == id_]
-        # Without an entry, the store's error suggests similar ids.
-        entry = _edit_fields(here, found[0]) if found else edit_in_store(here, id_, {})
+    elif before and terminal.has_terminal():
+        entry = _edit_fields(here, before)
     else:
         raise click.UsageError("nothing to change: give an option such as --rule")
-    show(f"Changed: {render_short(entry)}")
+    show(describe_edit(before, entry))
+
+
+def describe_edit(before: Entry | None, entry: Entry) -> str:
+    """Return a line that tells whether an edit changed an entry."""
+    return f"{'Nothing changed' if entry == before else 'Changed'}: {render_short(entry)}"

@@ -8,10 +8,12 @@ import click
 
 from llm_kb.capture.rendering import render_difference, render_short
 from llm_kb.capture.sharing.remotes import (
+    UnknownRemoteError,
     add_settings,
     describe_remote,
     hide_secrets,
     missing_settings,
+    require_remote,
 )
 from llm_kb.capture.sharing.sync import Outcome, Pull, has_store, import_older
 from llm_kb.capture.sharing.sync import pull as pull_store
@@ -47,7 +49,10 @@ def pull(remote: str) -> None:
         llm kb knowledge pull
         llm kb knowledge pull upstream
     """
-    echo_pull(pull_store(require_cwd(), remote), remote)
+    here = require_cwd()
+    require_repository(here)
+    require_remote(here, remote)
+    echo_pull(pull_store(here, remote), remote)
 
 
 @click.command()
@@ -64,6 +69,7 @@ def push(remote: str) -> None:
     """
     if not has_store(require_cwd()):
         raise click.ClickException("there is nothing to push: no entry was ever captured here")
+    require_remote(require_cwd(), remote)
     for pulled in push_store(require_cwd(), remote):
         echo_pull(pulled, remote)
     entries = count(len(load_store(require_cwd()).entries), "entry", "entries")
@@ -185,9 +191,7 @@ def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
     try:
         missing = missing_settings(here, remote, push=push)
     except GitError as error:
-        raise click.ClickException(
-            f"no remote is called {remote!r} here; `git remote -v` lists them"
-        ) from error
+        raise UnknownRemoteError(remote) from error
     if not missing:
         say(f"{remote}: set up already.")
         return
