@@ -48,7 +48,7 @@ RUN = """
 import io, json, sys
 import click.formatting
 from contextlib import redirect_stderr, redirect_stdout
-from llm_kb.plugin import main
+from llm_kb.console import main
 click.formatting.FORCED_WIDTH = 80  # as in the test runner of click
 done = []
 for arguments in json.loads(sys.argv[1]):
@@ -98,6 +98,21 @@ def test_it_prints_what_llm_kb_prints_without_llm(workspace: Path, run_llm: RunL
     assert found == expected
 
 
+def test_an_interrupt_while_modules_are_imported_prints_nothing() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'click': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from llm_kb.console import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_the_script_completes_without_llm(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workspace / "llm.py").write_text("raise SystemExit('imported')\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(workspace))
@@ -107,7 +122,7 @@ def test_the_script_completes_without_llm(workspace: Path, monkeypatch: pytest.M
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
         done = subprocess.run(
-            [sys.executable, "-c", "from llm_kb.plugin import main; main()"],
+            [sys.executable, "-c", "from llm_kb.console import main; main()"],
             capture_output=True,
             encoding="utf-8",
             check=True,
@@ -145,7 +160,7 @@ def test_the_default_embedding_model_is_the_one_of_llm() -> None:
 
 def test_output_that_nobody_reads_on_is_no_failure(workspace: Path) -> None:
     (workspace / "kb" / "big.md").write_text("line\n" * 100_000)
-    script = "from llm_kb.plugin import main; main()"
+    script = "from llm_kb.console import main; main()"
     for command in (["show", "project/big", "project/review"], ["learn", "project", "big#*"]):
         with subprocess.Popen(
             [sys.executable, "-c", script, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE

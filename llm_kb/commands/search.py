@@ -82,7 +82,8 @@ def search(
     if not found.passages and not (topics or kb.menu_ids):
         say(f"llm-kb: {kb.explain_nothing()}")
     elif not found.passages:
-        say("llm-kb: no matches; try other words, or fewer")
+        why = visible_line(found.why_nothing)
+        say(f"llm-kb: {why or 'no matches; try other words, or fewer'}")
     aside = [id_ for id_ in kb.topics.ids() if id_.startswith(REFERENCE_PREFIX)]
     left = [id_ for id_ in aside if not topics and id_ not in kb.menu_ids]
     # With -t, too, an obsolete topic is not searched.

@@ -11,6 +11,7 @@ from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.files.layouts import is_shown
 from llm_kb.knowledge_base.indexes import open_documents
+from llm_kb.knowledge_base.topics import EmptyTopicError
 from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
 from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
@@ -100,8 +101,9 @@ def find_passages(
             max_age=options.max_age,
             scope=options.scope,
         )
-    except DocumentsGoneError as error:
-        return Passages(passages=(), topics=tuple(sets), notices=(str(error),))
+    except DocumentsGoneError:
+        gone = EmptyTopicError(topics[0].topic, topics[0].catalog)
+        return Passages(passages=(), topics=tuple(sets), why_nothing=str(gone))
     sources = _Sources(topics, sets)
     passages: list[Passage] = []
     for group in _join_neighbours(_choose(result, question), limit + SPARE):
@@ -120,6 +122,7 @@ def find_passages(
         unknown=result.unknown,
         replaced=result.replaced,
         notices=tuple(result.notices),
+        why_nothing="" if result.is_covered else f"there is no {options.scope}",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from inspect import Parameter, Signature
 from operator import or_
 from typing import Any, NamedTuple
@@ -50,7 +50,10 @@ def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, A
     for name, schema in properties.items():
         if name in required and not fields.has(name):
             fields.report(name, "missing")
-        given[name] = fields.get(name, _READERS[_kind(schema)])
+        read = _READERS[_kind(schema)]
+        if "minimum" in schema:
+            read = partial(read_count, least=schema["minimum"])
+        given[name] = fields.get(name, read)
     allowed = [f"{name} (required)" if name in required else name for name in properties]
     fields.raise_problems(lambda problems: ArgumentsError(tool.name, problems, allowed))
     return {name: value for name, value in given.items() if value is not None}
@@ -96,9 +99,9 @@ def strings(description: str) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
-def integer(description: str) -> dict[str, Any]:
-    """Return the schema of a whole number that is not negative."""
-    return {"type": "integer", "minimum": 0, "description": description}
+def integer(description: str, least: int = 0) -> dict[str, Any]:
+    """Return the schema of a whole number from `least` on."""
+    return {"type": "integer", "minimum": least, "description": description}
 
 
 FILTERS = {

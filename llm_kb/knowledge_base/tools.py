@@ -40,7 +40,7 @@ SEARCH_KNOWLEDGE = ToolText(
             "type": ["string", "null"],
             "description": "The topic ID or title to search. Omit to search all.",
         },
-        limit=integer(f"The most passages to return, {DEFAULT_LIMIT} unless given."),
+        limit=integer(f"The most passages to return, {DEFAULT_LIMIT} unless given.", 1),
         **FILTERS,
     ),
 )

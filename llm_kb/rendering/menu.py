@@ -24,7 +24,7 @@ other means, such as by reading non-hidden subjects first. This prevents
 exposing too much irrelevant knowledge upfront)"""
 
 SEARCH_LINE = """\
-Use the `search_knowledge` tool to find the passages of these topics that answer a question, by
+Use the `{}` tool to find the passages of these topics that answer a question, by
 their words (and by meaning, where there is an embedding model).
 """
 
@@ -86,16 +86,18 @@ def frame_length(*, has_hidden: bool) -> int:
     return len(_HEADER) + len("\n") + len(_HOW) + (len(_HIDDEN_NOTE) if has_hidden else 0)
 
 
-def render_menu(menu: FittedMenu, *, search: bool = False) -> str:
+def render_menu(
+    menu: FittedMenu, *, search: bool = False, search_tool: str = "search_knowledge"
+) -> str:
     """Return the menu between its heading and its notes; it has at least one topic.
 
-    `search` says whether the tool `search_knowledge` is offered.
+    `search` says whether the search is offered, as a tool of this name.
     """
     lines = "".join(line for topic in menu.topics for line in _topic_lines(topic))
     if menu.others:
         lines += f"- {', '.join(menu.others)}\n"
     note = f"(note: {'; '.join(menu.cuts)})\n\n" if menu.cuts else ""
-    found_by = f"{SEARCH_LINE}\n" if search else ""
+    found_by = f"{SEARCH_LINE.format(search_tool)}\n" if search else ""
     footer = _HOW + (_HIDDEN_NOTE if menu.has_hidden else "")
     return f"{_HEADER}{lines}\n{note}{found_by}{footer}"
 

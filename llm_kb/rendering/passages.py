@@ -79,6 +79,8 @@ class Passages:
     """Telling words of the question that no text has."""
     replaced: tuple[tuple[str, str], ...] = ()
     """Pairs of an unknown word and the nearest word, which was searched instead."""
+    why_nothing: str = ""
+    """Why nothing was searched, if so."""
     notices: tuple[str, ...] = ()
     """Notices on what was not searched, with the reasons."""
 
@@ -128,6 +130,8 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
 def _nothing(found: Passages) -> str:
     """Return the answer for a question without matches."""
     where = name_some(found.topics) or "no topic"
+    if found.why_nothing:
+        return f"{FOUND_NOTHING}{where} was searched: {bounded_line(found.why_nothing)}\n"
     return (
         f"{FOUND_NOTHING}{where} fits that question. Try the words such a text would use,"
         " fewer words, another topic, or `learn` with only a topic, which lists its subjects.\n"

@@ -65,15 +65,17 @@ def render_section(
 
 
 def render_instructions(
-    preloaded: Sequence[PreloadedTopic], menu: FittedMenu, room: int
+    preloaded: Sequence[PreloadedTopic], menu: FittedMenu, room: int, search_tool: str
 ) -> str | None:
     """Return the element for clients that may show only its first `room` characters.
 
-    The menu comes first, then the subjects that fit whole; the others are named.
+    The menu, which names the tool of the search, comes first, then the subjects that fit
+    whole; the others are named.
     """
+    topics = render_menu(menu, search=True, search_tool=search_tool) if menu.topics else ""
     if not any(topic.subjects for topic in preloaded):
-        return render_section((), menu)
-    parts = ["<knowledge>\n", *([render_menu(menu), "\n\n"] if menu.topics else [])]
+        return f"<knowledge>\n{topics}\n</knowledge>" if topics else None
+    parts = ["<knowledge>\n", *([topics, "\n\n"] if topics else [])]
     end = "</knowledge>"
     room -= sum(map(len, parts)) + len(PRELOADED) + len(end)
     wanted = sum(len(_render_topic(topic)) + 2 for topic in preloaded)

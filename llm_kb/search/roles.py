@@ -210,6 +210,12 @@ class Scope:
             [parse_pattern(each) for each in (*bare, *(f"{b}/**" for b in bare), *files) if each]
         )
 
+    def __str__(self) -> str:
+        """Return its documents in words: `file in docs/ with the role code`."""
+        where = f" in {' or '.join(self.paths)}" if self.paths else ""
+        roles = " or ".join(role.value for role in self.roles)
+        return f"file{where}{f' with the role {roles}' if roles else ''}"
+
     def covers(self, topic: str, path: str, role: Role) -> bool:
         """Tell whether a document is searched."""
         if self.roles and role not in self.roles:

@@ -64,6 +64,8 @@ class SearchResult:
     """Pairs of an unknown word and the nearest word, which was searched instead."""
     rarities: Mapping[str, float] = field(default_factory=dict, compare=False)
     """The stems of the question's words, and their rarities."""
+    is_covered: bool = True
+    """Whether the scope has any document."""
     words_only: str = ""
     """Why the search was by words only, although there is an embedding model."""
 
@@ -85,6 +87,8 @@ class _Found:
     report: IndexReport
     missing: int
     """The number of chunks that the dense leg did not see."""
+    is_covered: bool
+    """Whether the scope has any document of the set."""
 
 
 def search(  # noqa: PLR0913 - each is a choice of the caller
@@ -176,13 +180,12 @@ def _search(  # noqa: PLR0913 - as above
     def search_one(index: Index, report: IndexReport) -> _Found:
         cosines: dict[int, float] = {}
         missing = report.chunks
-        if scope:
-            index.narrow(scope)
+        is_covered = not scope or index.narrow(scope)
         if embedder and vector is not None:
             missing = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
             cosines = rank_by_vector(index, embedder.model, vector, CANDIDATES)
         candidates = find_candidates(index, question, cosines)
-        return _Found(candidates=candidates, report=report, missing=missing)
+        return _Found(candidates=candidates, report=report, missing=missing, is_covered=is_covered)
 
     for documents in sets:
         try:
@@ -214,6 +217,7 @@ def _search(  # noqa: PLR0913 - as above
             if not frequency
         ),
         rarities=candidates.question.rarities,
+        is_covered=any(each.is_covered for each in found.values()),
     )
 
 

@@ -37,7 +37,7 @@ def test_it_comes_with_learn_and_the_menu_says_so(run_llm: RunLlm, script: Scrip
 
     assert result.exit_code == 0, result.output
     assert script.requests[0].tool_names == ("learn", "search_knowledge")
-    assert SEARCH_LINE in script.requests[0].system
+    assert SEARCH_LINE.format("search_knowledge") in script.requests[0].system
     (answer,) = script.last.outputs
     assert answer.startswith(PASSAGE)
 
@@ -133,6 +133,7 @@ def test_a_fragment_that_cannot_be_one_says_why(
     [
         ({}, "search_knowledge: question: missing"),
         ({"question": 3}, "search_knowledge: question: found the number 3; allowed: a string"),
+        ({"question": "x", "limit": 0}, "search_knowledge: limit: found the number 0; allowed: a"),
         ({"question": "x", "query": "y"}, "search_knowledge: query: unknown argument"),
         ({"question": "?"}, "the question has no word to look for"),
         ({"question": "x", "topic": "gone"}, "unknown topic 'gone'; valid topics: zoo"),

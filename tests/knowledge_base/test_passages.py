@@ -15,6 +15,7 @@ from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import EmptyQuestionError, SearchOptions
 from llm_kb.rendering.passages import Passage, Passages, render_passages
 from llm_kb.search.index import documents, documents_table
+from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Config, Layout, Subject, Topic
 from llm_kb.upkeep.subject_list import list_topics
 from llm_kb.upkeep.subject_list_text import render_subjects, render_topic
@@ -33,7 +34,7 @@ def open_kb(root: Path, files: dict[str, str], **topic: object) -> KnowledgeBase
     return KnowledgeBase(Config(), make_catalogs((made, DirectoryCatalog(made))))
 
 
-def find(kb: KnowledgeBase, root: Path, question: str, limit: int = 4, **more: float) -> Passages:
+def find(kb: KnowledgeBase, root: Path, question: str, limit: int = 4, **more: object) -> Passages:
     return kb.search(question, (), limit, SearchOptions(index_dir=root / "index", **more))  # type: ignore[arg-type]
 
 
@@ -235,7 +236,35 @@ def test_a_topic_without_its_directory_answers_that(tmp_path: Path) -> None:
     found = find(kb, tmp_path, "walrus")
 
     assert found.passages == ()
-    assert "the files of 'zoo' are not there" in found.notices[0]
+    assert found.why_nothing == (
+        f"topic 'zoo' lists no subjects: {tmp_path / 'kb'}: no such directory;"
+        " correct that, or `subjects` in the configuration"
+    )
+    assert found.why_nothing in render_passages(found)
+
+
+@pytest.mark.parametrize(
+    ("scope", "reason"),
+    [
+        (Scope(paths=["nodir/"]), "there is no file in nodir/"),
+        (Scope(roles=[Role.EXAMPLES]), "there is no file with the role examples"),
+        (
+            Scope(paths=["a.md", "b/"], roles=[Role.CODE]),
+            "there is no file in a.md or b/ with the role code",
+        ),
+        (Scope(paths=["a.md"]), ""),
+    ],
+    ids=["path", "role", "both", "covered"],
+)
+def test_a_filter_without_a_file_is_the_reason_for_no_match(
+    tmp_path: Path, scope: Scope, reason: str
+) -> None:
+    kb = open_kb(tmp_path, {"a.md": "Walrus.\n"})
+
+    found = find(kb, tmp_path, "lion", scope=scope)
+
+    assert (found.passages, found.why_nothing) == ((), reason)
+    assert reason in render_passages(found)
 
 
 def test_a_question_without_a_word_is_an_error(tmp_path: Path) -> None:

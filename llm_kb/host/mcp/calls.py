@@ -32,6 +32,9 @@ LONGEST_ERROR = 10_000
 
 LEAST_CHARS = 1_000
 
+SEARCH_NAME = "search"
+"""The name of `search_knowledge` here: a client puts the server's name before it."""
+
 
 class Steps:
     """Passes the progress of a thread to the client, and a cancellation to the thread."""
@@ -105,7 +108,7 @@ def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
 
 def write_instructions(kb: KnowledgeBase) -> str | None:
     """Return the menu and the pre-loaded subjects that clients show; None without any."""
-    return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS)
+    return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS, SEARCH_NAME)
 
 
 def answer_within(kb: KnowledgeBase, answer: Callable[[], str]) -> str:

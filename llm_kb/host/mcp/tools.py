@@ -18,7 +18,7 @@ from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import emit, find_root, require_root
-from llm_kb.host.mcp.calls import Steps, answer_within
+from llm_kb.host.mcp.calls import SEARCH_NAME, Steps, answer_within
 from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, read_filters
 from llm_kb.knowledge_base.tools import LEARN_SCHEMA, SEARCH_KNOWLEDGE
 from llm_kb.references.ask import ask
@@ -28,7 +28,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 
-SEARCH = SEARCH_KNOWLEDGE._replace(name="search")
+SEARCH = SEARCH_KNOWLEDGE._replace(name=SEARCH_NAME)
 
 ANNOTATE_DESCRIPTION = (
     "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"

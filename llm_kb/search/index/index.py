@@ -287,8 +287,8 @@ class Index:
         spelled = re.compile(rf"(?<![^\W_]){word}(?![^\W_])", re.IGNORECASE)
         return any(spelled.search(text) for (text,) in rows)
 
-    def narrow(self, scope: Scope) -> None:
-        """Restrict further searches to the documents of a scope."""
+    def narrow(self, scope: Scope) -> bool:
+        """Restrict further searches to the documents of a scope; tell whether there are any."""
         rows = self._connection.execute("SELECT id, path, role, given_role FROM documents")
         allowed = [
             (id_,)
@@ -297,6 +297,7 @@ class Index:
         ]
         self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
         self._is_narrow = True
+        return bool(allowed)
 
     def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
         """Return the best chunks that match an FTS5 expression, and their scores.
