@@ -160,7 +160,7 @@ def filter_options(command: F) -> F:
             "--role",
             multiple=True,
             type=click.Choice(ROLES),
-            help="Only this kind of file; documentation comes first anyway",
+            help="Only files of this kind  [default: all, documentation first]",
         ),
     ):
         command = option(command)

@@ -24,7 +24,8 @@ from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, rende
     "-q",
     "--query",
     multiple=True,
-    help="Only topics, or subjects of TOPIC, that match all of these",
+    help="Only topics whose name or introduction has this, or subjects of TOPIC whose slug"
+    " has it; repeat to narrow",
 )
 @click.option("json_", "--json", is_flag=True, help="Output as a JSON array")
 @click.option("nl", "--nl", is_flag=True, help="Output as newline-delimited JSON")
