@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from llm_kb.references.errors import BlockedAddressError, FetchError
+from llm_kb.references.errors import BlockedAddressError, FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.git_transport import ask_server, run_offline
 from llm_kb.references.sources.records import GitSource
@@ -27,6 +29,17 @@ def test_inside_a_repository_no_server_is_asked(remote: Remote) -> None:
     policy = Policy(timeout=20, allow_protocols=("file",))
     with pytest.raises(FetchError, match="transport 'file' not allowed"):
         run_offline(source, policy, ["ls-remote", "--", remote.url], cwd=remote.directory)
+
+
+def test_a_process_of_git_that_ends_at_the_size_limit_is_an_error_of_size(
+    remote: Remote, tmp_path: Path
+) -> None:
+    """Git prints the signal that ended its helper, which writes the files."""
+    policy = Policy(timeout=20, allow_protocols=("file",))
+    source = GitSource(url=remote.url)
+    died = '!kill -s XFSZ "$$" #'
+    with pytest.raises(TooLargeError, match="it is over max_bytes"):
+        ask_server(source, policy, ["died"], cwd=tmp_path, settings={"alias.died": died})
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00::1"])

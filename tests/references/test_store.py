@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
@@ -237,6 +238,12 @@ BREAKS = {
     "a record alone": "it is missing; restore it, or delete what is left of the topic: "
     "llm kb references delete topic-b",
 }
+
+
+def test_a_staging_directory_that_is_a_link_to_nothing_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".staging").symlink_to(tmp_path / "gone")
+    with pytest.raises(WriteError, match=r"cannot write .*\.staging.*File exists"):
+        Store(tmp_path).staging("topic-a").__enter__()
 
 
 @pytest.mark.parametrize("way", BREAKS)

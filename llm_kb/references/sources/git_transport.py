@@ -136,7 +136,8 @@ def _message(error: GitError) -> str:
 def _died_of_size(error: GitError) -> bool:
     """Tell whether a process was ended because a file reached the size limit."""
     number = getattr(signal, "SIGXFSZ", 0)
-    return error.code == -number or f"was ended by signal {number:d}" in error.stderr
+    # git's own words for the end of a process that it started.
+    return error.code == -number or f"died of signal {number:d}" in error.stderr
 
 
 def _explain(error: GitError, policy: Policy) -> str:

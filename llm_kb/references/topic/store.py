@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, locked, writing
+from llm_kb.files.atomic import BusyError, WriteError, locked
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
@@ -250,8 +250,10 @@ class Store:
 
 @contextmanager
 def _temporary(directory: Path) -> Iterator[Path]:
-    with writing(directory):
+    try:
         directory.mkdir(parents=True)
+    except OSError as error:  # FileExistsError as well: `.staging` may be a link to nothing
+        raise WriteError(directory, error.strerror or str(error)) from error
     try:
         yield directory
     finally:
