@@ -75,7 +75,9 @@ def _refuse_place(path: Path, root: Path) -> None:
     """Raise WriteError for a file outside the repository or in a directory that does not exist."""
     real = resolve_links(path)
     if not real.is_relative_to(resolve_links(root)):
-        raise WriteError(path, f"it leads to {str(real)!r}, outside the repository")
+        is_link = path.is_relative_to(root) and ".." not in path.parts
+        way = f"leads to {str(real)!r}," if is_link else "is"
+        raise WriteError(path, f"it {way} outside the repository")
     if not real.parent.is_dir():
         raise WriteError(path, f"there is no directory {str(real.parent)!r}")
 
