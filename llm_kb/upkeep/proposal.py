@@ -10,6 +10,7 @@ from pathlib import Path
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.subjects.names import UNUSABLE
 from llm_kb.subjects.selection import Selection
 from llm_kb.subjects.topics import SNIFFED_BYTES, Layout, Skipped, Subject, Topic, is_binary
 from llm_kb.upkeep.check import PROSE
@@ -75,7 +76,9 @@ def _make_topic(directory: Path, layout: Layout, ignore: tuple[str, ...]) -> Top
 
 def settle(root: Path, proposal: Proposal) -> Proposal:
     """Return a proposal that also ignores the files that `check` would report."""
-    topic = _make_topic(root / proposal.subjects, proposal.layout, proposal.ignore)
+    # A line for a name that no topic can hold is not needed, and might not be valid TOML.
+    usable = tuple(line for line in proposal.ignore if not UNUSABLE.search(line))
+    topic = _make_topic(root / proposal.subjects, proposal.layout, usable)
     listing = DirectoryCatalog(topic).list_subjects()
     skipped = [s for s in listing.skipped if s.path and s.reason != NO_SKILL][:_MOST_SKIPPED]
     slugs = Counter(subject.slug for subject in listing.subjects)
@@ -84,7 +87,7 @@ def settle(root: Path, proposal: Proposal) -> Proposal:
     code = [s.path for s in others if slugs[s.slug] > 1]
     binary = [s.path for s in others if proposal.layout is Layout.FILES and _is_binary(topic, s)]
     paths = [*(s.path for s in skipped), *code[:_MOST_SKIPPED], *binary[:_MOST_SKIPPED]]
-    ignore = (*proposal.ignore, *(f"/{escape(path)}" for path in paths))
+    ignore = (*usable, *(f"/{escape(path)}" for path in paths))
     totals = measure(topic.root, proposal.layout, ignore)
     return replace(proposal, ignore=ignore, totals=totals, left_out=tuple(skipped))
 

@@ -329,6 +329,19 @@ def test_what_no_topic_can_hold_is_ignored_alone(
     assert {"a:b", "bad§"} < set(list_slugs(run_llm, "docs"))
 
 
+def test_a_guide_whose_name_no_topic_can_hold_is_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
+    bad = os.fsdecode(b"\xff")
+    make_files(
+        tmp_path, "README.md", f"b{bad}.md", "c\u200b.md", f"CHANGES-{bad}.md", f"x{bad}/a.md"
+    )
+    make_files(tmp_path, ".github/CONTRIBUTING.md", f".github/x{bad}.md", f"lib{bad}/README.md")
+    make_files(tmp_path, *(f"{name}/{name}.md" for name in "abcdefg"))
+    assert run_llm(["kb", "init", "--all"]).exit_code == 0
+    assert list_slugs(run_llm, "overview") == ["README"]
+    assert list_slugs(run_llm, "github") == ["CONTRIBUTING"]
+    assert run_llm(["kb", "check"]).exit_code == 0
+
+
 def test_places_that_lead_elsewhere_are_not_proposed(tmp_path: Path) -> None:
     root, outside = tmp_path / "w", tmp_path / "outside"
     (outside / "x").mkdir(parents=True)
