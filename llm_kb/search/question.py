@@ -165,7 +165,12 @@ def replace_words(question: str, replaced: Mapping[str, str]) -> str:
 
 
 def list_runs(sequence: Sequence[str]) -> list[str]:
-    """Return the runs of four words of a question that are not mostly stop words."""
+    """Return the runs of four words of a question that are not mostly stop words.
+
+    A shorter question with a stop word, which may be a heading such as "Why Vite", is a run.
+    """
+    if 1 < len(sequence) < RUN and len({*sequence} - STOP_WORDS) < len({*sequence}):
+        return [" ".join(sequence)]
     runs = (sequence[at : at + RUN] for at in range(len(sequence) - RUN + 1))
     telling = (run for run in runs if sum(word not in STOP_WORDS for word in run) >= RUN // 2)
     return [" ".join(run) for run in telling]

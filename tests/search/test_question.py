@@ -83,6 +83,12 @@ def test_runs_are_four_words_that_tell_something() -> None:
     assert list_runs(["cannot", "open"]) == []
 
 
+def test_a_short_question_with_a_stop_word_is_a_run() -> None:
+    assert list_runs(["why", "walrus"]) == ["why walrus"]
+    assert list_runs(["what", "is", "it"]) == ["what is it"]
+    assert list_runs(["why"]) == []
+
+
 def test_neighbours_of_a_word_differ_by_one_letter() -> None:
     found = list_neighbours("walrus")
 

@@ -51,6 +51,17 @@ def zoo(tmp_path: Path) -> Path:
     )
 
 
+def test_a_heading_with_a_stop_word_is_found_by_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "RANKED", 5)
+    pages = {f"{n}.md": f"# Page {n}\n\nThe walrus is a walrus.\n" for n in range(20)}
+    filler = "Nothing else is told here, in many words.\n" * 20
+    directory = make_topic(tmp_path, "zoo", {**pages, "why.md": f"# Why Walrus\n\n{filler}"})
+
+    assert search([directory], "why walrus").hits[0].path == "why.md"
+
+
 def test_a_hit_says_where_it_stands(zoo: Path) -> None:
     result = search([zoo], "tusks")
 
