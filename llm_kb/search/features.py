@@ -133,8 +133,7 @@ def measure_answer(hit: Hit, question: Question) -> float:
 def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     """Return the features of every hit."""
     best = find_best(hits)
-    nearest = max([0.0, *(hit.cosine or 0.0 for hit in hits)]) or 1.0
-    near = [max(0.0, (hit.cosine or 0.0) / nearest) ** DENSE_POWER for hit in hits]
+    meanings = _find_meanings(hits)
     by_file: dict[tuple[str, str], list[int]] = {}
     for number, hit in enumerate(hits):
         by_file.setdefault((hit.topic, hit.path), []).append(number)
@@ -143,19 +142,28 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
         held = {n: find_held(hits[n], question) for n in numbers}
         second, first = sorted([0.0, *(hits[n].bm25 for n in numbers)])[-2:]
         path = question.share(find_stems(hits[numbers[0]].path, question.rarities))
+        meaning = max(meanings[n] for n in numbers)
         for n in numbers:
-            around = [m for m in numbers if m == n or _adjoin(hits[n], hits[m])]
-            nearness = (near[n], max(near[m] for m in around), max(near[m] for m in numbers))
+            hit = hits[n]
+            around = [m for m in numbers if m == n or _adjoin(hit, hits[m])]
+            nearness = (meanings[n], max([meanings[m] for m in around]), meaning)
             found[n] = Features(
-                opens=float(bool(hits[n].heading)),
-                named=float(question.is_name_of(hits[n])),
-                run=question.share_of_run(hits[n].text),
-                adjoining=question.share(stem for m in around for stem in held[m]),
-                file=(second if hits[n].bm25 == first else first) / best,
+                opens=float(bool(hit.heading)),
+                named=float(question.is_name_of(hit)),
+                run=question.share_of_run(hit.text),
+                adjoining=question.share([stem for m in around for stem in held[m]]),
+                file=(second if hit.bm25 == first else first) / best,
                 path=path,
-                dense=sum(map(mul, DENSE_SHARES, nearness)),
+                dense=sum(map(mul, DENSE_SHARES, nearness)) if meaning else 0.0,
             )
     return [found[number] for number in range(len(hits))]
+
+
+def _find_meanings(hits: Sequence[Hit]) -> list[float]:
+    """Return how similar each hit is in meaning, as a power of its share of the best."""
+    cosines = [max(0.0, hit.cosine or 0.0) for hit in hits]
+    nearest = max(cosines, default=0.0) or 1.0
+    return [(cosine / nearest) ** DENSE_POWER for cosine in cosines]
 
 
 def find_best(hits: Iterable[Hit]) -> float:
@@ -185,7 +193,7 @@ def find_stems(text: str, stems: Iterable[str]) -> list[str]:
     if len(lower) != len(text):
         # Folding lengthens a few letters, such as "İ"; then capitals cannot be compared.
         text = lower
-    return [stem for stem in stems if _begins_a_word(stem, text, lower)]
+    return [stem for stem in stems if stem in lower and _begins_a_word(stem, text, lower)]
 
 
 def _begins_a_word(stem: str, text: str, lower: str) -> bool:

@@ -49,7 +49,7 @@ SHORTEST_CORRECTED = 5
 RUN = 4
 """Length of the runs of words that find a text, such as a pasted message."""
 
-MOST_RUNS = 6
+MOST_RUNS = 8
 """Maximum number of runs searched for, the rarest first: FTS5 compares each word's positions."""
 
 MOST_HELPING = 4
