@@ -40,7 +40,10 @@ SEARCH_KNOWLEDGE = ToolText(
             "type": ["string", "null"],
             "description": "The topic ID or title to search. Omit to search all.",
         },
-        limit=integer(f"The most passages to return, {DEFAULT_LIMIT} unless given.", 1),
+        limit=integer(
+            "The most passages to return. Unless given, three are quoted and a fourth is named.",
+            1,
+        ),
         **FILTERS,
     ),
 )

@@ -260,7 +260,8 @@ def _split(
                 cut = text.rfind("\n", cut, min(start + 2 * most, end)) + 1 or cut
         yield start, cut
         start = cut
-    yield start, end
+    if start < end:
+        yield start, end
 
 
 def _cut_line(text: str, start: int, end: int) -> int:

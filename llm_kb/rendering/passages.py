@@ -88,24 +88,25 @@ class Passages:
 def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
-    Passages after the first `quoted`, and those without room, are named by their addresses.
+    Only the first `quoted` that are not pre-loaded, and as many as there is room for, are quoted;
+    the others are named by their addresses.
     """
     parts = [f"{bounded_line(line)}\n" for line in found.about]
     room = MAX_CHARACTERS
     more: list[str] = []
     origin: str | None = None
-    for number, passage in enumerate(found.passages):
+    left = len(found.passages) if quoted is None else quoted
+    for passage in found.passages:
         if passage.is_preloaded:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
-        elif (quoted is not None and number >= quoted) or (
-            room < MAX_CHARACTERS and len(passage.text) > room
-        ):
+        elif not left or (room < MAX_CHARACTERS and len(passage.text) > room):
             more.append(bounded_line(passage.heading))
         else:
             is_new = passage.origin != origin
             origin = passage.origin
             parts.append(_render(passage, room, with_origin=is_new))
             room -= len(passage.text)
+            left -= 1
     if more:
         parts.append(f"Also: {', '.join(more)}\n")
     if not found.passages:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -267,3 +269,15 @@ def test_what_is_stored_is_what_is_shown() -> None:
     for nothing in ("\u200b", "\u200d", "\0", " \n"):
         with pytest.raises(InvalidEntryError, match="pattern: required for anti_pattern"):
             parse_emission({**fields, "pattern": nothing})
+
+
+def test_the_skill_quotes_the_replies() -> None:
+    skill = resources.files("llm_kb.knowledge_base").joinpath("skills/knowledge-capture.md")
+    first = add_entry(KnowledgeStore(), convention("errors use the root error"))
+    second = add_entry(first.store, convention("errors use\nthe root error class", "*"))
+    again = add_entry(first.store, convention("errors use the root error"))
+
+    for reply in (second, again):
+        for line in render_reply(reply).splitlines():
+            if not line.startswith("- "):
+                assert f"`{line.split(':')[0].split(' convention')[0]}" in skill.read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base import indexes
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import EmptyQuestionError, SearchOptions
-from llm_kb.rendering.passages import Passage, Passages, render_passages
+from llm_kb.knowledge_base.tools import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
+from llm_kb.rendering.passages import QUOTED, Passage, Passages, render_passages
 from llm_kb.search.index import documents, documents_table
 from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Config, Layout, Subject, Topic
@@ -378,6 +380,24 @@ def test_passages_after_those_quoted_are_named() -> None:
         '<passage "zoo/a#x (lines 1-3)">\naaaaaaaaa\n</passage>\n\n'
         "Also: zoo/b#x (lines 1-3), zoo/c#x (lines 1-3)\n"
     )
+
+
+def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
+    known = replace(make("a", "walrus"), is_preloaded=True)
+    found = Passages(passages=(known, make("b", "otter"), make("c", "seal")), topics=("zoo",))
+
+    text = render_passages(found, 1)
+
+    assert "zoo/a#x (lines 1-3): already in your system prompt" in text
+    assert "otter" in text
+    assert "Also: zoo/c#x (lines 1-3)" in text
+
+
+def test_the_tool_says_how_many_passages_it_quotes() -> None:
+    limit = SEARCH_KNOWLEDGE.schema["properties"]["limit"]["description"]
+
+    assert (QUOTED, DEFAULT_LIMIT) == (3, 4)
+    assert "three are quoted and a fourth is named" in limit
 
 
 def test_where_nothing_fits_the_answer_says_what_to_try() -> None:

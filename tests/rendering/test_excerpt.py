@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.excerpt import Excerpt, find_excerpt, read_structure
+from llm_kb.rendering.excerpt import Excerpt, _split, find_excerpt, read_structure
 from llm_kb.rendering.parts import Span, find_line, find_spans, name_lines
 
 WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
@@ -240,3 +240,12 @@ def test_the_address_of_an_excerpt_loads_its_lines(
         assert part.start <= found.start
         assert found.text.strip("…") in text[part.start : part.end]
         assert part.first_line <= found.first_line <= found.last_line <= part.last_line
+
+
+def test_a_block_that_ends_with_a_paragraph_has_no_empty_piece() -> None:
+    text = f"{'a' * 700}\n\n{'b' * 180}\n\n{'c' * 375}\n\n"
+
+    pieces = list(_split(text, 0, len(text), 300, set()))
+
+    assert all(start < end for start, end in pieces)
+    assert "".join(text[start:end] for start, end in pieces) == text
