@@ -151,4 +151,6 @@ def _write(path: Path, text: str, *, dry_run: bool) -> None:
 
 def _refuse_existing(path: Path) -> None:
     if path.exists() or path.is_symlink():
-        raise click.ClickException(f"{show_place(path)} exists already and is left as it is")
+        raise click.ClickException(
+            f"{show_place(path)} exists already and is left as it is; `llm kb add` adds topics"
+        )

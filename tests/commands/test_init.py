@@ -455,7 +455,7 @@ def test_nothing_is_overwritten(tmp_path: Path, run_llm: RunLlm, name: str) -> N
     result = run_llm(["kb", "init"])
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: {tmp_path}/{name} exists already and is left as it is\n",
+        f"Error: {tmp_path}/{name} exists already and is left as it is; `llm kb add` adds topics\n",
     )
     assert (tmp_path / name).read_text() == "# mine\n"
 
@@ -472,7 +472,8 @@ def test_the_users_file(tmp_path: Path, user_dir: Path, run_llm: RunLlm) -> None
     again = run_llm(["kb", "init", "--user"])
     assert (again.exit_code, again.stderr) == (
         1,
-        f"Error: {user_dir}/kb.toml exists already and is left as it is\n",
+        f"Error: {user_dir}/kb.toml exists already and is left as it is;"
+        " `llm kb add` adds topics\n",
     )
 
 
