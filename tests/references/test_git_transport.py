@@ -49,6 +49,12 @@ def test_hosts_with_private_addresses_are_refused(address: str) -> None:
         ask("https://evil.example/x", policy)
 
 
+def test_a_host_that_was_not_approved_is_not_looked_up() -> None:
+    policy = Policy(hosts=frozenset({"good.example"}), resolver=lambda host, port: [host])
+    with pytest.raises(FetchError, match=r"evil\.example is not approved"):
+        ask("https://evil.example/x", policy)
+
+
 def test_git_connects_to_the_address_that_was_checked() -> None:
     """The name is one that no name server knows: without the pin git could not connect."""
     policy = Policy(

@@ -14,7 +14,12 @@ from llm_kb.git.run import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environme
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.records import GitSource
-from llm_kb.references.sources.rules import GIT_PROTOCOLS, OPTIONAL_GIT_PROTOCOLS, USUAL_PORTS
+from llm_kb.references.sources.rules import (
+    GIT_PROTOCOLS,
+    OPTIONAL_GIT_PROTOCOLS,
+    USUAL_PORTS,
+    require_approved,
+)
 
 SLACK_BYTES = 16_000_000
 """Bytes that a transfer may take on disk in addition to twice `max_bytes`."""
@@ -160,6 +165,7 @@ def _pin(source: GitSource, policy: Policy) -> tuple[dict[str, str], str]:
     split = urlsplit(source.url)
     if split.scheme == "file" or not split.hostname:
         return {}, ""
+    require_approved(source.url, policy.hosts)
     host, port = split.hostname, split.port or USUAL_PORTS[split.scheme]
     addresses = resolve_host(source.url, host, port, policy)
     listed = [f"[{address}]" if ":" in address else address for address in addresses]
