@@ -1,8 +1,8 @@
 """The root error and the errors that more than one module raises.
 
 An error has a class of its own if code catches it, or raises the same message in several
-places; all others are a KbError. A message stands alone: what is wrong, where, and what to
-do.
+places, or the documentation offers it to Python callers; all others are a KbError. A message
+stands alone: what is wrong, where, and what to do.
 """
 
 from __future__ import annotations

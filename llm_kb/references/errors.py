@@ -150,7 +150,7 @@ class DeniedError(OperatorError):
 
 
 class ApprovalNeededError(OperatorError):
-    """A plan that waits for approval, since there is no terminal to ask on."""
+    """A plan that was stored, and waits for the operator's approval."""
 
     def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id

@@ -23,8 +23,8 @@ class Staged:
     """A topic in a staging directory, with the files put there so far.
 
     `failed` are the numbers of the sources that gave nothing new, `own` the kept files that
-    were never fetched, `restored` the number of those that were edited or lost. Methods that
-    write raise WriteError, as on a full disk.
+    were never fetched, `restored` the number of fetched files that were edited or lost here and
+    were fetched again. Methods that write raise WriteError, as on a full disk.
     """
 
     directory: Path

@@ -36,7 +36,7 @@ MAX_WAITING = 50
 """Most plans that wait at once: a model must not hide one plan among thousands."""
 
 MAX_PAGES = 20_000_000
-"""Characters of pages kept with a plan; other pages are requested again."""
+"""Characters of all pages of a plan, up to which they are kept with it."""
 
 _ID = re.compile(r"[0-9a-f]{12,64}")
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
@@ -82,7 +82,7 @@ class PendingPlans:
         return ApprovalNeededError(plan.id, title, summary, list_hosts(plan))
 
     def keep(self, plan: Plan) -> bool:
-        """Store a plan if there is no terminal to ask on. Raises ApprovalNeededError."""
+        """Store a plan for the operator; raises ApprovalNeededError in any case."""
         raise self.ask_later(plan)
 
     def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:

@@ -28,7 +28,7 @@ from llm_kb.rendering.plain_text import format_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSource:
-    """One source with its present files; `size` is None if the server does not report it.
+    """One source with its present files; `size` is None if it is unknown.
 
     `source.commit` is the commit that will be fetched from git. `problem` is the reason
     why a source cannot be fetched; the others can be. The fields from `read` on are not part of

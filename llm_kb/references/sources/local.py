@@ -125,7 +125,7 @@ class _Walk:
         return notes
 
     def iter_files(self) -> Iterator[GitFile]:
-        """Yield mode and path of everything that is not a real directory."""
+        """Yield everything that is not a real directory, as git would record it."""
         root = Path(self.source.url)
         rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
 

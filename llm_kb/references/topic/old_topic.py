@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,7 +42,10 @@ class OldTopic:
     def none(cls, sources: Sequence[Source]) -> OldTopic:
         """Return the state before a topic of these sources is made."""
         asked = (None,) * len(sources)
-        return cls(directory=Path(), files={}, asked=asked, record=Provenance(), is_new=True)
+        # `os.devnull` is not a directory, so that no file is found there by mistake.
+        return cls(
+            directory=Path(os.devnull), files={}, asked=asked, record=Provenance(), is_new=True
+        )
 
     @classmethod
     def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
@@ -84,7 +88,7 @@ class OldTopic:
     def gave(self, path: str, text: str) -> bool:
         """Tell whether a page is unchanged since its file was written.
 
-        Its links to other pages of the topic are paths there, in those of earlier versions not.
+        Compared as it was sent, and with its links to other pages of the topic as paths.
         """
         recorded = self.files[path].hash
         if hash_content(text.encode()) == recorded:
