@@ -23,7 +23,7 @@ from llm_kb.references.topic.topic_directory import read_provenance, write_topic
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes
-from tests.references.sites import Answer, Site
+from tests.references.sites import Answer, Site, serve_site
 
 OTHER = PAGE.replace("Hooks", "Other")
 MARKDOWN = "# Hooks\n\nCall them **first**.\n"
@@ -221,9 +221,11 @@ def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
     site.answers["/new/"] = site.answers["/guide/"]
     site.answers["/new/p1"] = site.answers["/guide/p1"]
     site.redirect("/guide/", f"{moved}/new/")
+    site.requests.clear()
     with pytest.raises(DeniedError):
         refresh_topic(trusting, "topic-frob", lambda plan, reason: False)
     assert files_of(library) == before
+    assert site.requests == ["GET /guide/"]  # nobody has approved of the other host
     reasons: list[str] = []
 
     def approve(_: Plan, reason: str) -> bool:
@@ -233,6 +235,33 @@ def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
     refreshed = refresh_topic(trusting, "topic-frob", approve)
     assert (refreshed.added, refreshed.removed) == (2, 6)
     assert reasons == [f"it now leads to {moved.removeprefix('http://')}"]
+
+
+def test_a_crawl_that_moves_on_after_approval_keeps_its_files(library: Library, site: Site) -> None:
+    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
+    trusting = replace(library, settings=allowed)
+    create_topic(trusting, request(serve_guide(site)), yes)
+    before = files_of(library)
+    with serve_site() as third:
+        third.put("/", "<p>third</p>")
+        moved = site.url.replace("127.0.0.1", "localhost")
+        site.redirect("/new/", f"{third.url}/")
+        site.redirect("/guide/", f"{moved}/new/")
+        with pytest.raises(NothingFetchedError, match="redirects to another host"):
+            refresh_topic(trusting, "topic-frob", lambda plan, reason: True)
+        assert third.requests == []
+    assert files_of(library) == before
+
+
+def test_lists_on_a_host_that_was_not_approved_are_not_requested(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    with serve_site() as other:
+        for name in ("robots.txt", "llms.txt", "sitemap.xml"):
+            site.redirect(f"/{name}", f"{other.url}/{name}")
+        assert refresh(library) == (False, 0, 0, 0, ())
+        assert other.requests == []
+    assert files_of(library) == guide
 
 
 def test_a_crawl_that_moved_tells_of_the_pages_it_does_not_have_there(

@@ -107,6 +107,9 @@ class _Refresh:
                 warnings=(*failed.values(), *warnings),
             )
         self._require_approval(plan, approve)
+        if any(each.has_moved for each in found):  # its host is approved now: plan it there
+            old = replace(self.old, approved=frozenset(plan.hosts))
+            return replace(self, old=old).run(approve, progress)
         render = partial(self._render, found)
         staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)
         return _summarize(file.id, staged)
@@ -116,9 +119,9 @@ class _Refresh:
         check_limits(plan, self.remotes.policy)
         records = self.old.record.files.values()
         urls = {source.url for source in plan.request.sources} | {r.url for r in records}
-        known = frozenset(filter(None, map(host_and_port, urls)))
+        known = self.old.approved.union(filter(None, map(host_and_port, urls)))
         reason = grows_beyond(plan, total_size(records), known)
-        if records and not self.old.record.request:
+        if records and not self.old.record.request and not self.old.approved:
             reason = f"no approval of its hosts is recorded here: {list_hosts(plan)}"
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, summarize_plan(plan))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from os.path import commonprefix
 from urllib.parse import urlsplit
 
@@ -35,6 +35,7 @@ def find_pages(
     policy: Policy,
     known: Mapping[str, Conditions] | None = None,
     progress: Count = lambda *_: None,
+    hosts: Collection[str] | None = None,
 ) -> Crawl:
     """Read the pages of a crawl.
 
@@ -46,12 +47,13 @@ def find_pages(
     `known` are the pages of an earlier crawl, requested conditionally. Those that no
     changed page leads to are searched for in unchanged pages. If a page that may lead to them
     cannot be read, they are requested directly.
-    Raises FetchError if the first page cannot be fetched.
+    Only `hosts` are contacted; None allows any. Raises FetchError if the first page cannot be
+    fetched, PlanChangedError if it redirects to a host that is not in `hosts`.
     """
     if not source.max_pages:
         raise FetchError(source.url, "max_pages is 0; it must be at least 1")
-    start = find_page(source.url, policy)
-    site = Site(start.page.url, source, policy)
+    start = find_page(source.url, policy, hosts=hosts)
+    site = Site(start.page.url, source, policy, hosts)
     if not site.allows(start.page.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
     crawl = Crawl(source, site, start, known or {}, progress)

@@ -44,6 +44,8 @@ class PlannedSource:
     read: Mapping[str, Page | None] = field(default_factory=dict, compare=False, repr=False)
     """The pages read already, by address; None for those that have not changed."""
     is_unchanged: bool = False
+    has_moved: bool = False
+    """Whether it leads to a host that must be approved before its pages are planned."""
     kept: tuple[str, ...] = ()
     """Files of an earlier fetch whose pages may still exist, but cannot be fetched now."""
     warnings: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Collection
 from html import unescape
 from urllib.parse import unquote, urlsplit
 
@@ -51,9 +52,16 @@ MAX_REFUSED = 5_000
 class Site:
     """One host, the rules of its robots.txt, and the directory a crawl stays in."""
 
-    def __init__(self, start: str, source: CrawlSource, policy: Policy) -> None:
+    def __init__(
+        self,
+        start: str,
+        source: CrawlSource,
+        policy: Policy,
+        hosts: Collection[str] | None = None,
+    ) -> None:
         split = urlsplit(start)
         self.policy = policy
+        self._hosts = hosts
         self._source = source
         self.root = f"{split.scheme}://{split.netloc}"
         self.prefix = split.path.rpartition("/")[0] + "/"
@@ -64,7 +72,7 @@ class Site:
         """Problems of lists of pages that could not be read."""
         place = f"{self.root}/robots.txt"
         with refuse_hostile(place):
-            self._robots = Robots(fetch_text(place, policy) or "", PRODUCT)
+            self._robots = Robots(fetch_text(place, policy, hosts) or "", PRODUCT)
 
     def covers(self, url: str) -> bool:
         """Tell whether a link leads to a page of the crawl."""
@@ -92,7 +100,7 @@ class Site:
         """Return the pages of `llms.txt`; empty if there is none."""
         for place in dict.fromkeys((f"{self.root}{self.prefix}llms.txt", f"{self.root}/llms.txt")):
             try:
-                text = fetch_text(place, self.policy)
+                text = fetch_text(place, self.policy, self._hosts)
             except FetchError as error:
                 self.unread.append(f"{place}: {error.reason}")
                 continue
@@ -111,7 +119,7 @@ class Site:
         pages: dict[str, None] = {}
         for number, place in enumerate(places):
             try:
-                text = fetch_text(place, self.policy) or ""
+                text = fetch_text(place, self.policy, self._hosts) or ""
             except FetchError:
                 continue  # links are followed without it
             found = [unescape(location) for location in _LOCATION.findall(text)]

@@ -146,13 +146,11 @@ def _plan_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -
         found = find_page(
             source.url,
             remotes.policy,
-            hosts=None if old.is_new else _approved_hosts(source, records),
+            hosts=None if old.is_new else _approved_hosts(source, old, records),
             known=record.conditions if record else None,
         )
     except PlanChangedError as error:
-        # It leads to a host that was not approved, which must be approved first.
-        moved = PlannedPage(url=error.leads_to or source.url)
-        return PlannedSource(source=source, files=1, size=None, pages=(moved,))
+        return _plan_move(source, old, error)
     page, content = found.page, found.content
     if content is None and not found.is_unchanged:
         raise no_text(page.url)
@@ -184,7 +182,11 @@ def _plan_crawl(
         record.url: record.conditions if is_same_wish and record.url in there else {}
         for record in records.values()
     }
-    crawl = find_pages(source, remotes.policy, known, progress)
+    hosts = None if old.is_new else _approved_hosts(source, old, records)
+    try:
+        crawl = find_pages(source, remotes.policy, known, progress, hosts)
+    except PlanChangedError as error:
+        return _plan_move(source, old, error)
     planned = PlannedSource(
         source=source,
         files=len(crawl.pages),
@@ -195,9 +197,6 @@ def _plan_crawl(
     )
     if old.is_new:
         return planned
-    if not _approved_hosts(source, records).issuperset(planned.hosts):
-        # It has moved to a host that was not approved, which must be approved first.
-        return replace(planned, size=None, read={}, warnings=_warn(crawl.failed, set()))
     if not crawl.pages:
         raise FetchError(source.url, next(iter(crawl.failed.values()), "it has no file to fetch"))
     kept = tuple(path for path, record in records.items() if record.url in crawl.failed)
@@ -226,12 +225,28 @@ def _moved(asked: str, found: str) -> tuple[str, ...]:
     return (f"redirects to another {what}: {found}",)
 
 
+def _plan_move(
+    source: WebSource | CrawlSource, old: OldTopic, error: PlanChangedError
+) -> PlannedSource:
+    """Return the plan of a source that leads to a host which must be approved first.
+
+    Raises the error if an approval was asked for already, so that redirects cannot ask for ever.
+    """
+    if old.approved or not error.leads_to:
+        raise error
+    moved = PlannedPage(url=error.leads_to)
+    notes = _moved(source.url, moved.url)
+    return PlannedSource(
+        source=source, files=1, size=None, pages=(moved,), notes=notes, has_moved=True
+    )
+
+
 def _approved_hosts(
-    source: WebSource | CrawlSource, records: Mapping[str, FileRecord]
+    source: WebSource | CrawlSource, old: OldTopic, records: Mapping[str, FileRecord]
 ) -> frozenset[str]:
-    """Return the hosts that a source names or was fetched from, with their ports."""
+    """Return the hosts that a source names or was fetched from, and those approved since."""
     urls = [source.url, *(record.url for record in records.values())]
-    return frozenset(filter(None, map(host_and_port, urls)))
+    return old.approved.union(filter(None, map(host_and_port, urls)))
 
 
 def _warn(failed: Mapping[str, str], kept: Collection[str]) -> tuple[str, ...]:

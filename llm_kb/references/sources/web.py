@@ -173,9 +173,15 @@ def _make_headers(known: Conditions | None) -> dict[str, str]:
     return {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
 
 
-def fetch_text(url: str, policy: Policy) -> str | None:
-    """Return a small text file of a site, such as robots.txt; None if there is none."""
-    answer = request(url, policy, most=MAX_TEXT_BYTES)
+def fetch_text(url: str, policy: Policy, hosts: Collection[str] | None = None) -> str | None:
+    """Return a small text file of a site, such as robots.txt; None if there is none.
+
+    One that is now on a host that is not in `hosts` counts as missing.
+    """
+    try:
+        answer = request(url, policy, hosts=hosts, most=MAX_TEXT_BYTES)
+    except PlanChangedError:
+        return None
     if answer.status >= 500 or answer.status == TOO_MANY_REQUESTS:
         raise FetchError(url, f"the server answered {answer.status}")
     return _decode(answer) if answer.status == 200 else None

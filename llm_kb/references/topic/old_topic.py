@@ -24,7 +24,8 @@ class OldTopic:
 
     `asked` has, for each of them, the source as it was when it was fetched; None for one
     that is new. `record` is as it was written, with the files of sources that are gone. A topic
-    that is made now `is_new`, and has no files.
+    that is made now `is_new`, and has no files. `approved` are the hosts that the operator has
+    approved for this refresh.
     """
 
     directory: Path
@@ -32,6 +33,7 @@ class OldTopic:
     asked: tuple[Source | None, ...]
     record: Provenance
     is_new: bool = False
+    approved: frozenset[str] = frozenset()
 
     @cached_property
     def links(self) -> PageLinks:
