@@ -191,7 +191,7 @@ def test_near_entries_are_shown(repo: Repo, run_llm: RunLlm) -> None:
     run_llm(CONVENTION)
     result = run_llm([*CONVENTION[:-1], "use x too"])
     assert result.stdout == "Added convention: conv-2\n"
-    assert result.stderr == "Near: conv-1 (src/): Use x\n"
+    assert result.stderr == "Similar: conv-1 (src/): Use x\n"
 
 
 def test_a_taken_id_is_an_error(repo: Repo, run_llm: RunLlm) -> None:

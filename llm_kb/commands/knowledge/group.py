@@ -160,7 +160,7 @@ def add(
     else:
         say(f"Already exists: {render_short(addition.entry)}")
     for near in addition.near:
-        say(f"Near: {render_short(near)}")
+        say(f"Similar: {render_short(near)}")
     place = addition.entry.place
     if addition.is_new and place and not has_place(require_cwd(), "HEAD", place, head=True):
         say(f"Warning: {place!r} is neither in the current commit nor in the work tree")
