@@ -213,14 +213,16 @@ def find_longest_run(text: str, sequence: Sequence[str]) -> int:
     """Return the length of the longest run of words of a sequence in a text.
 
     The words are lower case. Characters between the words do not matter, nor
-    whether there are any: `ignoreCase`, `ignore_case` and `ignore case` are the same.
+    whether there are any: `ignoreCase`, `ignore_case` and `ignore case` are the same. Numbers
+    alone are no run, since `3.7` would be in `0.13.7`.
     """
     if len(sequence) < SHORTEST_RUN:
         return 0
     joined = join_words(text)
     longest, start = SHORTEST_RUN - 1, 0
     while start + longest < len(sequence):
-        if "".join(sequence[start : start + longest + 1]) in joined:
+        run = "".join(sequence[start : start + longest + 1])
+        if run in joined and not run.isdigit():
             longest += 1
         else:
             start += 1

@@ -250,6 +250,8 @@ def test_in_a_script_without_spaces_a_word_begins_anywhere() -> None:
         ("findTheFile", "then find the file", 3),
         ("Ändern: Cannot find_the file", "cannot find the file", 4),
         ("find it", "find", 0),
+        ("Version 0.13.7", "3 7", 0),
+        ("since Python 3.10", "python 3 10", 3),
         ("refuse them", "find the", 0),
         ("", "a b", 0),
         ("a b", "", 0),
