@@ -20,7 +20,11 @@ from llm_kb.subjects.editions import describe_editions, find_editions
 from llm_kb.subjects.names import INSTALL, is_unread_document
 
 MAX_READ = 50_000_000
-"""Characters of pages kept in memory until they are fetched; others are requested again."""
+"""Characters of pages kept in memory until they are fetched; others are requested again.
+
+A refresh does not compare these others, so that a larger site without `ETag` or `Last-Modified`
+counts as changed.
+"""
 
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
