@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.files.fields import Fields
@@ -30,7 +31,7 @@ LAST_IDS = "last_ids"
 """A key of our own: by prefix, the highest number of an id that has been removed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
     """One of the three kinds of entry, and the names of its fields."""
 
@@ -49,12 +50,12 @@ class Kind:
     """The field that two duplicates of one place have in common."""
     provenance: str
 
-    @property
+    @cached_property
     def settable(self) -> tuple[str, ...]:
         """The fields that its author fills; the program fills the others."""
         return tuple(name for name in self.order if name not in {"id", self.provenance})
 
-    @property
+    @cached_property
     def required(self) -> tuple[str, ...]:
         """The fields without which it is not an entry."""
         return tuple(name for name in self.settable if name != "stability")

@@ -87,8 +87,8 @@ _ITEMS = {
 
 
 def _read_fields(entry: Entry) -> dict[str, str]:
-    """Return the fields of an entry, each on one line."""
-    return {name: one_line(entry.text(name)) for name in entry.kind.order}
+    """Return the id of an entry and the fields that its author filled, each on one line."""
+    return {name: one_line(entry.text(name)) for name in ("id", *entry.kind.settable)}
 
 
 def render_item(entry: Entry, view: View) -> str:
