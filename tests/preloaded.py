@@ -13,6 +13,7 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -142,9 +143,14 @@ class Process:
 
 @cache
 def _directory() -> str:
-    directory = tempfile.TemporaryDirectory(prefix="llm-kb-preloaded-")
-    atexit.register(directory.cleanup)
-    return directory.name
+    directory, owner = tempfile.mkdtemp(prefix="llm-kb-preloaded-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # and not in a fork of it
+            shutil.rmtree(directory, ignore_errors=True)
+
+    atexit.register(remove)
+    return directory
 
 
 @cache

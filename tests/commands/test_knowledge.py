@@ -60,11 +60,9 @@ def test_a_convention_is_added_by_its_rule_alone(
     [
         (["r", "--rule", "q"], "RULE and PATH stand for --rule and --scope; give either"),
         (["r", "src/", "--scope", "m/"], "RULE and PATH stand for --rule and --scope; give either"),
-        (
-            ["r", "--module", "m/"],
-            "--rule belongs to a convention and --module to a boundary: give",
-        ),
-        (["r", "--type", "boundary"], "--rule: belongs to convention, not to boundary"),
+        (["r", "--module", "m/"], "RULE makes a convention; leave it out with --module"),
+        (["r", "--type", "boundary"], "RULE makes a convention; leave it out with --type boundary"),
+        (["", "src/"], "RULE is empty"),
     ],
 )
 def test_a_rule_that_is_given_twice_or_with_another_type_is_refused(

@@ -144,6 +144,12 @@ def add(
     if short_rule is not None:
         if fields["rule"] or (path and fields["scope"]):
             raise click.UsageError("RULE and PATH stand for --rule and --scope; give either")
+        others = sorted(name for name in fields if fields[name] and name not in CONVENTION.settable)
+        if others or type_ not in (None, _type_of(CONVENTION)):
+            with_ = f"--{others[0]}" if others else f"--type {type_}"
+            raise click.UsageError(f"RULE makes a convention; leave it out with {with_}")
+        if not clean(short_rule):
+            raise click.UsageError("RULE is empty")
         fields |= {"rule": short_rule, "scope": path or fields["scope"] or EVERYWHERE}
     type_ = type_ or _infer_type(fields)
     entry = _read_entry(type_, fields)

@@ -79,6 +79,8 @@ def _iter_files(path: Path, read: Collection[str]) -> Iterator[tuple[GitFile, IO
     if path.name.lower().endswith(ZIPS):
         with zipfile.ZipFile(path) as archive:
             for info in _bounded(archive.infolist()):
+                if not info.filename:
+                    raise ValueError("an entry has no name")
                 if info.is_dir():
                     continue
                 if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
