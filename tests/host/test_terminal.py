@@ -75,7 +75,7 @@ def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
 
 
 # As Python starts where the shell has closed its standard input.
-WITHOUT_INPUT = f"import os, sys; os.close(0); sys.stdin = None; {LLM}"
+WITHOUT_INPUT = f"import os, sys; sys.stdin.close(); sys.stdin = None; {LLM}"
 
 
 @posix_only

@@ -145,8 +145,9 @@ class _Process(uvicorn.Server):
         try:
             await super().startup(sockets)
         except SystemExit as ended:
-            # asyncio's text repeats the address: error while …: address already in use
+            # asyncio's text repeats the address: error while …: [errno 98] address already in use
             reason = str(getattr(ended.__context__, "strerror", ended)).rpartition(": ")[2]
+            reason = reason.rpartition("] ")[2]
             url = Address(self.config.host, self.config.port).url
             raise KbError(
                 f"cannot serve at {url}: {reason}; choose another HOST:PORT of this machine"
