@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -134,7 +135,7 @@ def test_an_index_that_lies_shows_nothing_that_is_hidden(workspace: Path, user_d
     kb = KnowledgeBase.discover(workspace)
     kb.find_passages("walrus")
     (index,) = (user_dir / "kb" / "index").glob("*.sqlite3")
-    with sqlite3.connect(index) as connection:
+    with closing(sqlite3.connect(index)) as connection, connection:
         for path in (".secret.md", "../llm-kb.toml", "/etc/passwd"):
             connection.execute(
                 "UPDATE documents SET path = ? WHERE path IN ('walrus.md', '.secret.md',"

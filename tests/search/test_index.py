@@ -273,13 +273,13 @@ def truncate(database: Path) -> None:
 
 
 def other_version(database: Path) -> None:
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
 
 
 def other_schema(database: Path) -> None:
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("DROP TABLE chunks_fts")
     connection.close()
 

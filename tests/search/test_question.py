@@ -212,6 +212,7 @@ def test_letters_are_folded_as_the_index_folds_them() -> None:
         ((ord(letter), f"x{letter}x") for letter in letters if letter.isalpha()),
     )
     terms = dict(connection.execute("SELECT doc, term FROM terms"))
+    connection.close()
     other = {chr(code) for code, term in terms.items() if term != fold(f"x{chr(code)}x")}
     assert len(terms) > 1000
     assert (
