@@ -65,7 +65,11 @@ def open_log() -> Iterator[Callable[[llm.Response], None]]:
         return
     try:
         db = sqlite_utils.Database(logs_db_path())
-        migrate(db)
+        try:
+            migrate(db)
+        except Exception:
+            db.close()
+            raise
     except Exception as error:
         raise click.ClickException(
             f"llm's log, {str(logs_db_path())!r}, cannot be used: {error}; --no-log goes without"
