@@ -168,6 +168,7 @@ def _choice(choices: Collection[str]) -> ItemReader:
 
 _FLAG = Key(read=_plain(read_flag))
 _COUNT = Key(read=_plain(read_count))
+_LIMIT = Key(read=_plain(lambda value: read_count(value, least=1)), user_only=True)
 _TEXT = Key(read=_plain(read_text), is_text=True)
 _LINE = Key(read=_plain(read_line), is_text=True)
 _LINES = ListKey(read=_plain(read_line))
@@ -209,9 +210,9 @@ REFERENCE_KEYS: Mapping[str, Key] = {
     "allow_protocols": ListKey(read=_choice({"file", "git", "ssh"}), user_only=True),
     "dir": Key(read=read_directory, user_only=True, is_text=True),
     "embedding_model": Key(read=_plain(read_line), user_only=True, is_text=True),
-    "max_bytes": Key(read=_plain(read_count), user_only=True),
-    "max_files": Key(read=_plain(read_count), user_only=True),
-    "timeout": Key(read=_plain(read_count), user_only=True),
+    "max_bytes": _LIMIT,
+    "max_files": _LIMIT,
+    "timeout": _LIMIT,
 }
 """The keys of `[kb.references]`."""
 

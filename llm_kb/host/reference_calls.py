@@ -53,7 +53,7 @@ _SOURCE = {
             "git only: files (README.md) and directories (docs/) to fetch. Default: everything."
         ),
         "depth": integer("crawl only: how many links deep. Default: 2."),
-        "max_pages": integer("crawl only: the most pages to fetch. Default: 50."),
+        "max_pages": integer("crawl only: the most pages to fetch. Default: 50.", least=1),
         "include": strings(
             "crawl only: patterns of the pages to fetch, such as guide/**, below the directory of"
             " url. Default: all but other versions and languages."

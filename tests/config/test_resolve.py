@@ -289,6 +289,15 @@ def test_what_only_the_user_may_say_is_refused_elsewhere(key: str, value: object
     )
 
 
+def test_limits_of_fetching_are_at_least_one() -> None:
+    limits = {"max_bytes": 0, "max_files": -1, "timeout": 0}
+    assert problems_of({"kb": {"references": limits}}, USER) == (
+        "kb.references.max_bytes: found the number 0; allowed: a whole number, 1 or more",
+        "kb.references.max_files: found the number -1; allowed: a whole number, 1 or more",
+        "kb.references.timeout: found the number 0; allowed: a whole number, 1 or more",
+    )
+
+
 def test_the_protocols_are_those_that_fetching_knows() -> None:
     protocols = sorted(OPTIONAL_GIT_PROTOCOLS)
     layer = parse({"references": {"allow_protocols": protocols}}, USER)

@@ -84,13 +84,6 @@ def test_exactly_as_many_pages_as_wanted_are_not_cut(site: Site) -> None:
     assert find(site, start, max_pages=2) == (["/d/", "/d/a"], ())
 
 
-def test_no_page_at_all_may_be_wanted(library: Library, site: Site) -> None:
-    source = CrawlSource(url=site.put("/d/", "<p>d</p>"), max_pages=0)
-    with pytest.raises(NothingFetchedError) as caught:
-        create_topic(library, request(source), never)
-    assert caught.value.reasons == (f"{source.url}: max_pages is 0; it must be at least 1",)
-
-
 def test_a_robots_txt_that_fails_is_named(library: Library, site: Site) -> None:
     start = site.put("/d/", "<p>d</p>")
     site.answer("/robots.txt", Answer(status=500))

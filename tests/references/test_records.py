@@ -97,7 +97,8 @@ def git(**fields: Any) -> dict[str, Any]:
             {"type": "crawl", "url": "https://e.org/", "depth": 6},
             "sources[0].depth: found the number 6; allowed: a whole number from 0 to 5",
         ),
-        ({"type": "crawl", "url": "https://e.org/", "max_pages": True}, "from 0 to 500"),
+        ({"type": "crawl", "url": "https://e.org/", "max_pages": True}, "from 1 to 500"),
+        ({"type": "crawl", "url": "https://e.org/", "max_pages": 0}, "from 1 to 500"),
         (git(url="ext::sh -c id"), "never run"),
         (git(url="ext::/x"), "never run"),
         (git(url="foo::https://e.org/x"), "never run"),
@@ -142,7 +143,7 @@ def test_all_problems_are_reported_at_once() -> None:
     assert read({"type": "crawl", "depth": -1, "max_pages": "9", "x": 1}) == [
         "sources[0].url: missing",
         "sources[0].depth: found the number -1; allowed: a whole number from 0 to 5",
-        "sources[0].max_pages: found '9'; allowed: a whole number from 0 to 500",
+        "sources[0].max_pages: found '9'; allowed: a whole number from 1 to 500",
         "sources[0].x: unknown key; allowed: depth, exclude, include, max_depth, max_pages,"
         " role, type, url",
     ]

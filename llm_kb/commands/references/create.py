@@ -21,7 +21,7 @@ from llm_kb.host.terminal import read_input
 from llm_kb.references.fetch.create import Created, create_topic, created_answer
 from llm_kb.references.fetch.share import describe_kept
 from llm_kb.references.plan.topic_request import parse_request
-from llm_kb.references.sources.records import PACKAGE_PAGES
+from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS
 from llm_kb.rendering.plain_text import count
 
@@ -52,8 +52,16 @@ def _refuse_paths(
 @click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
 @click.option("web", "--web", multiple=True, metavar="URL", help="A page")
 @click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
-@click.option("--depth", type=int, help="How many links deep to crawl  [default: 2]")
-@click.option("--max-pages", type=int, help="Maximum number of pages to crawl  [default: 50]")
+@click.option(
+    "--depth",
+    type=click.IntRange(0, MAX_CRAWL_DEPTH),
+    help="How many links deep to crawl  [default: 2]",
+)
+@click.option(
+    "--max-pages",
+    type=click.IntRange(1, MAX_CRAWL_PAGES),
+    help="Maximum number of pages to crawl  [default: 50]",
+)
 @click.option(
     "--include", multiple=True, metavar="PATTERN", help="Crawl only matching pages: guide/**"
 )

@@ -54,8 +54,6 @@ def find_pages(
     Only `hosts` are contacted; None allows any. Raises FetchError if the first page cannot be
     fetched, PlanChangedError if it redirects to a host that is not in `hosts`.
     """
-    if not source.max_pages:
-        raise FetchError(source.url, "max_pages is 0; it must be at least 1")
     start = find_page(source.url, policy, hosts=hosts)
     site = Site(start.page.url, source, policy, hosts)
     if not site.allows(start.page.url):

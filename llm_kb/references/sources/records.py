@@ -290,7 +290,7 @@ _READERS: dict[str, Callable[[Fields], object]] = {
     "package": _read_package,
     "hash": _read_hash,
     "depth": _read_depth,
-    "max_pages": lambda fields: fields.count("max_pages", 50, most=MAX_CRAWL_PAGES),
+    "max_pages": lambda fields: fields.count("max_pages", 50, least=1, most=MAX_CRAWL_PAGES),
     "include": lambda fields: fields.texts("include", _read_pattern),
     "exclude": lambda fields: fields.texts("exclude", _read_pattern),
     "ecosystem": lambda fields: fields.choice("ecosystem", PACKAGE_PAGES),
