@@ -69,6 +69,8 @@ class Inspection:
         self._configured = frozenset(topic.id for topic in kb.config.topics)
         self._resolved: dict[tuple[str, str], str | None] = {}
         self._slugs: dict[str, list[str]] = {}
+        self._binary: set[str] = set()
+        """The binary files found so far; a file of two topics is reported once."""
         self._is_complete = True
         """Whether all references were followed."""
         self.subjects = 0
@@ -212,11 +214,13 @@ class Inspection:
             if presented.binary and subject.path in hidden:
                 mentions.ignore(subject)  # a picture or a font for the scripts of a skill
             elif presented.binary:
-                binary.append(file)
+                if file not in self._binary:
+                    binary.append(file)
             else:
                 text = presented.content.data.decode("utf-8-sig", "replace")
                 mentions.look_at(text, subject if subject.path in hidden else None)
                 yield from self._inspect_text(opened, subject, presented, text)
+        self._binary.update(binary)
         yield from checks.check_binary(self._file(opened, "").rstrip("/"), binary)
         unmentioned = [(self._file(opened, s.path), s.name) for s in mentions.unmentioned()]
         yield from checks.check_unmentioned(unmentioned)

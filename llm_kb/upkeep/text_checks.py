@@ -56,31 +56,33 @@ def check_name(file: str, path: str) -> Iterator[Finding]:
 
 def check_alike(files: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """Find paths, given with their files, that differ only in case."""
-    for _, file, others in _find_sharing((path.casefold(), file, path) for file, path in files):
+    for file, others in _find_sharing((path.casefold(), file) for file, path in files):
         yield Finding(Rule.UNSAFE_NAME, file, f"its name differs only in case from {others}")
 
 
 def check_ambiguous(subjects: Iterable[tuple[str, Subject]]) -> Iterator[Finding]:
     """Find subjects, given with their files, that share a slug."""
-    for slug, file, others in _find_sharing((s.slug, file, s.path) for file, s in subjects):
-        yield Finding(Rule.AMBIGUOUS, file, f"its slug {slug!r} is also the slug of {others}")
+    for file, others in _find_sharing((subject.slug, file) for file, subject in subjects):
+        yield Finding(Rule.AMBIGUOUS, file, f"its slug is also the slug of {others}")
 
 
-def _find_sharing(files: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Yield the key, the file and the other paths for each (key, file, path) with a shared key."""
-    groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for key, file, path in files:
-        groups[key].append((file, path))
-    for key, group in groups.items():
-        paths = [path for _, path in group]
-        for file, path in group if len(group) > 1 else ():
-            yield key, file, _name_others(path, paths)
+def _find_sharing(files: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield each file with a shared key, and the other files of that key.
+
+    Others are named as files, not as subjects: a file of two topics is then one finding.
+    """
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for key, file in files:
+        groups[key].append(file)
+    for group in groups.values():
+        for file in group if len(group) > 1 else ():
+            yield file, _name_others(file, group)
 
 
-def _name_others(path: str, paths: Sequence[str]) -> str:
-    """Return the other paths, the first few by name."""
-    first = [other for other in paths[: _MOST_OTHERS + 1] if other != path][:_MOST_OTHERS]
-    left = len(paths) - 1 - len(first)
+def _name_others(file: str, files: Sequence[str]) -> str:
+    """Return the other files, the first few by name."""
+    first = [other for other in files[: _MOST_OTHERS + 1] if other != file][:_MOST_OTHERS]
+    left = len(files) - 1 - len(first)
     return ", ".join(map(repr, first)) + (f" and {left:,} more" if left else "")
 
 

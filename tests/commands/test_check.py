@@ -260,6 +260,29 @@ def test_topics_inside_a_topic(run_llm: RunLlm, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("outer_first", [True, False])
+def test_a_file_of_two_topics_is_reported_once(
+    run_llm: RunLlm, tmp_path: Path, outer_first: bool
+) -> None:
+    places = ["kb", "kb/sub"] if outer_first else ["kb/sub", "kb"]
+    config = "".join(
+        f'[kb.topic.t{number}]\nsubjects = "{place}"\nintroduction = "x"\n'
+        for number, place in enumerate(places)
+    )
+    write_files(tmp_path, {"llm-kb.toml": config, "kb/one.md": "x\n", "kb/sub/a.rst": "x\n"})
+    write_files(tmp_path, {"kb/sub/a.md": 'learn("t0", "nope")\n'})
+    for number in range(5):
+        (tmp_path / f"kb/sub/{number}.dat").write_bytes(b"\0\xff")
+    found = [(rule, file) for rule, file, _, _ in check(run_llm, 1)]
+    assert sorted(found) == [
+        ("ambiguous", "kb/sub/a.md"),
+        ("ambiguous", "kb/sub/a.rst"),
+        ("binary", "kb" if outer_first else "kb/sub"),
+        ("dangling", "kb/sub/a.md"),
+        ("nested", "llm-kb.toml"),
+    ]
+
+
 def test_many_hidden_subjects_of_a_directory_are_one_finding(
     run_llm: RunLlm, tmp_path: Path
 ) -> None:
