@@ -81,7 +81,9 @@ def ask(  # noqa: PLR0913 - each narrows the search
     result = search_as_possible(sets, question, library.find_embedder, limit=limit, scope=scope)
     problems += result.notices
     problems += find_missing_words(result.unknown, result.replaced)
-    if chosen and not result.hits:
+    if not result.is_covered and chosen:
+        problems.append(f"there is no {scope}")
+    elif not result.hits and chosen:
         problems.append("no matches; try the words such a text would use, fewer, or all topics")
     topics = {each.id: each for each in chosen}
     searched = list(dict.fromkeys(hit.topic for hit in result.hits))

@@ -153,6 +153,8 @@ def test_where_nothing_fits_the_answer_says_so(stocked: Library) -> None:
         "not found in any text: quagga",
         "no matches; try the words such a text would use, fewer, or all topics",
     ]
+    nowhere = ask(stocked, "frobnicate", scope=Scope(roles=[Role.CODE], paths=["nope/"]))
+    assert nowhere["warnings"] == ["there is no file in nope/ with the role code"]
     assert "not found in any text: 'frobincate'" in ask(stocked, "frobincate")["warnings"][0]
 
 
