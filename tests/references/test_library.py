@@ -20,6 +20,7 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch.create import Created, carry_out, create_topic, plan_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan.make import Step
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import describe_plan, summarize_plan
@@ -302,8 +303,8 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
     plan = plan_topic(library, request(GitSource(url=remote.url)))
     open_pending(library).add(plan)
 
-    def interrupt(step: str, done: int, total: int) -> None:
-        if step == "indexing":
+    def interrupt(step: Step, done: int, total: int) -> None:
+        if step.verb == "indexing":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

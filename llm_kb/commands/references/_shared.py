@@ -23,7 +23,7 @@ from llm_kb.rendering.plain_text import one_line, visible_line
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from llm_kb.references.plan.make import Progress
+    from llm_kb.references.plan.make import Progress, Step
     from llm_kb.references.plan.plan import Plan
 
 
@@ -85,10 +85,9 @@ class _Bars:
         self._done = 0
         self._bar: ProgressBar[int] | None = None
 
-    def show(self, step: str, done: int, total: int) -> None:
+    def show(self, step: Step, done: int, total: int) -> None:
         """Draw a bar, a new one for a new step; print only its label if nothing is counted."""
-        verb, _, rest = step.partition(" ")
-        label = f"{'Looking at' if verb == 'asking' else verb.capitalize()} {rest}".rstrip()
+        label = str(step._replace(verb=step.verb.capitalize()))
         if not total:
             self.close()
             say(label)

@@ -19,6 +19,8 @@ from llm_kb.subjects.topics import Layer
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
+    from llm_kb.references.plan.make import Step
+
 T = TypeVar("T")
 
 MOST_CHARS, MOST_TOKENS = 45_000, 24_000
@@ -48,12 +50,13 @@ class Steps:
         self._base = self._reached = 0
         self._news: tuple[int, int, str] = (0, 0, "")
 
-    def report(self, label: str, done: int, total: int) -> None:
+    def report(self, step: str | Step, done: int, total: int) -> None:
         """Report the progress of the work; called in its thread.
 
-        Raises KbError if the call was cancelled. Each label is a part of the work; the
+        Raises KbError if the call was cancelled. Each step is a part of the work; the
         total that the client sees only grows.
         """
+        label = str(step)
         if self.is_cancelled:
             raise KbError("the call was cancelled")
         if label != self._label:

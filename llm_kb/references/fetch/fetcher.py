@@ -14,7 +14,7 @@ from llm_kb.references.errors import (
     refuse_hostile,
 )
 from llm_kb.references.fetch.staging import Staged
-from llm_kb.references.plan.make import Progress
+from llm_kb.references.plan.make import Progress, Step
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.plan.source import explain
@@ -209,7 +209,7 @@ class _Fetcher:
         return unused_name(name, [*self.staged.files, *RESERVED, *kept])
 
     def _report(self, done: int, total: int) -> None:
-        self.progress(f"fetching {self.planned.source.url}", done, total)
+        self.progress(Step("fetching", self.planned.source.url), done, total)
 
     def _recorded(self, path: str) -> FileRecord | None:
         """Return the old topic's record of a source's file."""

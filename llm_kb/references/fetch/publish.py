@@ -9,7 +9,7 @@ from llm_kb.references.errors import NothingFetchedError, NotIndexedError
 from llm_kb.references.fetch.fetcher import fetch_sources
 from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import Progress
+from llm_kb.references.plan.make import Progress, Step
 from llm_kb.references.plan.plan import Plan, PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.records import Source
@@ -90,7 +90,7 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     def embed(index: Index, report: IndexReport) -> tuple[int, list[str]]:
         try:
             if embedder := library.find_embedder():
-                embedding = partial(progress, "embedding")
+                embedding = partial(progress, Step("embedding"))
                 update_vectors(index, embedder.model, embedder.embed, progress=embedding)
         except EmbeddingError as error:
             return report.chunks, [str(error)]
@@ -98,6 +98,6 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
 
     try:
         documents = library.store.documents(topic_id)
-        return with_index(documents, embed, progress=partial(progress, "indexing"))
+        return with_index(documents, embed, progress=partial(progress, Step("indexing")))
     except IndexUnusableError as error:
         raise NotIndexedError(topic_id, str(error)) from error

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from llm_kb.references.errors import (
     NothingFetchedError,
@@ -27,13 +28,23 @@ from llm_kb.references.sources.records import (
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.topic_file import Description
 
-Progress = Callable[[str, int, int], None]
-"""Called with a step, such as `asking URL` or `indexing`, the work done and the total.
 
-The total is 0 if it is unknown."""
+class Step(NamedTuple):
+    """A step of the work on a topic: `looking at` a source, `fetching` one, or `indexing`."""
+
+    verb: str
+    url: str = ""
+    """The address of the source that the step is about, if there is one."""
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.url}".rstrip()
 
 
-def silent(_step: str, _done: int, _total: int) -> None:
+Progress = Callable[[Step, int, int], None]
+"""Called with the step, the work done and the total; the total is 0 if it is unknown."""
+
+
+def silent(_step: Step, _done: int, _total: int) -> None:
     """Report no progress."""
 
 
@@ -92,9 +103,9 @@ def plan_sources(request: Description, old: OldTopic, remotes: Remotes, progress
     remotes = remotes.while_planning()
     planned = []
     for index, source in enumerate(request.sources):
-        progress(f"asking {source.url}", 0, 0)
-        asking = partial(progress, f"asking {source.url}")
-        planned.append(plan_source(index, source, old, remotes, asking))
+        count = partial(progress, Step("looking at", source.url))
+        count(0, 0)
+        planned.append(plan_source(index, source, old, remotes, count))
     return Plan(request=request, sources=tuple(planned))
 
 
