@@ -84,6 +84,21 @@ def test_exactly_as_many_pages_as_wanted_are_not_cut(site: Site) -> None:
     assert find(site, start, max_pages=2) == (["/d/", "/d/a"], ())
 
 
+@pytest.mark.parametrize("hops", [5, 6])
+def test_a_robots_txt_is_found_after_five_redirects(site: Site, hops: int) -> None:
+    site.put("/0", "User-agent: *\nDisallow: /d/a")
+    for hop in range(1, hops):
+        site.redirect(f"/{hop}", f"{site.url}/{hop - 1}")
+    site.redirect("/robots.txt", f"{site.url}/{hops - 1}")
+    site.put("/d/a", "<p>a</p>")
+    start = site.put("/d/", "<a href=a>a</a>")
+    if hops == 5:
+        assert find(site, start)[0] == ["/d/"]
+    else:
+        with pytest.raises(FetchError, match="more than 5 redirects"):
+            find(site, start)
+
+
 def test_a_robots_txt_that_fails_is_named(library: Library, site: Site) -> None:
     start = site.put("/d/", "<p>d</p>")
     site.answer("/robots.txt", Answer(status=500))

@@ -257,11 +257,35 @@ def test_lists_on_a_host_that_was_not_approved_are_not_requested(
     library: Library, site: Site, guide: dict[str, str]
 ) -> None:
     with serve_site() as other:
-        for name in ("robots.txt", "llms.txt", "sitemap.xml"):
+        for name in ("llms.txt", "sitemap.xml"):
             site.redirect(f"/{name}", f"{other.url}/{name}")
         assert refresh(library) == (False, 0, 0, 0, ())
         assert other.requests == []
     assert files_of(library) == guide
+
+
+@pytest.mark.parametrize("approves", [True, False])
+def test_a_robots_txt_on_a_host_that_was_not_approved_is_asked_about(
+    library: Library, site: Site, guide: dict[str, str], approves: bool
+) -> None:
+    reasons: list[str] = []
+
+    def approve(_: Plan, reason: str) -> bool:
+        reasons.append(reason)
+        return approves
+
+    with serve_site() as other:
+        other.put("/robots.txt", "User-agent: *\nDisallow: /guide/p3")
+        site.redirect("/robots.txt", f"{other.url}/robots.txt")
+        if approves:
+            assert refresh_topic(library, "topic-frob", approve).removed == 1
+            assert len(files_of(library)) == len(guide) - 1
+        else:
+            with pytest.raises(DeniedError):
+                refresh_topic(library, "topic-frob", approve)
+            assert files_of(library) == guide
+        assert other.requests == ["GET /robots.txt"] * approves
+    assert reasons == [f"it now leads to {other.url.removeprefix('http://')}"]
 
 
 def test_a_crawl_that_moved_tells_of_the_pages_it_does_not_have_there(

@@ -51,8 +51,9 @@ def find_pages(
     `known` are the pages of an earlier crawl, requested conditionally. Those that no
     changed page leads to are searched for in unchanged pages. If a page that may lead to them
     cannot be read, they are requested directly.
-    Only `hosts` are contacted; None allows any. Raises FetchError if the first page cannot be
-    fetched, PlanChangedError if it redirects to a host that is not in `hosts`.
+    Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
+    `robots.txt` cannot be fetched, PlanChangedError if one redirects to a host that is not in
+    `hosts`.
     """
     start = find_page(source.url, policy, hosts=hosts)
     site = Site(start.page.url, source, policy, hosts)

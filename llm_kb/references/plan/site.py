@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from protego import Protego
 
-from llm_kb.references.errors import FetchError, refuse_hostile
+from llm_kb.references.errors import FetchError, PlanChangedError, refuse_hostile
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.http import PRODUCT, join_url
 from llm_kb.references.sources.records import CrawlSource
@@ -71,6 +71,8 @@ class Site:
         self.unread: list[str] = []
         """Problems of lists of pages that could not be read."""
         place = f"{self.root}/robots.txt"
+        # One that cannot be read forbids everything, and one on another host counts here as well
+        # (RFC 9309, 2.3.1.2 and 2.3.1.4).
         with refuse_hostile(place):
             self._robots = Robots(fetch_text(place, policy, hosts) or "", PRODUCT)
 
@@ -101,6 +103,8 @@ class Site:
         for place in dict.fromkeys((f"{self.root}{self.prefix}llms.txt", f"{self.root}/llms.txt")):
             try:
                 text = fetch_text(place, self.policy, self._hosts)
+            except PlanChangedError:
+                continue  # another host's list has no pages of this site
             except FetchError as error:
                 self.unread.append(f"{place}: {error.reason}")
                 continue

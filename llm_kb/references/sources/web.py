@@ -176,12 +176,9 @@ def _make_headers(known: Conditions | None) -> dict[str, str]:
 def fetch_text(url: str, policy: Policy, hosts: Collection[str] | None = None) -> str | None:
     """Return a small text file of a site, such as robots.txt; None if there is none.
 
-    One that is now on a host that is not in `hosts` counts as missing.
+    Raises PlanChangedError if it redirects to a host that is not in `hosts`.
     """
-    try:
-        answer = request(url, policy, hosts=hosts, most=MAX_TEXT_BYTES)
-    except PlanChangedError:
-        return None
+    answer = request(url, policy, hosts=hosts, most=MAX_TEXT_BYTES)
     if answer.status >= 500 or answer.status == TOO_MANY_REQUESTS:
         raise FetchError(url, f"the server answered {answer.status}")
     return _decode(answer) if answer.status == 200 else None
