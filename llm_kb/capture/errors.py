@@ -85,5 +85,5 @@ class InvalidAnnotationError(KbError):
 class TooManyEntriesError(KbError):
     """A model that has recorded the most entries that one commit may add."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"{limit} entries were recorded from this commit, and that is the limit")
+    def __init__(self) -> None:
+        super().__init__("no more entries are recorded from this commit")

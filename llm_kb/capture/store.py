@@ -26,7 +26,6 @@ from llm_kb.capture.errors import (
     InvalidEntryError,
     NoCommitError,
     NotARepositoryError,
-    TooManyEntriesError,
     UnknownCommitError,
 )
 from llm_kb.capture.git.history import has_path
@@ -178,16 +177,14 @@ def add_to_store(
     return change_store(directory, decide, commit)
 
 
-def record_entry(
-    directory: Path, entry: Entry, *, commit: str = "HEAD", limit: int | None = None
-) -> Addition:
+def record_entry(directory: Path, entry: Entry, *, commit: str = "HEAD") -> Addition:
     """Record an entry that a model found in a commit, with that commit as its provenance.
 
     Raises InvalidEntryError if its place is neither in the commit nor, for HEAD, in the
-    work tree, and TooManyEntriesError if the commit has `limit` entries already.
+    work tree.
     """
 
-    def check(snapshot: Snapshot, addition: Addition) -> None:
+    def check(snapshot: Snapshot, _addition: Addition) -> None:
         place = entry.place
         if place and not has_place(directory, snapshot.commit, place, head=commit == "HEAD"):
             problem = find_place_problem(place, exists=False) or (
@@ -195,9 +192,6 @@ def record_entry(
                 "give a directory or file that does, or '*' for everything"
             )
             raise InvalidEntryError([f"{entry.kind.place}: {place!r} {problem}"])
-        recorded = sum(e.provenance == snapshot.commit for e in snapshot.store.entries)
-        if addition.is_new and limit is not None and recorded >= limit:
-            raise TooManyEntriesError(limit)
 
     return add_to_store(directory, entry, commit=commit, check=check)
 

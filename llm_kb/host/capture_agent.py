@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_kb.capture.commits.briefing import SYSTEM_PROMPT, Briefing, estimate_request
 from llm_kb.capture.commits.diffs import read_briefing
-from llm_kb.capture.commits.journal import Journal
+from llm_kb.capture.commits.journal import Journal, Record
 from llm_kb.capture.emission import Addition
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import llm
 
 MAX_ENTRIES = 10
-"""The most entries of one commit, so that no diff can make a model fill the store."""
+"""The most entries that runs record from one commit; no diff can make a model fill the store."""
 
 MAX_FAILURES = 5
 """The number of failures in a row after which a run stops."""
@@ -92,8 +92,9 @@ def capture_commits(
     limit and on Ctrl-C; in the last two cases the commit is not recorded.
     """
     failures = 0
+    records = journal.read()
     for commit in commits:
-        captured = capture_commit(agent, commit)
+        captured = capture_commit(agent, commit, records.get(commit, Record()).written)
         if captured.stopped:
             yield captured
             raise RunStoppedError(captured.stopped)
@@ -112,12 +113,18 @@ def capture_commits(
             raise RunStoppedError(f"{failures} commits in a row failed")
 
 
-def capture_commit(agent: Agent, commit: str) -> Captured:
-    """Let a model look at one commit and return the result, even if it is not finished."""
-    briefing = read_briefing(agent.directory, commit, load_store(agent.directory))
+def capture_commit(agent: Agent, commit: str, written: int) -> Captured:
+    """Let a model look at one commit and return the result, even if it is not finished.
+
+    `written` is the number of entries that earlier runs wrote.
+    """
+    store = load_store(agent.directory)
+    briefing = read_briefing(agent.directory, commit, store)
+    # Neither entries added by hand nor removed ones take the place of others.
+    kept = min(written, sum(entry.provenance == commit for entry in store.entries))
     additions: list[Addition] = []
     tool = make_emit_tool(
-        commit, directory=agent.directory, watch=additions.append, max_entries=MAX_ENTRIES
+        commit, directory=agent.directory, watch=additions.append, max_entries=MAX_ENTRIES - kept
     )
     responses: list[llm.Response] = []
     unanswered: list[llm.Response] = []

@@ -62,7 +62,7 @@ def make_emit_tool(
 
     The repository is that of `directory`, by default that of the current directory at each
     call. `watch` is called with every addition before the model gets its answer. The tool
-    fails if the commit has `max_entries` entries already, and after that many calls.
+    fails after it has recorded or recognized `max_entries` entries.
     """
     from llm import Tool  # noqa: PLC0415 - the MCP server does without the host
 
@@ -72,9 +72,9 @@ def make_emit_tool(
         nonlocal calls
         entry = parse_emission(arguments)
         if max_entries is not None and calls >= max_entries:
-            raise TooManyEntriesError(max_entries)
+            raise TooManyEntriesError
         root = directory or require_root(find_cwd())
-        addition = record_entry(root, entry, commit=commit, limit=max_entries)
+        addition = record_entry(root, entry, commit=commit)
         calls += 1
         if watch:
             watch(addition)

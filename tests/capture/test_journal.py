@@ -20,11 +20,11 @@ def test_what_was_recorded_is_read_again(repo: Repo) -> None:
     journal_of(repo).append("aaa", model="m", written=1, duplicates=0)
     journal_of(repo).append("bbb", model="m", written=0, duplicates=0, failed="timeout")
     journal_of(repo).append("ccc", model="m", written=2, duplicates=0, failed="filter")
-    journal_of(repo).append("ccc", model="m", written=0, duplicates=2)
+    journal_of(repo).append("ccc", model="m", written=1, duplicates=2)
     assert journal_of(repo).read() == {
         "aaa": Record(written=1),
         "bbb": Record(failed="timeout"),
-        "ccc": Record(),
+        "ccc": Record(written=3),
     }
 
 

@@ -21,7 +21,6 @@ from llm_kb.capture.errors import (
     InvalidEntryError,
     NoCommitError,
     NotARepositoryError,
-    TooManyEntriesError,
     UnknownCommitError,
 )
 from llm_kb.capture.git.notes import DamagedNotesError
@@ -262,17 +261,6 @@ def test_a_place_may_be_named_like_a_pattern_or_be_new_in_the_work_tree(repo: Re
             parse_emission({"entry_type": "convention", "scope": "new dir/", "rule": "q"}),
             commit=old,
         )
-
-
-def test_what_a_commit_may_add_is_counted_over_runs(repo: Repo) -> None:
-    repo.commit("src", src__a_py="")
-    for number in range(2):
-        record_entry(repo.path, convention(f"r{number}"), limit=2)
-    assert record_entry(repo.path, convention("r1"), limit=2).is_new is False
-    with pytest.raises(TooManyEntriesError):
-        record_entry(repo.path, convention("r2"), limit=2)
-    repo.commit("another")
-    assert record_entry(repo.path, convention("r2"), limit=2).is_new
 
 
 @pytest.mark.slow

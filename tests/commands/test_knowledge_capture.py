@@ -284,6 +284,18 @@ def test_what_a_failing_commit_wrote_is_reported_and_bounded_over_runs(
     assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES
 
 
+def test_entries_added_by_hand_leave_room_for_those_of_a_run(
+    repo: Repo, script: Script, run_llm: RunLlm
+) -> None:
+    for number in range(MAX_ENTRIES):
+        assert run_llm(["kb", "knowledge", "add", f"by hand {number}"]).exit_code == 0
+    for number in range(2):
+        emit(script, f"p {number}")
+    script.say("done")
+    assert run_llm(SCRIPTED).exit_code == 0
+    assert len(repo.note_json()["anti_patterns"]) == 2
+
+
 def test_again_may_stand_before_a_revision(repo: Repo, script: Script, run_llm: RunLlm) -> None:
     script.say("a").say("b")
     assert run_llm(SCRIPTED).exit_code == 0
@@ -383,9 +395,7 @@ def test_a_diff_that_talks_the_model_into_much_adds_a_bounded_number(
     script.call_all(*calls).say("done")
     assert run_llm(SCRIPTED).exit_code == 0
     refused = [output for output in script.last.outputs if output.startswith("Error: ")]
-    assert (
-        refused == ["Error: 10 entries were recorded from this commit, and that is the limit"] * 3
-    )
+    assert refused == ["Error: no more entries are recorded from this commit"] * 3
     assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_kb.capture.git.repository import Repository
@@ -22,11 +22,12 @@ class JournalError(KbError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The latest result of looking at a commit."""
+    """The results of looking at a commit."""
 
     written: int = 0
+    """The number of new entries, over all runs."""
     failed: str | None = None
-    """The reason why the model failed; None if it did not."""
+    """The reason why the model failed in the latest run; None if it did not."""
 
 
 class Journal:
@@ -36,14 +37,18 @@ class Journal:
         self.path = repository.common_dir / "llm-kb" / "captured.jsonl"
 
     def read(self) -> Mapping[str, Record]:
-        """Return the latest record of each commit that was looked at."""
+        """Return the record of each commit that was looked at."""
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise JournalError(self.path, error) from error
-        return dict(pair for line in lines if (pair := _parse_line(line)))
+        records: dict[str, Record] = {}
+        for commit, record in filter(None, map(_parse_line, lines)):
+            before = records.get(commit, Record())
+            records[commit] = replace(record, written=before.written + record.written)
+        return records
 
     def append(
         self, commit: str, *, model: str, written: int, duplicates: int, failed: str | None = None
