@@ -1,4 +1,7 @@
-"""Chunking: any text is cut whole into chunks within the cap, and its outline stays inside it."""
+"""Chunking: any text is cut whole into chunks within the cap, and its outline stays inside it.
+
+Of an HTML page the chunks are one span of it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ def fuzz(data: bytes) -> None:
     if text is None:
         return
     chunks = chunk_document(path, text)
-    assert "".join(chunk.text for chunk in chunks) == text
+    joined = "".join(chunk.text for chunk in chunks)
+    assert joined in text if path.endswith(".html") else joined == text
     assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
     find_more_words(text)
     lines = text.count("\n") + 1

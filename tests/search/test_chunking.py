@@ -535,6 +535,11 @@ def test_text_of_an_unknown_kind_has_no_headings() -> None:
         ("a.html", "<h1>", 25_000),
         ("a.html", "<h1" * 100_000, 1),
         ("a.html", "<pre>", 25_000),
+        ("a.html", "<h1>a</h1><div id=x" + "<div id=" * 50_000, 1),
+        ("a.html", "<h1>a</h1><main>" + "<main " * 50_000, 1),
+        ("a.html", "<p>a", 50_000),
+        ("a.html", "<p>" + "<b" * 100_000, 1),
+        ("a.html", "<title>" + "a" * 400 + "<title>", 500),
         ("a.py", "def f():\n    pass\n", 10_000),
         ("a.py", "# c\n@d\n", 15_000),
         ("a.py", "(" * 200_000, 1),
@@ -638,6 +643,54 @@ def test_a_heading_of_html_ends_before_its_link_to_itself() -> None:
     text = '<h2 id="a">Cache <code>C#</code><a href="#a">&para;</a></h2>\n<p>x</p>\n<h2>C#</h2>\n'
 
     assert [title for _, title, *_ in headings("p.html", text)] == ["Cache C#", "C#"]
+
+
+PAGE = """<html><head><title>Caching &amp; more - Docs</title>
+<style>p { color: red }</style></head><body>
+<div id="top"><a href="/">Home</a></div>
+<div id="page-content"><h1>Caching</h1>
+<div>One cache is for answers, one for questions, and a third, seldom seen, for both.</div>
+<script>write("<div>")</script></div>
+<div><h2>Comments</h2><p>Be kind.</p></div>
+</body></html>
+"""
+
+
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        (PAGE, (4, 6)),
+        (PAGE.replace("id=", "class="), (2, 8)),
+        (PAGE.replace("<div>One", "<div>{{ one }}"), (1, 8)),
+        (re.sub("<(/?)h.>", r"<\1b>", PAGE), (1, 8)),
+        (PAGE.replace("page-content", "x").replace("top", "main"), (2, 8)),
+        (PAGE.replace("</script></div>", "</script>"), (4, 8)),
+    ],
+    ids=["main", "body", "template", "no headings", "main without text", "not closed"],
+)
+def test_what_surrounds_the_text_of_a_page_is_no_chunk(page: str, lines: tuple[int, int]) -> None:
+    chunks = chunk_document("a.html", page)
+
+    assert (chunks[0].first_line, chunks[-1].last_line) == lines
+    assert "".join(chunk.text for chunk in chunks) in page
+
+
+def test_a_page_without_a_first_heading_is_named_by_its_title() -> None:
+    page = PAGE.replace("h1>", "h2>")
+
+    assert [found.title for found in outline(page, "a.html")] == [
+        "Caching & more - Docs",
+        "Caching",
+    ]
+
+
+def test_a_paragraph_of_a_page_is_not_cut() -> None:
+    text = "<h1>A</h1>\n" + "<p>One.\nTwo\nthree.</p>\n" * 99
+
+    chunks = chunk_document("a.html", text)
+
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(chunk.text.endswith("</p>\n") for chunk in chunks)
 
 
 def test_a_heading_is_not_alone_and_the_end_of_a_section_not_short() -> None:

@@ -1,8 +1,9 @@
 """Cutting a document into chunks along its structure.
 
 The chunks of a document, joined, are the document, without overlap, and no chunk is longer
-than the cap. Where a chunk ends depends on its own section, so that a change in one section
-leaves the chunks of the others as they are.
+than the cap. Of an HTML page they are its own text, without its head, menus and footer. Where a
+chunk ends depends on its own section, so that a change in one section leaves the chunks of the
+others as they are.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def chunk_document(
     """Return the chunks of a text, cut along its outline; an empty text has none."""
     outline = find_outline(path, text) if outline is None else outline
     chunks: list[Chunk] = []
-    line = 1
+    line = 1 + text.count("\n", 0, outline.start)
     for sections in _merge(_cut(text, outline, cap), cap, floor):
         start, end = sections[0].start, sections[-1].end
         newlines = text.count("\n", start, end)
@@ -75,9 +76,10 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
     depths: list[int] = []
     labels: tuple[str, ...] = ()
-    start = 0
+    start = outline.start
     heading = ""
-    for offset, depth, label in chain(outline.marks, [Mark(len(text), 0, "")]):
+    end = len(text) if outline.end is None else outline.end
+    for offset, depth, label in chain(outline.marks, [Mark(end, 0, "")]):
         # A heading without text joins the section below it.
         is_bare = (
             label

@@ -41,6 +41,9 @@ class Outline(NamedTuple):
     """Offsets of spans, such as fenced code, that stay whole if they fit."""
     separator: str = " > "
     """Separator between the labels of nested sections in a title."""
+    start: int = 0
+    end: int | None = None
+    """Where the text of its own begins and ends, without what surrounds it on an HTML page."""
 
 
 class Chunk(NamedTuple):
