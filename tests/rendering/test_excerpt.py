@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.excerpt import Excerpt, _split, find_excerpt, read_structure
@@ -209,6 +209,8 @@ def test_an_excerpt_is_whole_lines(lines: list[str], path: str, line: int) -> No
                 "# a",
                 "## walrus",
                 "### zoo",
+                "# zoo",
+                "```",
                 "tusk",
                 "",
                 "class A:",
@@ -224,6 +226,8 @@ def test_an_excerpt_is_whole_lines(lines: list[str], path: str, line: int) -> No
     st.integers(3, 9),
     st.sampled_from([60, 1200]),
 )
+@example(["# zoo", "tusk", "# a"], "a.md", 1, 8, 1200)
+@example(["# zoo", "```", "### zoo", "```", "# zoo"], "a.md", 1, 8, 60)
 def test_the_address_of_an_excerpt_loads_its_lines(
     lines: list[str], path: str, line: int, count: int, most: int
 ) -> None:
