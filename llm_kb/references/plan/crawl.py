@@ -20,26 +20,27 @@ from llm_kb.subjects.editions import describe_editions, find_editions
 from llm_kb.subjects.names import INSTALL, is_unread_document
 
 MAX_READ = 50_000_000
-"""Characters of pages kept in memory until they are fetched; others are requested again.
-
-A refresh does not compare these others, so that a larger site without `ETag` or `Last-Modified`
-counts as changed.
-"""
+"""Characters of pages kept in memory until they are fetched; others are requested again."""
 
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
 
 
+Same = Callable[[str, str], bool]
+"""Tells whether the page of an address has this text already."""
+
 Count = Callable[[int, int], None]
 """Called with the number of pages read so far and the number found so far."""
 
 
-def find_pages(
+def find_pages(  # noqa: PLR0913 - what is known, and what is allowed
     source: CrawlSource,
     policy: Policy,
     known: Mapping[str, Conditions] | None = None,
     progress: Count = lambda *_: None,
+    *,
     hosts: Collection[str] | None = None,
+    is_same: Same = lambda *_: False,
 ) -> Crawl:
     """Read the pages of a crawl.
 
@@ -50,7 +51,7 @@ def find_pages(
 
     `known` are the pages of an earlier crawl, requested conditionally. Those that no
     changed page leads to are searched for in unchanged pages. If a page that may lead to them
-    cannot be read, they are requested directly.
+    cannot be read, they are requested directly. `is_same` compares those that are not kept.
     Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
     `robots.txt` cannot be fetched, PlanChangedError if one redirects to a host that is not in
     `hosts`.
@@ -59,7 +60,7 @@ def find_pages(
     site = Site(start.page.url, source, policy, hosts)
     if not site.allows(start.page.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
-    crawl = Crawl(source, site, start, known or {}, progress)
+    crawl = Crawl(source, site, start, known or {}, progress, is_same=is_same)
     crawl.run()
     return crawl
 
@@ -72,13 +73,15 @@ class Crawl:
     have not changed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as above
         self,
         source: CrawlSource,
         site: Site,
         start: FoundPage,
         known: Mapping[str, Conditions],
         progress: Count,
+        *,
+        is_same: Same,
     ) -> None:
         self.start = start.page.url
         """The address of the first page, after redirects."""
@@ -91,6 +94,7 @@ class Crawl:
         self._source = source
         self._known = known
         self._progress = progress
+        self._is_same = is_same
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
         self._editions: dict[str, str] = {}
@@ -270,10 +274,12 @@ class Crawl:
             self._copies += 1
             return
         self._found[url] = found.page
-        length = len(found.content.text) if found.content else 0
-        if length <= self._room_to_read:
-            self._room_to_read -= length
+        text = found.content.text if found.content else ""
+        if len(text) <= self._room_to_read:
+            self._room_to_read -= len(text)
             self.read[url] = found.content
+        elif self._is_same(url, text):
+            self.read[url] = None
         self._kept |= keys
         if found.digest:
             self._digests.add(found.digest)

@@ -183,8 +183,12 @@ def _plan_crawl(
         for record in records.values()
     }
     hosts = None if old.is_new else _approved_hosts(source, old, records)
+
+    def is_same(url: str, text: str) -> bool:
+        return url in there and old.gave(there[url], text)
+
     try:
-        crawl = find_pages(source, remotes.policy, known, progress, hosts)
+        crawl = find_pages(source, remotes.policy, known, progress, hosts=hosts, is_same=is_same)
     except PlanChangedError as error:
         return _plan_move(source, old, error)
     planned = PlannedSource(
@@ -203,7 +207,7 @@ def _plan_crawl(
     same = {
         url
         for url, page in crawl.read.items()
-        if url in there and (page is None or old.gave(there[url], page.text))
+        if url in there and (page is None or is_same(url, page.text))
     }
     accounted = same | crawl.failed.keys()
     return replace(
