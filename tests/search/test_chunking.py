@@ -710,3 +710,24 @@ def test_a_whole_that_ends_near_the_end_of_its_section_stays_whole() -> None:
 
     assert chunks[0].text == fence
     assert "".join(chunk.text for chunk in chunks) == text
+
+
+def test_what_names_nothing_is_not_alone() -> None:
+    imports = "".join(f"import module_{number}\n" for number in range(20))
+
+    chunks = chunk_document("a.py", f"{imports}\n\ndef f():\n    pass\n")
+
+    assert [chunk.title for chunk in chunks] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("It says\nwhat it is.\n" * 90, "It says\n"),
+        ("It is what it is. " * 90, "It is what"),
+        ("It is.\n" * 80 + "\nFor example:\n\n```\n" + "x\n" * 300 + "```\n", "For example:\n"),
+    ],
+    ids=["lines", "one line", "what introduces an example"],
+)
+def test_no_chunk_begins_within_a_sentence(text: str, start: str) -> None:
+    assert all(chunk.text.startswith(start) for chunk in chunk_document("a.md", text)[1:])

@@ -29,7 +29,7 @@ TAIL = 150
 """Shortest last part of a section that is cut, in characters."""
 
 # Where to cut, the best first.
-_SEPARATORS = ("\n\n", "\n\r\n", "\n", " ")
+_SEPARATORS = ("\n\n", "\n\r\n", ".\n", "\n", ". ", " ")
 
 
 class _Section(NamedTuple):
@@ -128,8 +128,16 @@ def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, in
     at = bisect_right(wholes, (cut, 0)) - 1
     if at >= 0 and wholes[at][0] < cut < wholes[at][1]:
         # A whole at the start of the part may pass the limit, since it fits the cap.
-        return wholes[at][1] if wholes[at][1] <= limit or wholes[at][0] <= start else wholes[at][0]
-    return cut
+        is_kept = wholes[at][1] <= limit or wholes[at][0] <= start
+        cut = wholes[at][1 if is_kept else 0]
+    return _before_lead_in(text, earliest, cut)
+
+
+def _before_lead_in(text: str, earliest: int, cut: int) -> int:
+    """Return the start of the paragraph above a cut if its colon announces what follows."""
+    above = text[earliest:cut].rstrip()
+    paragraph = above.rfind("\n\n") if above.endswith((":", ":</p>")) else -1
+    return cut if paragraph == -1 else earliest + paragraph + 2
 
 
 def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[_Section]]:
@@ -138,7 +146,9 @@ def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[
     for section in sections:
         if group:
             start = group[0].start
-            if group[-1].end - start >= floor or section.end - start > cap:
+            # What names nothing, such as imports, is not alone if it fits.
+            enough = floor if any(section.labels for section in group) else cap
+            if group[-1].end - start >= enough or section.end - start > cap:
                 yield group
                 group = []
         group.append(section)
