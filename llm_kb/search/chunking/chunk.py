@@ -114,9 +114,9 @@ def _has_text(section: str, heading: str) -> bool:
 def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]]) -> int:
     """Return the best offset in (start, limit] to cut at.
 
-    It is after the last blank line, else the last line end, else the last space, else at the
-    limit. Cuts in the first third, which would make tiny chunks, are not used. A cut inside a
-    whole moves to its end or its start.
+    It is after the last blank line, else the last line end (of a sentence, if one ends a line),
+    else the last sentence or space, else at the limit. Cuts in the first third, which would make
+    tiny chunks, are not used. A cut inside a whole moves to its end or its start.
     """
     earliest = start + (limit - start) // 3
     cut = limit
