@@ -2,7 +2,7 @@
 
 BM25 counts the words of a chunk, wherever they are and whatever is around the
 chunk. The features are whether the chunk opens a section, whether the question names it,
-how much of the question it has word for word, and how well its neighbours, file and path
+how much of the question it has word for word, and how well its neighbours and its file
 answer. The dense leg, if there is one, adds the similarity of meaning.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
@@ -22,6 +23,10 @@ BETWEEN = 2
 
 SHORTEST_RUN = 2
 """Minimum length of a run of words in the order of the question."""
+
+ASKED, PASTED = 2, 7
+"""Numbers of words of a question that some text has in a row: up to the first it is asked, from
+the second on it is pasted, and in between it is partly both."""
 
 DENSE_POWER = 4
 """Exponent of a similarity's share of the best: cosines of one model are close together."""
@@ -45,7 +50,7 @@ class Features(NamedTuple):
     """
 
     opens: float
-    """Whether it opens a section."""
+    """Whether it opens a section; less for a pasted question, which may be from anywhere."""
     named: float
     """Whether the question names the section or definition it opens with, in any spelling."""
     run: float
@@ -54,10 +59,9 @@ class Features(NamedTuple):
     """The share that it and the chunks just before and after it have."""
     file: float
     """The best BM25 score of the other chunks in its file, as a share of the best score."""
-    path: float
-    """The share that its path has."""
     dense: float
-    """The similarity of meaning of it, its neighbours and its file; the nearest is 1."""
+    """The similarity of meaning of it, its neighbours and its file, the nearest being 1; less
+    for a pasted question, which is found by its words."""
 
 
 class Question:
@@ -73,7 +77,9 @@ class Question:
     ) -> None:
         self.sequence = sequence
         self.name = name
-        self._asked = tuple(filter(None, ("".join(sequence), name)))
+        self._joined = "".join(sequence)
+        self._starts = list(accumulate(map(len, sequence), initial=0))
+        self._asked = tuple(filter(None, (self._joined, name)))
         self.rarities = {
             stem: find_rarity(frequency, total)
             for stem, frequency in zip(stems, frequencies, strict=True)
@@ -98,10 +104,25 @@ class Question:
         whole = sum(min(tells, most) for tells in self.rarities.values()) or 1.0
         return sum(min(t, most) for stem, t in self.rarities.items() if stem in held) / whole
 
-    def share_of_run(self, text: str) -> float:
-        """Return the share of the question that a text has as one run of words."""
-        longest = find_longest_run(text, self.sequence)
-        return longest / len(self.sequence) if longest else 0.0
+    def find_longest_run(self, text: str) -> int:
+        """Return the number of words of the longest run of the question in a text.
+
+        Characters between the words do not matter, nor whether there are any: `ignoreCase`,
+        `ignore_case` and `ignore case` are the same. Numbers alone are no run, since `3.7`
+        would be in `0.13.7`.
+        """
+        longest, first = SHORTEST_RUN - 1, 0
+        last = len(self.sequence) - longest
+        if last <= 0:
+            return 0
+        joined = join_words(text)
+        while first < last:
+            run = self._joined[self._starts[first] : self._starts[first + longest + 1]]
+            if run in joined and not run.isdigit():
+                longest, last = longest + 1, last - 1
+            else:
+                first += 1
+        return longest if longest >= SHORTEST_RUN else 0
 
     def is_name_of(self, hit: Hit) -> bool:
         """Tell whether the question is a heading of a chunk, or names a definition in it."""
@@ -131,9 +152,11 @@ def measure_answer(hit: Hit, question: Question) -> float:
 
 
 def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
-    """Return the features of every hit."""
+    """Return the features of every hit, in the same order."""
     best = find_best(hits)
     meanings = _find_meanings(hits)
+    runs = [question.find_longest_run(hit.text) for hit in hits]
+    asked = min(1.0, max(0.0, (PASTED - max(runs, default=0)) / (PASTED - ASKED)))
     by_file: dict[tuple[str, str], list[int]] = {}
     for number, hit in enumerate(hits):
         by_file.setdefault((hit.topic, hit.path), []).append(number)
@@ -141,20 +164,18 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     for numbers in by_file.values():
         held = {n: find_held(hits[n], question) for n in numbers}
         second, first = sorted([0.0, *(hits[n].bm25 for n in numbers)])[-2:]
-        path = question.share(find_stems(hits[numbers[0]].path, question.rarities))
         meaning = max(meanings[n] for n in numbers)
         for n in numbers:
             hit = hits[n]
             around = [m for m in numbers if m == n or _adjoin(hit, hits[m])]
             nearness = (meanings[n], max([meanings[m] for m in around]), meaning)
             found[n] = Features(
-                opens=float(bool(hit.heading)),
+                opens=asked * bool(hit.heading),
                 named=float(question.is_name_of(hit)),
-                run=question.share_of_run(hit.text),
+                run=runs[n] / max(1, len(question.sequence)),
                 adjoining=question.share([stem for m in around for stem in held[m]]),
                 file=(second if hit.bm25 == first else first) / best,
-                path=path,
-                dense=sum(map(mul, DENSE_SHARES, nearness)) if meaning else 0.0,
+                dense=asked * sum(map(mul, DENSE_SHARES, nearness)),
             )
     return [found[number] for number in range(len(hits))]
 
@@ -207,26 +228,6 @@ def _begins_a_word(stem: str, text: str, lower: str) -> bool:
             return True
         at = lower.find(stem, at + len(stem))
     return False
-
-
-def find_longest_run(text: str, sequence: Sequence[str]) -> int:
-    """Return the length of the longest run of words of a sequence in a text.
-
-    The words are lower case. Characters between the words do not matter, nor
-    whether there are any: `ignoreCase`, `ignore_case` and `ignore case` are the same. Numbers
-    alone are no run, since `3.7` would be in `0.13.7`.
-    """
-    if len(sequence) < SHORTEST_RUN:
-        return 0
-    joined = join_words(text)
-    longest, start = SHORTEST_RUN - 1, 0
-    while start + longest < len(sequence):
-        run = "".join(sequence[start : start + longest + 1])
-        if run in joined and not run.isdigit():
-            longest += 1
-        else:
-            start += 1
-    return longest if longest >= SHORTEST_RUN else 0
 
 
 def join_words(text: str) -> str:

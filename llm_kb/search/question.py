@@ -49,7 +49,7 @@ SHORTEST_CORRECTED = 5
 RUN = 4
 """Length of the runs of words that find a text, such as a pasted message."""
 
-MOST_RUNS = 8
+MOST_RUNS = 5
 """Maximum number of runs searched for, the rarest first: FTS5 compares each word's positions."""
 
 MOST_HELPING = 4
@@ -165,13 +165,16 @@ def replace_words(question: str, replaced: Mapping[str, str]) -> str:
 
 
 def list_runs(sequence: Sequence[str]) -> list[str]:
-    """Return the runs of four words of a question that are not mostly stop words.
+    """Return every second run of four words of a question that is not mostly stop words.
 
     A shorter question with a stop word, which may be a heading such as "Why Vite", is a run.
     """
     if 1 < len(sequence) < RUN and len({*sequence} - STOP_WORDS) < len({*sequence}):
         return [" ".join(sequence)]
-    runs = (sequence[at : at + RUN] for at in range(len(sequence) - RUN + 1))
+    last = len(sequence) - RUN
+    # Neighbouring runs have three words of four in common.
+    starts = dict.fromkeys([*range(0, last, 2), last]) if last >= 0 else ()
+    runs = (sequence[at : at + RUN] for at in starts)
     telling = (run for run in runs if sum(word not in STOP_WORDS for word in run) >= RUN // 2)
     return [" ".join(run) for run in telling]
 
@@ -200,8 +203,8 @@ def build_match(
             break
         choosing.append(word)
     phrases = [term for term in terms if " " in term]
-    rarest = sorted(runs, key=lambda run: min(frequencies.get(w, total) for w in run.split()))
-    runs = list(dict.fromkeys(rarest))[:MOST_RUNS]
+    rarity = {run: min(frequencies.get(word, total) for word in run.split()) for run in runs}
+    runs = sorted(filter(rarity.get, rarity), key=rarity.__getitem__)[:MOST_RUNS]
     helping = words[len(choosing) :][:MOST_HELPING]
     if not helping:
         return _any_of([*choosing, *phrases, *runs])

@@ -19,7 +19,7 @@ from llm_kb.search.features import (
 )
 from llm_kb.search.hits import Hit
 
-CANDIDATES = 60
+CANDIDATES = 50
 """Number of chunks that each leg contributes."""
 
 PER_FILE = 4
@@ -28,11 +28,8 @@ PER_FILE = 4
 LEAST = 0.1
 """Lowest BM25 score, as a share of the best; also that of chunks found by meaning alone."""
 
-WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.1, file=0.5, path=0.6, dense=2.0)
+WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.1, file=0.5, dense=2.0)
 """Weight of each feature in the logarithm of a score, fitted by bench/retrieval/fit.py."""
-
-PASTED = 6
-"""Length of an exact run of words from which meaning no longer counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,15 +98,13 @@ def rank(candidates: Candidates, limit: int) -> list[Hit]:
 def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
     """Return the sort key of each hit; only the order of the keys has a meaning.
 
-    The longer the question's exact run in a text, the less meaning counts. It does not count
-    if a definition has the question's name, or for a look-up whose words are found.
+    Meaning does not count if a definition has the question's name, or for a look-up whose
+    words are found.
     """
     best = find_best(hits)
     found = find_features(hits, question)
     is_named = any(each.named for each in found) or (question.name and any(h.bm25 for h in hits))
-    longest = max((each.run for each in found), default=0.0) * len(question.sequence)
-    meaning = 0.0 if is_named else min(1.0, max(0.0, (PASTED - longest) / (PASTED - 1)))
-    weights = WEIGHTS._replace(dense=WEIGHTS.dense * meaning)
+    weights = WEIGHTS._replace(dense=0.0) if is_named else WEIGHTS
     return [
         math.log(max(hit.bm25 / best, LEAST)) + sum(map(mul, weights, each)) + hit.prior
         for hit, each in zip(hits, found, strict=True)

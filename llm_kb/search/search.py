@@ -230,8 +230,8 @@ def _read_best(
     hits = index.read_hits({id_: scores[id_] for id_ in scores if id_ in first}, cosines)
     explaining = sum(hit.role is Role.DOCS for hit in hits if hit.cosine is None)
     if explaining < CANDIDATES // 2:
-        roles = index.find_roles(others)
-        more = [id_ for id_ in others if roles.get(id_) is Role.DOCS]
+        docs = index.find_with_role(others, Role.DOCS)
+        more = [id_ for id_ in others if id_ in docs]
         hits += index.read_hits({id_: scores[id_] for id_ in more[: CANDIDATES // 2 - explaining]})
     return hits
 

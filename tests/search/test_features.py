@@ -7,16 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.search.features import (
+    ASKED,
+    PASTED,
     Features,
     Question,
     find_features,
-    find_longest_run,
     find_stems,
     measure_answer,
 )
 from llm_kb.search.hits import Hit
-from llm_kb.search.question import split_words
-from llm_kb.search.ranking import PASTED, WEIGHTS, weigh
+from llm_kb.search.question import fold, split_words
+from llm_kb.search.ranking import WEIGHTS, weigh
 
 QUESTION = Question(
     ["pars", "argument"], [10, 10], 1000, ["how", "to", "parse", "the", "arguments"]
@@ -70,7 +71,7 @@ NOTHING = Features(*[0.0] * len(Features._fields))
         ([make("a", "arguments; parse")], {"adjoining": 1}),
         ([make("a", "how to, PARSE the: x")], {"run": 0.8, "adjoining": 0.5}),
         ([make("a", "howTo(Parse)")], {"run": 0.6, "adjoining": 0.5}),
-        ([make("parser.py", "x")], {"adjoining": 0.5, "path": 0.5}),
+        ([make("parser.py", "x")], {"adjoining": 0.5}),
         ([make("a", "x"), make("a", "parse", score=0.5, line=12)], {"file": 0.5, "adjoining": 0.5}),
         ([make("a", "x", line=40), make("a", "parse", score=0.5)], {"file": 0.5}),
         ([make("a", "x"), make("b", "parse", score=2.0)], {}),
@@ -84,7 +85,7 @@ NOTHING = Features(*[0.0] * len(Features._fields))
         *("nothing", "opens", "a word of its heading", "a word", "words", "run"),
         *(
             "run as one word",
-            "path",
+            "a word of its path",
             "adjoining",
             "further on",
             "another file",
@@ -173,12 +174,13 @@ def test_nothing_to_rank_or_to_rank_by() -> None:
     ("text", "heading", "asked", "expected"),
     [
         ("z", "", "a b", 1.0),
-        ("a b", "", "a b", (PASTED - 2) / (PASTED - 1)),
-        ("a b", "", "a b c d", (PASTED - 2) / (PASTED - 1)),
+        ("a b", "", "a b c", 1.0),
+        ("a b c", "", "a b c", (PASTED - 3) / (PASTED - ASKED)),
+        ("a b c", "", "a b c d e f", (PASTED - 3) / (PASTED - ASKED)),
         ("a b c d e f g", "", "a b c d e f g h", 0.0),
         ("z", "a b", "a b", 0.0),
     ],
-    ids=["meaning", "two words", "two of four words", "a pasted message", "a name"],
+    ids=["meaning", "two words", "three words", "three of six", "a pasted message", "a name"],
 )
 def test_meaning_counts_less_beside_exact_words(
     text: str, heading: str, asked: str, expected: float
@@ -188,6 +190,13 @@ def test_meaning_counts_less_beside_exact_words(
     _, nearest, other = weigh(hits, question)
 
     assert nearest - other == pytest.approx(expected * WEIGHTS.dense)
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("a b", 1.0), ("a b c d e f g", 0.0)])
+def test_what_is_pasted_need_not_open_a_section(asked: str, expected: float) -> None:
+    hits = [make("a", "x", "About"), make("b", asked)]
+
+    assert find_features(hits, Question([], [], 0, asked.split()))[0].opens == expected
 
 
 HITS = st.lists(
@@ -258,9 +267,9 @@ def test_in_a_script_without_spaces_a_word_begins_anywhere() -> None:
     ],
 )
 def test_the_longest_run_of_words(text: str, words: str, expected: int) -> None:
-    assert find_longest_run(text, words.split()) == expected
+    assert Question([], [], 0, words.split()).find_longest_run(text) == expected
 
 
 @given(st.text(), st.lists(st.text(min_size=1)))
 def test_stems_that_are_found_are_in_the_text(text: str, stems: list[str]) -> None:
-    assert all(stem in text.lower() for stem in find_stems(text, stems))
+    assert all(stem in fold(text) for stem in find_stems(text, stems))

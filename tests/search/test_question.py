@@ -79,8 +79,16 @@ def test_what_a_look_up_names(question: str, expected: str) -> None:
 def test_runs_are_four_words_that_tell_something() -> None:
     words = ["cannot", "open", "the", "file", "for", "you", "and", "me", "in", "there"]
 
-    assert list_runs(words) == ["cannot open the file", "open the file for"]
+    assert list_runs(words) == ["cannot open the file"]
+    assert list_runs(words[:4]) == ["cannot open the file"]
     assert list_runs(["cannot", "open"]) == []
+
+
+def test_every_second_run_and_the_last_are_searched_for() -> None:
+    words = [f"w{number}" for number in range(7)]
+
+    assert list_runs(words) == ["w0 w1 w2 w3", "w2 w3 w4 w5", "w3 w4 w5 w6"]
+    assert list_runs(words[:6]) == ["w0 w1 w2 w3", "w2 w3 w4 w5"]
 
 
 def test_a_short_question_with_a_stop_word_is_a_run() -> None:
@@ -143,7 +151,7 @@ def test_of_many_runs_the_rarest_are_searched_for() -> None:
 
     match = build_match(["x"], runs, frequencies, 100_000)
 
-    assert match == " OR ".join(['"x"', *(f'"a b c w{number}"' for number in range(47, 39, -1))])
+    assert match == " OR ".join(['"x"', *(f'"a b c w{number}"' for number in range(47, 42, -1))])
 
 
 def test_the_rarest_word_always_chooses() -> None:
@@ -151,6 +159,11 @@ def test_the_rarest_word_always_chooses() -> None:
 
 
 def test_words_that_occur_nowhere_are_left_out() -> None:
+    runs = ["cannot open gone file", "cannot open the file"]
+    assert (
+        build_match(["open"], runs, {"open": 1, "gone": 0}, 10)
+        == '"open" OR "cannot open the file"'
+    )
     assert build_match(["gone", "parse"], [], {"gone": 0, "parse": 1}, 10) == '"parse"'
     assert build_match(["gone"], [], {"gone": 0}, 10) is None
     assert build_match([], [], {}, 10) is None

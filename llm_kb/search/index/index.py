@@ -318,14 +318,15 @@ class Index:
         ).fetchall()
         return {id_: -score for id_, score in rows}
 
-    def find_roles(self, ids: Iterable[int]) -> dict[int, Role]:
-        """Return the roles of chunks' documents; chunks deleted meanwhile are missing."""
+    def find_with_role(self, ids: Iterable[int], role: Role) -> frozenset[int]:
+        """Return those of some chunks whose documents have a role."""
         wanted = ", ".join(map(str, ids))
         rows = self._connection.execute(
-            "SELECT chunks.id, given_role, role FROM chunks"  # noqa: S608 - numbers of ours
-            f" JOIN documents ON documents.id = document WHERE chunks.id IN ({wanted})"
+            "SELECT chunks.id FROM chunks JOIN documents ON documents.id = document"  # noqa: S608 - our numbers
+            f" WHERE chunks.id IN ({wanted}) AND coalesce(nullif(given_role, ''), role) = ?",
+            (role.value,),
         ).fetchall()
-        return {id_: Role(given or role) for id_, given, role in rows}
+        return frozenset(id_ for (id_,) in rows)
 
     def find_allowed(self) -> frozenset[int] | None:
         """Return the ids of the chunks that are searched; None if all are."""
