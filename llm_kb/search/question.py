@@ -49,10 +49,10 @@ SHORTEST_CORRECTED = 5
 RUN = 4
 """Length of the runs of words that find a text, such as a pasted message."""
 
-MOST_RUNS = 5
+MOST_RUNS = 3
 """Maximum number of runs searched for, the rarest first: FTS5 compares each word's positions."""
 
-MOST_HELPING = 4
+MOST_HELPING = 3
 """Maximum number of frequent words that help to rank; more only take time."""
 
 _OWNERS = re.compile(r"[.:]+")

@@ -35,7 +35,7 @@ MAX_CORRECTED = 3
 MAX_SPELLED = 8
 """Number of similar words whose exact spelling is looked up in the texts."""
 
-RANKED = 200
+RANKED = 150
 """Number of chunks compared by score and role alone, before the best are read."""
 
 EMBED_AT_ONCE = 256

@@ -346,10 +346,19 @@ class Index:
             f" WHERE chunks.id IN ({', '.join(map(str, ids))})"
         )
         found = {}
-        for id_, given, role, *held in rows:
-            hit = Hit(self.documents.name, *held)
-            found[id_] = hit._replace(
-                bm25=scores.get(id_, 0.0), cosine=cosines.get(id_), role=Role(given or role)
+        for id_, given, role, path, first_line, last_line, title, heading, text, digest in rows:
+            found[id_] = Hit(
+                topic=self.documents.name,
+                path=path,
+                first_line=first_line,
+                last_line=last_line,
+                title=title,
+                heading=heading,
+                text=text,
+                hash=digest,
+                bm25=scores.get(id_, 0.0),
+                cosine=cosines.get(id_),
+                role=Role(given or role),
             )
         return [found[id_] for id_ in ids if id_ in found]
 
