@@ -84,6 +84,10 @@ class PlanChangedError(FetchError):
         super().__init__(url, f"{reason}; plan it again and approve the new plan")
 
 
+class RobotsMovedError(PlanChangedError):
+    """A robots.txt that redirects to a host which was not approved."""
+
+
 class NothingFetchedError(KbError):
     """Every source failed, or none of them had a file."""
 

@@ -25,6 +25,7 @@ from llm_kb.references.errors import (
     UnknownPlanError,
 )
 from llm_kb.references.fetch.create import approved_hosts, carry_out, create_topic
+from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.fetch.share import export_topic, import_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import crawl
@@ -498,12 +499,20 @@ def test_the_hosts_of_an_imported_topic_are_not_approved(
     careful: Library, site: Site, tmp_path: Path
 ) -> None:
     """Its archive may name any; whoever packed it chose them."""
-    create_topic(careful, request(WebSource(url=site.put("/a", PAGE))), yes)
-    assert approved_hosts(careful) == {site.url.removeprefix("http://")}
-    export_topic(careful, "topic-frob", tmp_path / "frob.tar.gz")
-    other = replace(careful, root=tmp_path / "other")
-    import_topic(other, tmp_path / "frob.tar.gz")
-    assert approved_hosts(other) == frozenset()
+    with serve_site() as elsewhere:
+        elsewhere.put("/robots.txt", "User-agent: *\nDisallow: /x")
+        site.redirect("/robots.txt", f"{elsewhere.url}/robots.txt")
+        create_topic(careful, request(CrawlSource(url=site.put("/a", PAGE))), yes)
+        elsewhere.requests.clear()
+        hosts = {each.url.removeprefix("http://") for each in (site, elsewhere)}
+        assert approved_hosts(careful) == hosts
+        export_topic(careful, "topic-frob", tmp_path / "frob.tar.gz")
+        other = replace(careful, root=tmp_path / "other")
+        import_topic(other, tmp_path / "frob.tar.gz")
+        assert approved_hosts(other) == frozenset()
+        with pytest.raises(DeniedError):
+            refresh_topic(other, "topic-frob", lambda plan, reason: False)
+        assert elsewhere.requests == []
 
 
 def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, site: Site) -> None:

@@ -18,7 +18,7 @@ from llm_kb.references.sources.web import find_page
 from llm_kb.subjects import names
 from tests.files.office import make_pdf
 from tests.references.requests import files_of, never, request, yes
-from tests.references.sites import Answer, Site
+from tests.references.sites import Answer, Site, serve_site
 
 TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=5)
 GUIDE = make_pdf(["Run the walrus."])
@@ -97,6 +97,36 @@ def test_a_robots_txt_is_found_after_five_redirects(site: Site, hops: int) -> No
     else:
         with pytest.raises(FetchError, match="more than 5 redirects"):
             find(site, start)
+
+
+@pytest.mark.parametrize("status", [204, 206, 300, 302, 304, 429, 500])
+def test_a_robots_txt_that_cannot_be_read_forbids_everything(site: Site, status: int) -> None:
+    site.answer("/robots.txt", Answer(b"User-agent: *\nAllow: /\n", status=status))
+    with pytest.raises(FetchError, match=f"robots.txt: the server answered {status}"):
+        find(site, site.put("/d/", "<p>d</p>"))
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_without_a_robots_txt_nothing_is_forbidden(site: Site, status: int) -> None:
+    site.answer("/robots.txt", Answer(b"User-agent: *\nDisallow: /\n", status=status))
+    assert find(site, site.put("/d/", "<p>d</p>")) == (["/d/"], ())
+
+
+def test_a_large_robots_txt_counts_up_to_its_limit(site: Site) -> None:
+    site.put("/robots.txt", "User-agent: *\nDisallow: /d/a\n" + "# x\n" * 150_000)
+    site.put("/d/a", "<p>a</p>")
+    start = site.put("/d/", "<a href=a>a</a>")
+    assert find(site, start)[0] == ["/d/"]
+
+
+def test_a_list_of_pages_on_another_host_counts_as_missing(site: Site) -> None:
+    """As in a refresh, which would not request it."""
+    with serve_site() as other:
+        for name in ("llms.txt", "sitemap.xml"):
+            site.redirect(f"/{name}", f"{other.url}/{name}")
+        site.put("/d/a", "<p>a</p>")
+        assert find(site, site.put("/d/", "<a href=a>a</a>")) == (["/d/", "/d/a"], ())
+        assert other.requests == []
 
 
 def test_a_robots_txt_that_fails_is_named(library: Library, site: Site) -> None:

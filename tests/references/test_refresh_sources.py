@@ -16,6 +16,7 @@ from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan.plan_text import render_plan
 from llm_kb.references.sources.file_names import page_name
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import FILE_NAME, Differences
@@ -41,6 +42,25 @@ def refresh(library: Library) -> tuple[bool, int, int, int, tuple[str, ...]]:
     """Refresh the topic; return what the command prints of it."""
     found = refresh_topic(library, "topic-frob", never)
     return found.changed, found.added, found.modified, found.removed, found.warnings
+
+
+class Operator:
+    """Approves of every plan, or of none, and keeps the reasons."""
+
+    def __init__(self, approves: bool = True) -> None:
+        self.approves = approves
+        self.plans: list[Plan] = []
+        self.reasons: list[str] = []
+
+    def __call__(self, plan: Plan, reason: str = "") -> bool:
+        self.plans.append(plan)
+        self.reasons.append(reason)
+        return self.approves
+
+
+def host_of(site: Site) -> str:
+    """Return the host and port of a site."""
+    return site.url.removeprefix("http://")
 
 
 # `topic.md` says what is wanted
@@ -248,9 +268,12 @@ def test_a_crawl_that_moves_on_after_approval_keeps_its_files(library: Library, 
         site.redirect("/new/", f"{third.url}/")
         site.redirect("/guide/", f"{moved}/new/")
         with pytest.raises(NothingFetchedError, match="redirects to another host"):
-            refresh_topic(trusting, "topic-frob", lambda plan, reason: True)
+            refresh_topic(trusting, "topic-frob", yes)
         assert third.requests == []
-    assert files_of(library) == before
+        assert files_of(library) == before
+        operator = Operator()
+        assert refresh_topic(trusting, "topic-frob", operator).added == 1
+    assert operator.reasons == [f"it now leads to {host_of(third)}"]
 
 
 def test_lists_on_a_host_that_was_not_approved_are_not_requested(
@@ -268,24 +291,92 @@ def test_lists_on_a_host_that_was_not_approved_are_not_requested(
 def test_a_robots_txt_on_a_host_that_was_not_approved_is_asked_about(
     library: Library, site: Site, guide: dict[str, str], approves: bool
 ) -> None:
-    reasons: list[str] = []
-
-    def approve(_: Plan, reason: str) -> bool:
-        reasons.append(reason)
-        return approves
-
+    operator = Operator(approves)
     with serve_site() as other:
         other.put("/robots.txt", "User-agent: *\nDisallow: /guide/p3")
         site.redirect("/robots.txt", f"{other.url}/robots.txt")
         if approves:
-            assert refresh_topic(library, "topic-frob", approve).removed == 1
+            assert refresh_topic(library, "topic-frob", operator).removed == 1
             assert len(files_of(library)) == len(guide) - 1
         else:
             with pytest.raises(DeniedError):
-                refresh_topic(library, "topic-frob", approve)
+                refresh_topic(library, "topic-frob", operator)
             assert files_of(library) == guide
         assert other.requests == ["GET /robots.txt"] * approves
-    assert reasons == [f"it now leads to {other.url.removeprefix('http://')}"]
+        assert operator.reasons == [f"its robots.txt is on {host_of(other)}"]
+        assert render_plan(operator.plans[0]).splitlines() == [
+            "Frob: 1 source not asked yet",
+            f"  crawl {site.url}/guide/: not asked yet",
+            f"    its robots.txt is on {host_of(other)}",
+            f"  from {host_of(site)}, {host_of(other)}",
+        ]
+
+
+def test_a_host_is_asked_about_once(library: Library, site: Site, guide: dict[str, str]) -> None:
+    """Also where nothing else has changed."""
+    with serve_site() as other:
+        other.put("/robots.txt", "User-agent: *\nDisallow: /x")
+        site.redirect("/robots.txt", f"{other.url}/robots.txt")
+        assert not refresh_topic(library, "topic-frob", yes).changed
+        assert refresh(library) == (False, 0, 0, 0, ())
+        site.put("/guide/p3", PAGE)
+        assert refresh(library) == (True, 0, 1, 0, ())
+        assert refresh(library) == (False, 0, 0, 0, ())
+    assert files_of(library).keys() == guide.keys()
+
+
+def test_a_host_that_a_plan_showed_is_not_asked_about_again(library: Library, site: Site) -> None:
+    """Neither that of robots.txt nor those that redirects only lead through."""
+    operator = Operator()
+    with serve_site() as first, serve_site() as other:
+        other.put("/robots.txt", "User-agent: *\nDisallow: /guide/p3")
+        first.redirect("/robots.txt", f"{other.url}/robots.txt")
+        site.redirect("/robots.txt", f"{first.url}/robots.txt")
+        page = site.redirect("/a", f"{first.url}/a")
+        first.put("/a", f'<meta http-equiv=refresh content="0; url={site.url}/b">')
+        site.put("/b", OTHER)
+        create_topic(library, request(serve_guide(site), WebSource(url=page)), operator)
+        assert operator.plans[0].hosts == (host_of(site), host_of(first), host_of(other))
+        crawled, read = operator.plans[0].sources
+        assert crawled.notes[0] == f"its robots.txt is on {host_of(other)}"
+        assert read.hosts == (host_of(site), host_of(first))
+        assert refresh(library) == (False, 0, 0, 0, ())
+        site.put("/guide/p2", PAGE)
+        assert refresh(library) == (True, 0, 1, 0, ())
+    recorded = read_provenance(library.store.directory("topic-frob"))
+    assert recorded.hosts == tuple(sorted(operator.plans[0].hosts))
+
+
+def test_a_host_stays_approved_when_its_source_fails(library: Library, site: Site) -> None:
+    with serve_site() as other:
+        other.put("/robots.txt", "User-agent: *\nDisallow: /guide/p3")
+        site.redirect("/robots.txt", f"{other.url}/robots.txt")
+        page = site.put("/a", OTHER)
+        create_topic(library, request(serve_guide(site), WebSource(url=page)), yes)
+        first = site.answer("/guide/", Answer(status=503))
+        site.put("/a", PAGE)
+        failure = f"cannot fetch {first}: the server answered 503"
+        assert refresh(library) == (True, 0, 1, 0, (failure,))
+        serve_guide(site)
+        assert refresh(library) == (False, 0, 0, 0, ())
+
+
+def test_a_robots_txt_that_moved_on_is_asked_about_host_by_host(
+    library: Library, site: Site, guide: dict[str, str]
+) -> None:
+    operator = Operator()
+    with serve_site() as first, serve_site() as other:
+        other.put("/robots.txt", "User-agent: *\nDisallow: /guide/p3")
+        first.redirect("/robots.txt", f"{other.url}/robots.txt")
+        site.redirect("/robots.txt", f"{first.url}/robots.txt")
+        what = f"redirects to another host, {host_of(other)}; refresh the topic again to approve"
+        with pytest.raises(NothingFetchedError, match=what):
+            refresh_topic(library, "topic-frob", operator)
+        assert (files_of(library), other.requests) == (guide, [])
+        assert refresh_topic(library, "topic-frob", operator).removed == 1
+        assert refresh(library) == (False, 0, 0, 0, ())
+    on = [f"its robots.txt is on {host_of(each)}" for each in (first, other)]
+    assert operator.reasons == on
 
 
 def test_a_crawl_that_moved_tells_of_the_pages_it_does_not_have_there(

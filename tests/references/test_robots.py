@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.references.plan.site import MAX_DELAY, Robots
+from llm_kb.references.plan.site import MAX_DELAY, MAX_ROBOTS, Robots
 from llm_kb.references.sources.http import PRODUCT, USER_AGENT
 
 LINES = ["User-agent: *", "Disallow: /secret", "Crawl-delay: 2"]
@@ -65,6 +65,15 @@ def test_the_address_in_our_user_agent_is_not_our_name() -> None:
     robots = Robots("User-agent: pypi\nDisallow: /\n\nUser-agent: LLM-KB\nAllow: /", PRODUCT)
     assert robots.allows("http://e.org/x")
     assert USER_AGENT.startswith(f"{PRODUCT} ")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_what_is_beyond_the_limit_does_not_count_nor_the_line_it_cuts(end: str) -> None:
+    head = f"User-agent: *{end}Disallow: /{end}Allow: /x{end}"
+    fill = "#" * (MAX_ROBOTS - len(head) - len(end) - len("Allow: /")) + end
+    robots = Robots(f"{head}{fill}Allow: /y{end}", "llm-kb")  # cut, it would be `Allow: /`
+    allowed = [robots.allows(f"http://e.org{path}") for path in ("/x", "/y", "/z")]
+    assert allowed == [True, False, False]
 
 
 @given(

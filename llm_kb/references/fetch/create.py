@@ -169,14 +169,15 @@ def approved_hosts(library: Library) -> frozenset[str]:
 
     The hosts of imported topics were not approved here; their records have no request.
     """
-    urls: set[str] = set()
+    hosts: set[str] = set()
     for topic_id in library.store.ids():
         with suppress(KbError):
             recorded = read_provenance(library.store.directory(topic_id))
             if recorded.request:
-                urls |= {source.url for source in recorded.sources}
+                urls = {source.url for source in recorded.sources}
                 urls |= {record.url for record in recorded.files.values()}
-    return frozenset(filter(None, map(host_and_port, urls)))
+                hosts |= {*map(host_and_port, urls), *recorded.hosts}
+    return frozenset(filter(None, hosts))
 
 
 def _find_made(library: Library, request: Description) -> Provenance | None:

@@ -52,7 +52,10 @@ def fetch_topic(  # noqa: PLR0913 - what a topic is made of
         staged.keep_own_files()
         sources = asked_sources(plan.sources, staged.failed, old)
         record = Provenance(
-            request=old.record.request or plan.request.digest, files=staged.files, sources=sources
+            request=old.record.request or plan.request.digest,
+            files=staged.files,
+            sources=sources,
+            hosts=tuple(sorted({*old.record.hosts, *plan.hosts})),
         )
         put_in_place(library, topic_id, staged, render(staged), record)
     return staged

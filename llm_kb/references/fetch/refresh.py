@@ -63,7 +63,7 @@ def refresh_topic(
 
     `approve` is called with the reason, only if the topic now leads to another host, has
     grown far beyond what was fetched before, or was imported and never refreshed since.
-    After a KbError the topic is as it was.
+    After a KbError the topic is as it was, except that a host which was approved stays so.
     """
     library.store.clean()
     with library.store.lock(topic_id, create=False), open_remotes(library) as remotes:
@@ -108,7 +108,11 @@ class _Refresh:
             )
         self._require_approval(plan, approve)
         if any(each.has_moved for each in found):  # its host is approved now: plan it there
-            old = replace(self.old, approved=frozenset(plan.hosts))
+            hosts = tuple(sorted({*self.old.record.hosts, *plan.hosts}))
+            record = replace(self.old.record, hosts=hosts)
+            # At once: if it moves on to another host, the next refresh asks about that one.
+            write_provenance(self.topic.directory, record)
+            old = replace(self.old, record=record, has_asked=True)
             return replace(self, old=old).run(approve, progress)
         render = partial(self._render, found)
         staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)
@@ -119,9 +123,9 @@ class _Refresh:
         check_limits(plan, self.remotes.policy)
         records = self.old.record.files.values()
         urls = {source.url for source in plan.request.sources} | {r.url for r in records}
-        known = self.old.approved.union(filter(None, map(host_and_port, urls)))
+        known = frozenset(filter(None, map(host_and_port, urls))).union(self.old.record.hosts)
         reason = grows_beyond(plan, total_size(records), known)
-        if records and not self.old.record.request and not self.old.approved:
+        if records and not self.old.record.request and not self.old.has_asked:
             reason = f"no approval of its hosts is recorded here: {list_hosts(plan)}"
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, summarize_plan(plan))

@@ -103,7 +103,8 @@ def import_topic(library: Library, path: Path, progress: Progress = silent) -> C
             )
             _unpack(path, recorded, staged)
             # Without a request: nobody here has approved the hosts that it was fetched from.
-            put_in_place(library, topic_id, staged, text, replace(recorded, request=""))
+            record = replace(recorded, request="", hosts=())
+            put_in_place(library, topic_id, staged, text, record)
     chunks, problems = index_topic(library, topic_id, progress)
     return Created(
         topic_id=topic_id,

@@ -26,8 +26,8 @@ MAX_READ = 50_000_000
 _CONTENTS = re.compile(r"/toc\.html$")
 
 
-Same = Callable[[str, str], bool]
-"""Tells whether the page of an address has this text already."""
+IsKnown = Callable[[str, str], bool]
+"""Tells whether the page of an address has been fetched with this text before."""
 
 Count = Callable[[int, int], None]
 """Called with the number of pages read so far and the number found so far."""
@@ -40,7 +40,7 @@ def find_pages(  # noqa: PLR0913 - what is known, and what is allowed
     progress: Count = lambda *_: None,
     *,
     hosts: Collection[str] | None = None,
-    is_same: Same = lambda *_: False,
+    is_known: IsKnown = lambda *_: False,
 ) -> Crawl:
     """Read the pages of a crawl.
 
@@ -51,16 +51,16 @@ def find_pages(  # noqa: PLR0913 - what is known, and what is allowed
 
     `known` are the pages of an earlier crawl, requested conditionally. Those that no
     changed page leads to are searched for in unchanged pages. If a page that may lead to them
-    cannot be read, they are requested directly. `is_same` compares those that are not kept.
+    cannot be read, they are requested directly. `is_known` compares those that are not kept.
     Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
-    `robots.txt` cannot be fetched, PlanChangedError if one redirects to a host that is not in
-    `hosts`.
+    `robots.txt` cannot be fetched, PlanChangedError or RobotsMovedError if it redirects to a
+    host that is not in `hosts`.
     """
     start = find_page(source.url, policy, hosts=hosts)
     site = Site(start.page.url, source, policy, hosts)
     if not site.allows(start.page.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
-    crawl = Crawl(source, site, start, known or {}, progress, is_same=is_same)
+    crawl = Crawl(source, site, start, known or {}, progress, is_known=is_known)
     crawl.run()
     return crawl
 
@@ -81,10 +81,14 @@ class Crawl:
         known: Mapping[str, Conditions],
         progress: Count,
         *,
-        is_same: Same,
+        is_known: IsKnown,
     ) -> None:
         self.start = start.page.url
         """The address of the first page, after redirects."""
+        self.contacted = start.hosts
+        """The hosts that were contacted for the first page."""
+        self.robots = site.robots_hosts
+        """The hosts that were contacted for `robots.txt`."""
         self.failed: dict[str, str] = {}
         self.read: dict[str, Page | None] = {}
         self._first = start
@@ -94,7 +98,7 @@ class Crawl:
         self._source = source
         self._known = known
         self._progress = progress
-        self._is_same = is_same
+        self._is_known = is_known
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
         self._editions: dict[str, str] = {}
@@ -186,7 +190,10 @@ class Crawl:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator on the site's list of pages, and on pages left out."""
-        notes = ["pages as listed in llms.txt"] if self._is_listed else []
+        notes = []
+        if self.robots[-1] != host_and_port(self.start):
+            notes.append(f"its robots.txt is on {self.robots[-1]}")
+        notes += ["pages as listed in llms.txt"] if self._is_listed else []
         notes += [f"passed over: {problem}" for problem in self._site.unread]
         notes += [self._stopped] if self._stopped else []
         if self.failed:
@@ -278,7 +285,7 @@ class Crawl:
         if len(text) <= self._room_to_read:
             self._room_to_read -= len(text)
             self.read[url] = found.content
-        elif self._is_same(url, text):
+        elif self._is_known(url, text):
             self.read[url] = None
         self._kept |= keys
         if found.digest:

@@ -41,6 +41,10 @@ class PlannedSource:
     pages: tuple[PlannedPage, ...] = ()
     problem: str | None = None
     notes: tuple[str, ...] = ()
+    contacted: tuple[str, ...] = ()
+    """The hosts that were contacted for its first page: its own, and those of redirects."""
+    robots: tuple[str, ...] = ()
+    """The hosts that were contacted for the `robots.txt` of a crawl."""
     read: Mapping[str, Page | None] = field(default_factory=dict, compare=False, repr=False)
     """The pages read already, by address; None for those that have not changed."""
     is_unchanged: bool = False
@@ -54,7 +58,8 @@ class PlannedSource:
     def hosts(self) -> tuple[str, ...]:
         """The hosts that this source may contact, with unusual ports."""
         urls = (self.source.url, *(page.url for page in self.pages))
-        return tuple(dict.fromkeys(filter(None, map(host_and_port, urls))))
+        hosts = (*map(host_and_port, urls), *self.contacted, *self.robots)
+        return tuple(dict.fromkeys(filter(None, hosts)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +116,8 @@ def plan_table(plan: Plan) -> dict[str, Any]:
                 "pages": [[page.url, page.size] for page in planned.pages],
                 "problem": planned.problem,
                 "notes": list(planned.notes),
+                "contacted": list(planned.contacted),
+                "robots": list(planned.robots),
             }
             for planned in plan.sources
         ],
@@ -140,6 +147,8 @@ def _read_planned(fields: Fields, protocols: Collection[str]) -> PlannedSource |
         pages=fields.get("pages", _read_pages) or (),
         problem=fields.get("problem", read_string),
         notes=fields.texts("notes", read_string),
+        contacted=fields.texts("contacted", read_string),
+        robots=fields.texts("robots", read_string),
     )
 
 
@@ -166,7 +175,9 @@ def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -
     twice what was fetched before.
     """
     if fetched_hosts and (strange := sorted(set(new.hosts) - fetched_hosts)):
-        return f"it now leads to {', '.join(strange)}"
+        robots = {host for planned in new.sources for host in planned.robots}
+        what = "its robots.txt is on" if robots.issuperset(strange) else "it now leads to"
+        return f"{what} {', '.join(strange)}"
     if new.size > 2 * fetched_bytes + 10 * SLACK_BYTES:
         return f"it grew from {format_about(fetched_bytes)} to {format_about(new.size)}"
     return None

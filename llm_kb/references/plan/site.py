@@ -10,10 +10,16 @@ from urllib.parse import unquote, urlsplit
 
 from protego import Protego
 
-from llm_kb.references.errors import FetchError, PlanChangedError, refuse_hostile
+from llm_kb.references.errors import (
+    FetchError,
+    PlanChangedError,
+    RobotsMovedError,
+    refuse_hostile,
+)
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.http import PRODUCT, join_url
+from llm_kb.references.sources.http import MAX_PAGE_BYTES, PRODUCT, join_url
 from llm_kb.references.sources.records import CrawlSource
+from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import fetch_text
 from llm_kb.subjects.names import DOCUMENTS
 
@@ -39,6 +45,9 @@ _PAGES = DOCUMENTS | frozenset(
 MAX_SITEMAPS = 5
 """The most sitemaps read of one site."""
 
+MAX_ROBOTS = 512_000
+"""The characters of a robots.txt that count; RFC 9309 (2.5) asks for at least 500 KiB."""
+
 MAX_DELAY = 5.0
 """Seconds between requests that a site may ask for with Crawl-delay."""
 
@@ -61,7 +70,6 @@ class Site:
     ) -> None:
         split = urlsplit(start)
         self.policy = policy
-        self._hosts = hosts
         self._source = source
         self.root = f"{split.scheme}://{split.netloc}"
         self.prefix = split.path.rpartition("/")[0] + "/"
@@ -73,8 +81,14 @@ class Site:
         place = f"{self.root}/robots.txt"
         # One that cannot be read forbids everything, and one on another host counts here as well
         # (RFC 9309, 2.3.1.2 and 2.3.1.4).
-        with refuse_hostile(place):
-            self._robots = Robots(fetch_text(place, policy, hosts) or "", PRODUCT)
+        try:
+            with refuse_hostile(place):
+                robots = fetch_text(place, policy, hosts, most=MAX_PAGE_BYTES)
+                self._robots = Robots(robots.text, PRODUCT)
+        except PlanChangedError as error:
+            raise RobotsMovedError(place, "it is on another host", error.leads_to) from error
+        self.robots_hosts = robots.hosts
+        """The hosts that were contacted for `robots.txt`; it is on the last one."""
 
     def covers(self, url: str) -> bool:
         """Tell whether a link leads to a page of the crawl."""
@@ -99,16 +113,16 @@ class Site:
         return f"{split.scheme}://{split.netloc}" == self.root
 
     def read_list(self) -> list[str]:
-        """Return the pages of `llms.txt`; empty if there is none."""
+        """Return the pages of `llms.txt`; empty if there is none on this host."""
         for place in dict.fromkeys((f"{self.root}{self.prefix}llms.txt", f"{self.root}/llms.txt")):
             try:
-                text = fetch_text(place, self.policy, self._hosts)
+                text = self._fetch_list(place)
             except PlanChangedError:
                 continue  # another host's list has no pages of this site
             except FetchError as error:
                 self.unread.append(f"{place}: {error.reason}")
                 continue
-            if text and text.lstrip().startswith("#"):
+            if text.lstrip().startswith("#"):
                 links = (join_url(place, link) for link in _MARKDOWN_LINK.findall(text))
                 pages = dict.fromkeys(link.partition("#")[0] for link in links if link)
                 self.elsewhere = sum(not self.is_here(page) for page in pages)
@@ -123,7 +137,7 @@ class Site:
         pages: dict[str, None] = {}
         for number, place in enumerate(places):
             try:
-                text = fetch_text(place, self.policy, self._hosts) or ""
+                text = self._fetch_list(place)
             except FetchError:
                 continue  # links are followed without it
             found = [unescape(location) for location in _LOCATION.findall(text)]
@@ -132,6 +146,9 @@ class Site:
             else:
                 pages |= dict.fromkeys(filter(self.covers, found))
         return list(pages)
+
+    def _fetch_list(self, place: str) -> str:
+        return fetch_text(place, self.policy, {host_and_port(self.root)}).text
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt allows a page, and count those refused."""
@@ -149,6 +166,8 @@ class Robots:
     """The rules of one site for one client, as RFC 9309 reads them."""
 
     def __init__(self, text: str, agent: str) -> None:
+        if len(text) > MAX_ROBOTS:  # without the line that is cut: a part of it means another rule
+            text = "\n".join(text[:MAX_ROBOTS].splitlines()[:-1])
         if text.count("*") + text.count("$") > MAX_WILDCARDS:
             raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
         self._agent = agent

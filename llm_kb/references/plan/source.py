@@ -7,7 +7,13 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
-from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, refuse_hostile
+from llm_kb.references.errors import (
+    FetchError,
+    PlanChangedError,
+    RobotsMovedError,
+    SourceError,
+    refuse_hostile,
+)
 from llm_kb.references.plan.crawl import Count, find_pages
 from llm_kb.references.plan.package import follow_archive, follow_package, resolve_package
 from llm_kb.references.plan.plan import PlannedSource
@@ -53,7 +59,7 @@ def plan_source(
             else:
                 planned = _plan_files(index, source, old, remotes)
         check_count(planned.source.url, planned.files, remotes.policy)
-        if not planned.files:
+        if not planned.files and not planned.has_moved:
             reason = "; ".join(["it has no file to fetch", *planned.notes])
             raise FetchError(planned.source.url, reason)
     except KbError as error:
@@ -161,6 +167,7 @@ def _plan_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -
         size=page.size or 0,
         pages=(page,),
         notes=_moved(source.url, page.url),
+        contacted=found.hosts,
         read={page.url: content},
         is_unchanged=is_here and (content is None or old.gave(path, content.text)),
     )
@@ -184,11 +191,11 @@ def _plan_crawl(
     }
     hosts = None if old.is_new else _approved_hosts(source, old, records)
 
-    def is_same(url: str, text: str) -> bool:
+    def is_known(url: str, text: str) -> bool:
         return url in there and old.gave(there[url], text)
 
     try:
-        crawl = find_pages(source, remotes.policy, known, progress, hosts=hosts, is_same=is_same)
+        crawl = find_pages(source, remotes.policy, known, progress, hosts=hosts, is_known=is_known)
     except PlanChangedError as error:
         return _plan_move(source, old, error)
     planned = PlannedSource(
@@ -197,6 +204,8 @@ def _plan_crawl(
         size=sum(page.size or 0 for page in crawl.pages),
         pages=crawl.pages,
         notes=(*_moved(source.url, crawl.start), *crawl.notes),
+        contacted=crawl.contacted,
+        robots=crawl.robots,
         read=crawl.read,
     )
     if old.is_new:
@@ -207,7 +216,7 @@ def _plan_crawl(
     same = {
         url
         for url, page in crawl.read.items()
-        if url in there and (page is None or is_same(url, page.text))
+        if url in there and (page is None or is_known(url, page.text))
     }
     accounted = same | crawl.failed.keys()
     return replace(
@@ -234,15 +243,19 @@ def _plan_move(
 ) -> PlannedSource:
     """Return the plan of a source that leads to a host which must be approved first.
 
-    Raises the error if an approval was asked for already, so that redirects cannot ask for ever.
+    Raises FetchError if the refresh has asked for an approval already, so that redirects cannot
+    ask for ever: the next refresh may ask about one more host.
     """
-    if old.approved or not error.leads_to:
+    if not error.leads_to:
         raise error
-    moved = PlannedPage(url=error.leads_to)
-    notes = _moved(source.url, moved.url)
-    return PlannedSource(
-        source=source, files=1, size=None, pages=(moved,), notes=notes, has_moved=True
-    )
+    host = host_and_port(error.leads_to)
+    if old.has_asked:
+        reason = f"it redirects to another host, {host}; refresh the topic again to approve that"
+        raise FetchError(error.url, reason)
+    planned = PlannedSource(source=source, size=None, has_moved=True)
+    if isinstance(error, RobotsMovedError):
+        return replace(planned, robots=(host,), notes=(f"its robots.txt is on {host}",))
+    return replace(planned, contacted=(host,), notes=_moved(source.url, error.leads_to))
 
 
 def _approved_hosts(
@@ -250,7 +263,7 @@ def _approved_hosts(
 ) -> frozenset[str]:
     """Return the hosts that a source names or was fetched from, and those approved since."""
     urls = [source.url, *(record.url for record in records.values())]
-    return old.approved.union(filter(None, map(host_and_port, urls)))
+    return frozenset(filter(None, map(host_and_port, urls))).union(old.record.hosts)
 
 
 def _warn(failed: Mapping[str, str], kept: Collection[str]) -> tuple[str, ...]:

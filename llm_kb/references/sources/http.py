@@ -43,12 +43,13 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An answer; `url` is the address after redirects."""
+    """An answer; `url` is the address after redirects, `hosts` those of all that were requested."""
 
     url: str
     status: int
     headers: Message
     body: bytes = b""
+    hosts: tuple[str, ...] = ()
 
     @property
     def content_type(self) -> str:
@@ -79,11 +80,13 @@ def request(
     deadline = min(time.monotonic() + policy.timeout, policy.until)
     if time.monotonic() >= policy.until:
         raise FetchError(url, "its plan has taken too long; make it with fewer pages")
+    contacted: list[str] = []
     for _ in range(MAX_REDIRECTS + 1):
         require_approved(url, policy.hosts)
         response = _exchange(url, policy, headers or {}, deadline)
+        contacted.append(host_and_port(url))
         if response.status not in _REDIRECTS or "location" not in response.headers:
-            return response
+            return replace(response, hosts=tuple(contacted))
         target = _find_target(url, response.headers["location"])
         check_redirect(url, target, hosts)
         url = target

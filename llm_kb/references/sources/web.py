@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import webencodings
@@ -45,7 +46,7 @@ _DOCUMENT_TYPES = {
 }
 
 MAX_TEXT_BYTES = 500_000
-"""Size limit for the text files of a site, such as robots.txt."""
+"""Size limit for the lists of a site's pages, such as llms.txt."""
 
 TOO_MANY_REQUESTS = 429
 
@@ -86,6 +87,15 @@ class FoundPage:
     is_unchanged: bool = False
     is_aside: bool = False
     """Whether it is a page of a wiki that is not content; it is neither kept nor followed."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that were contacted for it."""
+
+
+class TextFile(NamedTuple):
+    """A text file of a site, empty if there is none, and the hosts that were contacted for it."""
+
+    text: str
+    hosts: tuple[str, ...]
 
 
 def find_page(
@@ -104,7 +114,7 @@ def find_page(
     if answer.status == 304 and known:
         if known.get("url") not in {None, answer.url}:
             return find_page(url, policy, hosts=hosts, most=most)
-        return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True)
+        return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True, hosts=answer.hosts)
     _require_text(answer)
     text = _convert(answer) or _decode(answer)
     links: list[str] = []
@@ -130,6 +140,7 @@ def find_page(
         canonical=canonical,
         content=content if text.strip() else None,
         is_aside=is_aside,
+        hosts=answer.hosts,
     )
 
 
@@ -173,15 +184,23 @@ def _make_headers(known: Conditions | None) -> dict[str, str]:
     return {"Accept": ACCEPT, **{name: value for name, value in conditions.items() if value}}
 
 
-def fetch_text(url: str, policy: Policy, hosts: Collection[str] | None = None) -> str | None:
-    """Return a small text file of a site, such as robots.txt; None if there is none.
+def fetch_text(
+    url: str,
+    policy: Policy,
+    hosts: Collection[str] | None = None,
+    *,
+    most: int = MAX_TEXT_BYTES,
+) -> TextFile:
+    """Return a text file of a site, such as robots.txt.
 
-    Raises PlanChangedError if it redirects to a host that is not in `hosts`.
+    There is none only if the server answers 4xx, but not 429. Raises FetchError for any other
+    failure, PlanChangedError if it redirects to a host that is not in `hosts`.
     """
-    answer = request(url, policy, hosts=hosts, most=MAX_TEXT_BYTES)
-    if answer.status >= 500 or answer.status == TOO_MANY_REQUESTS:
+    answer = request(url, policy, hosts=hosts, most=most)
+    is_missing = 400 <= answer.status < 500 and answer.status != TOO_MANY_REQUESTS
+    if answer.status != 200 and not is_missing:
         raise FetchError(url, f"the server answered {answer.status}")
-    return _decode(answer) if answer.status == 200 else None
+    return TextFile("" if is_missing else _decode(answer), answer.hosts)
 
 
 def _get(
@@ -192,8 +211,11 @@ def _get(
     most: int,
 ) -> Response:
     """Return the answer for a page, following redirects by `<meta>` as well."""
+    contacted: tuple[str, ...] = ()
     for _ in range(MAX_REDIRECTS):
         answer = request(url, policy, headers=_make_headers(known), hosts=hosts, most=most)
+        contacted += answer.hosts
+        answer = replace(answer, hosts=contacted)
         if answer.content_type not in HTML_TYPES or not _REFRESH.search(answer.body[:4096]):
             return answer
         target = refresh_target(parse_html(_decode(answer)), answer.url)

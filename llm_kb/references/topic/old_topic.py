@@ -24,8 +24,8 @@ class OldTopic:
 
     `asked` has, for each of them, the source as it was when it was fetched; None for one
     that is new. `record` is as it was written, with the files of sources that are gone. A topic
-    that is made now `is_new`, and has no files. `approved` are the hosts that the operator has
-    approved for this refresh.
+    that is made now `is_new`, and has no files. A refresh that `has_asked` the operator about a
+    host does not ask about another.
     """
 
     directory: Path
@@ -33,7 +33,7 @@ class OldTopic:
     asked: tuple[Source | None, ...]
     record: Provenance
     is_new: bool = False
-    approved: frozenset[str] = frozenset()
+    has_asked: bool = False
 
     @cached_property
     def links(self) -> PageLinks:
