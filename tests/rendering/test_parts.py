@@ -242,3 +242,9 @@ def test_the_parts_of_a_text_are_found_once_unless_it_is_long() -> None:
 
     assert find_parts(SETTINGS, "a.md") is find_parts("".join(list(SETTINGS)), "a.md")
     assert find_parts(long, "a.md") is not find_parts(long, "a.md")
+
+
+def test_a_page_has_the_parts_beside_its_main_element() -> None:
+    page = "<h1>T</h1><main><p>One long text.</p></main><h2>Options</h2><p>x</p>"
+
+    assert anchors(page, "a.html") == ["t", "options"]

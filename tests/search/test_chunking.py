@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
@@ -62,6 +63,28 @@ def test_chunks_joined_are_the_document_and_none_is_over_the_cap(text: str, path
 
     assert "".join(chunk.text for chunk in chunks) == text
     assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
+
+
+HTML = st.sampled_from(
+    [
+        *("<body>", "<main>", "</main>", "<div id='content'>", "<div>", "</div>", "{% x %}"),
+        *("<h1>One</h1>", "<h2>Two</h2>", "<dt>-x</dt>", "<title>Three</title>", "<svg>"),
+        *("<!--", "-->", "<script>", "</script>", "<pre>", "</pre>", "<code>", "</code>"),
+        *("<p>", "</p>", "<li>", "</li>", "word " * 60, "\r\n\r\n", "\n", "For example:"),
+    ]
+)
+
+
+@given(st.lists(HTML, max_size=60).map("".join))
+def test_chunks_of_a_page_joined_are_its_own_text(text: str) -> None:
+    found = find_outline("a.html", text)
+
+    chunks = chunk_document("a.html", text)
+
+    assert "".join(chunk.text for chunk in chunks) == text[found.start : found.end]
+    assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
+    assert list(found.marks) == sorted(found.marks)
+    assert all(end <= start for (_, end), (start, _) in pairwise(found.wholes))
 
 
 @given(TEXTS, st.sampled_from(PATHS))
@@ -537,6 +560,12 @@ def test_text_of_an_unknown_kind_has_no_headings() -> None:
         ("a.html", "<pre>", 25_000),
         ("a.html", "<h1>a</h1><div id=x" + "<div id=" * 50_000, 1),
         ("a.html", "<h1>a</h1><main>" + "<main " * 50_000, 1),
+        ("a.html", "<main", 100_000),
+        ("a.html", "<h1>a</h1>" + "<div id=content>" * 100_000, 1),
+        ("a.html", "<h1>a</h1><main>" + "<main></main>" * 50_000, 1),
+        ("a.html", "<h1>a</h1>" + "<!-- <script> <textarea" * 50_000, 1),
+        ("a.html", "<h1>a</h1>" + "<script></script" * 50_000, 1),
+        ("a.html", "<h1>a</h1>" + "<code>" * 100_000, 1),
         ("a.html", "<p>a", 50_000),
         ("a.html", "<p>" + "<b" * 100_000, 1),
         ("a.html", "<title>" + "a" * 400 + "<title>", 500),
@@ -666,7 +695,7 @@ PAGE = """<html><head><title>Caching &amp; more - Docs</title>
         (PAGE.replace("page-content", "x").replace("top", "main"), (2, 8)),
         (PAGE.replace("</script></div>", "</script>"), (4, 8)),
     ],
-    ids=["main", "body", "template", "no headings", "main without text", "not closed"],
+    ids=["main", "body", "template", "no headings", "main with less text", "not closed"],
 )
 def test_what_surrounds_the_text_of_a_page_is_no_chunk(page: str, lines: tuple[int, int]) -> None:
     chunks = chunk_document("a.html", page)
@@ -678,10 +707,80 @@ def test_what_surrounds_the_text_of_a_page_is_no_chunk(page: str, lines: tuple[i
 def test_a_page_without_a_first_heading_is_named_by_its_title() -> None:
     page = PAGE.replace("h1>", "h2>")
 
-    assert [found.title for found in outline(page, "a.html")] == [
-        "Caching & more - Docs",
-        "Caching",
-    ]
+    found = [(part.level, part.title, part.first_line) for part in outline(page, "a.html")]
+    assert found == [(1, "Caching & more - Docs", 4), (2, "Caching", 4), (2, "Comments", 7)]
+
+
+@pytest.mark.parametrize(
+    ("page", "titles"),
+    [
+        ("<title>Caching</title><p>It is fast.</p>", ["Caching"]),
+        ("<title>Caching</title><h2>Keys</h2><p>x</p>", ["Caching > Keys"]),
+        ("<title>Caching</title><h2>Keys</h2>{% block x %}", ["Caching > Keys"]),
+        ("<title>{{ title }}</title><h2>Keys</h2>", ["Keys"]),
+        ("<svg><title>Logo</title></svg><h2>Keys</h2>", ["Keys"]),
+        ("<nav><h2>Menu</h2></nav><h2>Keys</h2><svg><title>Logo</title></svg>", ["Menu, Keys"]),
+    ],
+    ids=["no headings", "no body", "template", "no name", "title of a picture", "picture below"],
+)
+def test_the_title_of_a_page_names_it(page: str, titles: list[str]) -> None:
+    assert [chunk.title for chunk in chunk_document("a.html", page)] == titles
+
+
+TEXT = "<p>Never call it twice, or the data are lost.</p>\n" * 9
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<h1>T</h1><!-- <main></main> -->{TEXT}",
+        f"<h1>T</h1><script>x='<main></main>'</script>{TEXT}",
+        f"<h1>T</h1><textarea><main></main></textarea>{TEXT}",
+        f'<h1>T</h1><div id="content"></div>{TEXT}',
+        f'<h1>T</h1><div data-id="main">x</div>{TEXT}',
+        f'<h1>T</h1><div role="main-nav">x</div>{TEXT}',
+        f"<h1>T</h1><main-nav>x</main-nav>{TEXT}",
+        f"<h1>T</h1><main>x</main>{TEXT}",
+        f"<main><h1>T</h1>{TEXT}x</main><main>{TEXT}</main>",
+        f"<main><h1>T</h1><style>/* </main> */</style>{TEXT}</main>",
+        f"<main><h1>T</h1><textarea></main></textarea>{TEXT}</main>",
+        f"<main><h1>T</h1><a title='</main>'>x</a>{TEXT}</main>",
+        f"<main><h1>T</h1><script src='x'/>{TEXT}</main>",
+        f'<h1>T</h1><div id="content">{TEXT}</div><div id="footnotes">{TEXT}</div><p>End',
+    ],
+)
+def test_the_text_of_a_page_is_not_lost(page: str) -> None:
+    joined = "".join(chunk.text for chunk in chunk_document("a.html", f"<body>{page}</body>"))
+
+    assert joined.count(TEXT) == page.count(TEXT)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<nav><h2>Menu</h2></nav><main><h1>T</h1>{TEXT}</main>",
+        f"<h1>Menu</h1><main><h1>T</h1>{TEXT}</main>",
+        f"<nav><h1>Menu</h1></nav><h1>T</h1><main><h2>U</h2>{TEXT}</main>",
+        f"<nav>Menu</nav><main><h1>T</h1><code>{{{{ x }}}}</code>{TEXT}</main>",
+        f"<nav>Menu</nav><main><h1>T</h1><pre>{{% x %}}</pre>{TEXT}</main>",
+        f"<nav>Menu</nav><main><h1>T</h1>{TEXT}</main><script>x = `{{{{ x }}}}`</script>",
+    ],
+    ids=["its heading", "name of the site", "title above", "shown code", "example", "script"],
+)
+def test_a_menu_is_not_indexed_where_the_page_marks_its_main_part(page: str) -> None:
+    joined = "".join(chunk.text for chunk in chunk_document("a.html", page))
+
+    assert TEXT in joined
+    assert "T</h1>" in joined
+    assert "Menu" not in joined
+
+
+def test_preformatted_text_with_tags_is_not_cut() -> None:
+    lines = "some line of it\n"
+    example = f"<pre>\n{lines * 5}<p>one</p>\n{lines * 45}</pre>\n"
+    text = f"<h1>T</h1>\n{TEXT}{example}{TEXT * 2}"
+
+    assert any(example in chunk.text for chunk in chunk_document("a.html", text))
 
 
 def test_a_paragraph_of_a_page_is_not_cut() -> None:

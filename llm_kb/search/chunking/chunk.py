@@ -1,8 +1,8 @@
 """Cutting a document into chunks along its structure.
 
 The chunks of a document, joined, are the document, without overlap, and no chunk is longer
-than the cap. Of an HTML page they are its own text, without its head, menus and footer. Where a
-chunk ends depends on its own section, so that a change in one section leaves the chunks of the
+than the cap. Of an HTML page they are its main element, where it marks one, else its body. Where
+a chunk ends depends on its own section, so that a change in one section leaves the chunks of the
 others as they are.
 """
 
@@ -79,7 +79,8 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     start = outline.start
     heading = ""
     end = len(text) if outline.end is None else outline.end
-    for offset, depth, label in chain(outline.marks, [Mark(end, 0, "")]):
+    marks = [mark for mark in outline.marks if start <= mark.offset < end]
+    for offset, depth, label in chain(marks, [Mark(end, 0, "")]):
         # A heading without text joins the section below it.
         is_bare = (
             label

@@ -34,7 +34,7 @@ class Mark(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """The structure of a text: its marks, and spans that should not be cut, both in order."""
+    """The structure of a text: its marks, and disjoint spans not to be cut, both in order."""
 
     marks: Sequence[Mark] = ()
     wholes: Sequence[tuple[int, int]] = ()
