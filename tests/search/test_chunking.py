@@ -819,14 +819,63 @@ def test_what_names_nothing_is_not_alone() -> None:
     assert [chunk.title for chunk in chunks] == ["f"]
 
 
+def test_an_introduction_is_not_named_by_what_follows() -> None:
+    text = "The introduction of it.\n" * 30 + "\n## Install\n\nRun it.\n"
+
+    assert [chunk.title for chunk in chunk_document("a.md", text)] == ["", "Install"]
+
+
+LEAD_IN = "It is.\n" * 120 + "\nFor example:\n\n```\n" + "x\n" * 300 + "```\n"
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     ("text", "start"),
     [
-        ("It says\nwhat it is.\n" * 90, "It says\n"),
+        ("It says\nwhat it is.\n" * 90, "It says"),
         ("It is what it is. " * 90, "It is what"),
-        ("It is.\n" * 80 + "\nFor example:\n\n```\n" + "x\n" * 300 + "```\n", "For example:\n"),
+        (LEAD_IN, "For example:"),
     ],
     ids=["lines", "one line", "what introduces an example"],
 )
-def test_no_chunk_begins_within_a_sentence(text: str, start: str) -> None:
-    assert all(chunk.text.startswith(start) for chunk in chunk_document("a.md", text)[1:])
+def test_no_chunk_begins_within_a_sentence(text: str, start: str, line_end: str) -> None:
+    chunks = chunk_document("a.md", text.replace("\n", line_end))
+
+    assert len(chunks) > 1
+    assert all(chunk.text.startswith(start) for chunk in chunks[1:])
+
+
+def test_what_introduces_an_example_does_not_cut_the_one_above() -> None:
+    above = f"```\n{'code line' * 33}\n\n{'more code' * 44}\n```\n"
+    text = f"# T\n\n{'It is. ' * 20}\n\n{above}For example:\n\n```\n{'x = 1' * 180}\n```\n"
+
+    chunks = chunk_document("a.md", text)
+
+    assert len(chunks) > 1
+    assert above in chunks[0].text
+
+
+def test_a_comment_is_not_cut_from_the_code_it_describes() -> None:
+    text = "def f():\n" + "    # Adds one.\n    add(1)\n    show()\n" * 60
+
+    chunks = chunk_document("a.py", text)
+
+    assert len(chunks) > 1
+    assert not any(chunk.text.endswith("one.\n") for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.rst", "T\n=\n\n.. code:: x\n\n   a\n\n   b\n\nText::\n\n    c\n\n    d\n\nEnd.\n"),
+        ("a.md", "# T\n\n!!! note\n    a\n\n    b\n\n```\nc\n```\n"),
+        ("a.html", "<h1>a</h1>\n<p>x</p>\n<pre>\nb</pre>\n<p>y</p>\n"),
+    ],
+)
+def test_what_stays_whole_does_not_depend_on_line_ends(path: str, text: str) -> None:
+    windows = text.replace("\n", "\r\n")
+
+    found = [windows[start:end] for start, end in find_outline(path, windows).wholes]
+
+    expected = [text[start:end] for start, end in find_outline(path, text).wholes]
+    assert [whole.replace("\r\n", "\n") for whole in found] == expected

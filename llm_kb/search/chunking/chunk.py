@@ -29,7 +29,9 @@ TAIL = 150
 """Shortest last part of a section that is cut, in characters."""
 
 # Where to cut, the best first.
-_SEPARATORS = ("\n\n", "\n\r\n", ".\n", "\n", ". ", " ")
+_BLANK_LINES = ("\n\n", "\n\r\n")
+_IN_PROSE = (*_BLANK_LINES, ".\n", ".\r\n", "\n", ". ", " ")
+_IN_CODE = (*_BLANK_LINES, "\n", " ")  # a line that ends in a dot may describe the next
 
 
 class _Section(NamedTuple):
@@ -49,7 +51,7 @@ def chunk_document(
     outline = find_outline(path, text) if outline is None else outline
     chunks: list[Chunk] = []
     line = 1 + text.count("\n", 0, outline.start)
-    for sections in _merge(_cut(text, outline, cap), cap, floor):
+    for sections in _merge(_cut(text, outline, cap), outline, cap, floor):
         start, end = sections[0].start, sections[-1].end
         newlines = text.count("\n", start, end)
         ends_line = text[end - 1] == "\n"
@@ -74,6 +76,7 @@ def chunk_safely(path: str, text: str) -> list[Chunk]:
 def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
     """Yield the spans between the marks; spans over the cap are cut in parts."""
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
+    separators = _IN_CODE if outline.is_code else _IN_PROSE
     depths: list[int] = []
     labels: tuple[str, ...] = ()
     start = outline.start
@@ -91,7 +94,7 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
         if offset > start and not is_bare:
             while offset - start > cap:
                 limit = min(start + cap, max(start + cap // 2, offset - TAIL))
-                cut = _cut_point(text, start, limit, wholes)
+                cut = _cut_point(text, start, limit, wholes, separators)
                 yield _Section(start, cut, labels, heading)
                 start, heading = cut, ""
             yield _Section(start, offset, labels, heading)
@@ -103,7 +106,7 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
             depths.append(depth)
             labels = (*labels, label)
             # For a method its own name, since its type is in the title.
-            name = label.rpartition(outline.separator)[2] if outline.separator == "." else label
+            name = label.rpartition(outline.separator)[2] if outline.is_code else label
             heading = f"{heading} {name}" if heading else name
 
 
@@ -112,43 +115,63 @@ def _has_text(section: str, heading: str) -> bool:
     return any(character.isalnum() for character in section.replace(heading, "", 1))
 
 
-def _cut_point(text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]]) -> int:
+def _cut_point(
+    text: str,
+    start: int,
+    limit: int,
+    wholes: Sequence[tuple[int, int]],
+    separators: Sequence[str],
+) -> int:
     """Return the best offset in (start, limit] to cut at.
 
-    It is after the last blank line, else the last line end (of a sentence, if one ends a line),
-    else the last sentence or space, else at the limit. Cuts in the first third, which would make
-    tiny chunks, are not used. A cut inside a whole moves to its end or its start.
+    It is after the last of the first separator that is found, else at the limit. Cuts in the first
+    third, which would make tiny chunks, are not used. A cut inside a whole moves to its end or its
+    start.
     """
     earliest = start + (limit - start) // 3
-    cut = limit
-    for separator in _SEPARATORS:
-        found = text.rfind(separator, earliest, limit)
-        if found != -1:
-            cut = found + len(separator)
-            break
-    at = bisect_right(wholes, (cut, 0)) - 1
-    if at >= 0 and wholes[at][0] < cut < wholes[at][1]:
+    cut = _find_last(text, separators, earliest, limit) or limit
+    if whole := _find_around(wholes, cut):
         # A whole at the start of the part may pass the limit, since it fits the cap.
-        is_kept = wholes[at][1] <= limit or wholes[at][0] <= start
-        cut = wholes[at][1 if is_kept else 0]
-    return _before_lead_in(text, earliest, cut)
+        is_kept = whole[1] <= limit or whole[0] <= start
+        cut = whole[1 if is_kept else 0]
+    above = _find_lead_in(text, earliest, cut)
+    return above if above and not _find_around(wholes, above) else cut
 
 
-def _before_lead_in(text: str, earliest: int, cut: int) -> int:
-    """Return the start of the paragraph above a cut if its colon announces what follows."""
+def _find_last(text: str, separators: Sequence[str], start: int, end: int) -> int:
+    """Return the end of the last of the first separator that a span has; 0 if it has none."""
+    for separator in separators:
+        found = text.rfind(separator, start, end)
+        if found != -1:
+            return found + len(separator)
+    return 0
+
+
+def _find_around(wholes: Sequence[tuple[int, int]], offset: int) -> tuple[int, int] | None:
+    """Return the whole that an offset is inside of."""
+    at = bisect_right(wholes, (offset, 0)) - 1
+    return wholes[at] if at >= 0 and wholes[at][0] < offset < wholes[at][1] else None
+
+
+def _find_lead_in(text: str, earliest: int, cut: int) -> int:
+    """Return the start of the paragraph above a cut if its colon announces what follows, else 0."""
     above = text[earliest:cut].rstrip()
-    paragraph = above.rfind("\n\n") if above.endswith((":", ":</p>")) else -1
-    return cut if paragraph == -1 else earliest + paragraph + 2
+    if not above.endswith((":", ":</p>")):
+        return 0
+    return _find_last(text, _BLANK_LINES, earliest, earliest + len(above))
 
 
-def _merge(sections: Iterator[_Section], cap: int, floor: int) -> Iterator[list[_Section]]:
+def _merge(
+    sections: Iterator[_Section], outline: Outline, cap: int, floor: int
+) -> Iterator[list[_Section]]:
     """Yield groups of sections; a short section is grouped with those that follow."""
     group: list[_Section] = []
     for section in sections:
         if group:
             start = group[0].start
-            # What names nothing, such as imports, is not alone if it fits.
-            enough = floor if any(section.labels for section in group) else cap
+            # Code that names nothing, such as imports, is not alone if it fits.
+            is_named = any(section.labels for section in group)
+            enough = cap if outline.is_code and not is_named else floor
             if group[-1].end - start >= enough or section.end - start > cap:
                 yield group
                 group = []

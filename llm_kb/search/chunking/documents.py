@@ -45,6 +45,11 @@ class Outline(NamedTuple):
     end: int | None = None
     """Where the text of its own begins and ends, without what surrounds it on an HTML page."""
 
+    @property
+    def is_code(self) -> bool:
+        """Tell whether the marks are definitions."""
+        return self.separator == "."
+
 
 class Chunk(NamedTuple):
     """A span of a document: the unit of indexing and of results.

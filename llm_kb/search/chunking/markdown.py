@@ -18,7 +18,7 @@ _MARKDOWN_LINE = re.compile(
     r"|^[ ]{0,3}(?P<html><!--|<(?:pre|script|style|textarea)\b)"
     # What MkDocs calls an admonition, with its indented body.
     r"|^(?:!!!|\?\?\?\+?)[ ]+\w[^\n]*\n"
-    r"(?P<body>(?:[ \t]*\n)*(?:[ ]{4}[^\n]*(?:\n(?:[ \t]*\n)*|\Z))+)",
+    r"(?P<body>(?:[ \t]*\r?\n)*(?:[ ]{4}[^\n]*(?:\n(?:[ \t]*\r?\n)*|\Z))+)",
     re.MULTILINE | re.IGNORECASE,
 )
 _NO_PARAGRAPH = re.compile(

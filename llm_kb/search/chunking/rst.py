@@ -24,8 +24,8 @@ _MARK = re.compile(
 )
 _BLOCK = re.compile(
     # A directive with its indented body, or a paragraph that announces a literal block.
-    r"\n(?:\.\. [^\n]*::|(?![ \t\n])[^\n]*::[ \t]*\n(?=[ \t]*\n[ \t]))[^\n]*"
-    r"(?P<body>(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)"
+    r"\n(?:\.\. [^\n]*::|(?![ \t\n])[^\n]*::[ \t\r]*\n(?=[ \t\r]*\n[ \t]))[^\n]*"
+    r"(?P<body>(?:\n[ \t\r]*(?=\n)|\n[ \t]+[^\n]*)*)"
 )
 _TARGET = re.compile(r"\.\. (?:_.*:|index::.*|module::.*|currentmodule::.*)[ \t]*\r?\Z")
 _NOTHING_BELOW = re.compile(
