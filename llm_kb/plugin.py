@@ -150,7 +150,7 @@ def register_template_loaders(register: Callable[..., None]) -> None:
 
 
 def load_passages(reference: str) -> Any:
-    """Load kb-search:topic:question as passages of a topic; without the topic, of all topics."""
+    """Load kb-search:topic:question as passages of a topic; kb-search::question, of all topics."""
     from llm_kb.host.loaders import load_passages
 
     return load_passages(reference)

@@ -7,6 +7,7 @@ host the templates that it loaded.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from llm_kb.api import Memory
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
+
+LONGEST_NAME = 255
+"""The most bytes that a file's name can have."""
 
 
 class Arguments:
@@ -152,6 +156,22 @@ class Arguments:
             require_no_files(names)
             is_one = isinstance(self.kwargs["template"], str)
             self.kwargs["template"] = names[0] if is_one else tuple(names)
+
+    def hand_over_searches(self) -> list[str]:
+        """Name the long searches of the command line by number, and return them.
+
+        The host looks for a file of that name first, which is an error if no name can be so long.
+        """
+        searches: list[str] = []
+        for key in FRAGMENT_KEYS:
+            given = list(self.kwargs.get(key) or ())
+            for at, fragment in enumerate(given):
+                if fragment.startswith(SEARCH) and len(os.fsencode(fragment)) > LONGEST_NAME:
+                    given[at] = f"{SEARCH}@{len(searches)}"
+                    searches.append(fragment.removeprefix(SEARCH))
+            if searches:
+                self.kwargs[key] = given
+        return searches
 
     def iter_ours(self) -> Iterator[str]:
         """Yield our tools and fragments on the command line, as they are typed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import llm
 
 from llm_kb.api import KnowledgeBase
@@ -12,6 +14,9 @@ from llm_kb.host.terminal import say
 from llm_kb.rendering.passages import render_passages
 from llm_kb.rendering.section import PreloadedTopic, describe_large
 from llm_kb.subjects.selection import Selection, join_selections, subtract
+
+_MISTYPED_TOPIC = re.compile(r"[^\s:]+:\S")
+"""A text that begins like `topic:question`, rather than like a message: `error: disk full`."""
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:
@@ -46,14 +51,29 @@ def load_passages(reference: str) -> llm.Fragment:
     request = current_request()
     if request is not None and request.is_muted:
         return llm.Fragment("", f"{SEARCH}{reference}")
-    topic, question = reference.split(":", 1) if ":" in reference else ("", reference)
-    topics = [topic] if topic else []
-    try:
-        # A model without tools cannot load the rest of a passage.
-        found = _open(request).find_passages(question, topics, whole=True)
-    except UnknownTopicError as error:
-        raise ValueError(f"{error}; {SEARCH}:QUESTION searches all topics") from error
+    if request is not None and reference.startswith("@"):
+        reference = request.searches[int(reference[1:])]
+    kb = _open(request)
+    topics, question = _split_search(kb, reference)
+    # A model without tools cannot load the rest of a passage.
+    found = kb.find_passages(question, topics, whole=True)
     return llm.Fragment(render_passages(found), f"{SEARCH}{reference}")
+
+
+def _split_search(kb: KnowledgeBase, reference: str) -> tuple[list[str], str]:
+    """Return the topics, one or none for all, and the question.
+
+    A colon may also be part of the question, as in a pasted error message.
+    """
+    topic, colon, question = reference.partition(":")
+    if not colon or not topic:
+        return [], question or topic
+    try:
+        return [kb.find_topic(topic).topic.id], question
+    except UnknownTopicError as error:
+        if _MISTYPED_TOPIC.match(reference):
+            raise ValueError(f"{error}; {SEARCH}:QUESTION searches all topics") from error
+        return [], reference
 
 
 def load_template(reference: str) -> llm.Template:

@@ -65,6 +65,8 @@ def open_request(
         raise click.ClickException(visible_text(str(error))) from error
     request.templates = arguments.templates
     arguments.hand_over_templates()
+    if not arguments.is_saving:
+        request.searches = arguments.hand_over_searches()
     if "learn" in request.tools:
         request.rounds = arguments.count_rounds()
         request.question = arguments.kwargs.get("prompt") or ""

@@ -8,6 +8,8 @@ A request adds to the host's own tools and fragments, so that logging, templates
     kb:@TOPIC/PATTERN    pre-load these subjects into the section (a saved `-k`)
     kb:@TOPIC            offer `learn`, with a section about this topic alone
 
+    kb-search:@NUMBER    a long search of this request
+
 and as a template:
 
     kb:@NUMBER           a template of this request, which is loaded already
@@ -85,6 +87,8 @@ class Request:
         """The prompt that the user typed."""
         self.templates: Sequence[Any] = ()
         """The loaded templates of the request."""
+        self.searches: Sequence[str] = ()
+        """The searches that are too long for the host."""
         self.given: dict[str, Selection] = {}
         """The subjects loaded as fragments, by topic id."""
         self._texts = {SECTION: tuple(texts), MEMORY: tuple(memory)}

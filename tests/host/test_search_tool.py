@@ -86,7 +86,16 @@ def test_what_is_preloaded_is_not_repeated(run_llm: RunLlm, script: Script) -> N
     assert answer.startswith("zoo/walrus#walrus (lines 1-3): already in your system prompt\n")
 
 
-@pytest.mark.parametrize("reference", ["zoo:tusks", ":tusks", "tusks", "Zoo:what are tusks"])
+LONG = f"TuskError: {'walrus tusks ' * 30}"
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        *("zoo:tusks", ":tusks", "tusks", "Zoo:what are tusks", "zoo: tusks"),
+        *("error: tusks", "tusks:", "walrus has: tusks", ":error:tusks", LONG, f"zoo:{LONG}"),
+    ],
+)
 def test_a_fragment_of_passages_for_models_without_tools(
     run_llm: RunLlm, script: Script, reference: str
 ) -> None:
