@@ -10,11 +10,12 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import complete_topic, filter_options, kb_cfg_option, make_filters
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
+from llm_kb.errors import join_names
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.knowledge_base.passages import EmptyQuestionError
 from llm_kb.knowledge_base.tools import DEFAULT_LIMIT
 from llm_kb.rendering.passages import Passage, find_notes
-from llm_kb.rendering.plain_text import name_some, visible_line, visible_text
+from llm_kb.rendering.plain_text import MAX_NAMED, name_some, visible_line, visible_text
 from llm_kb.subjects.topics import REFERENCE_PREFIX
 from llm_kb.upkeep.subject_list import name_file
 
@@ -117,7 +118,8 @@ def _render(kb: KnowledgeBase, passage: Passage) -> str:
     heading = f"{file}:{passage.first_line}: {passage.topic}/{passage.address}"
     lines = [style(visible_line(heading), fg="cyan")]
     if passage.also_in:
-        lines.append(style(visible_line(f"also in {', '.join(passage.also_in)}"), dim=True))
+        copies = join_names(passage.also_in, MAX_NAMED)
+        lines.append(style(visible_line(f"also in {copies}"), dim=True))
     if passage.origin:
         lines.append(style(visible_line(passage.origin), dim=True))
     return "\n".join([*lines, visible_text(passage.text), ""])

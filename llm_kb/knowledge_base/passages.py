@@ -255,7 +255,7 @@ class _Source(NamedTuple):
             title=best.title,
             text=excerpt.text,
             score=best.score,
-            also_in=tuple(f"{copy.topic}/{copy.path}" for copy in best.copies),
+            also_in=best.also_in,
             origin=self.origin,
             is_preloaded=self.is_preloaded,
         )

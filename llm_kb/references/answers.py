@@ -108,8 +108,8 @@ def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime)
         "score": hit.score,
         "text": hit.text,
     }
-    if hit.copies:
-        entry["also_in"] = [f"{copy.topic}/{copy.path}" for copy in hit.copies]
+    if hit.also_in:
+        entry["also_in"] = list(hit.also_in)
     since = stale_since(topic, now)
     return entry | ({"stale_since": format_time(since)} if since else {})
 

@@ -44,7 +44,7 @@ class Passage:
     text: str
     score: float
     also_in: tuple[str, ...] = ()
-    """Other places of the same text: `topic/subject`."""
+    """Other files with the same text, each once: `topic/path`."""
     origin: str | None = None
     """The origin of fetched content."""
     is_preloaded: bool = False

@@ -44,3 +44,10 @@ class Hit(NamedTuple):
     def place(self) -> Place:
         """Its position."""
         return Place(*self[:4])
+
+    @property
+    def also_in(self) -> tuple[str, ...]:
+        """The other documents with the same text, each once, as `topic/path`."""
+        places = dict.fromkeys((copy.topic, copy.path) for copy in self.copies)
+        places.pop((self.topic, self.path), None)
+        return tuple(f"{topic}/{path}" for topic, path in places)

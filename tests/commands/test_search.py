@@ -50,6 +50,19 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     assert result.stderr == ""
 
 
+def test_other_files_with_a_text_are_named_once_and_the_file_itself_is_not(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    text = "# Zebra\n\nStripes.\n\n"
+    write_files(tmp_path, {f"kb/skills/{name}.md": text * 9 for name in "abcdef"})
+    shown = run_llm(["kb", "search", "zebra", "-n", "1"]).stdout
+    first, *others = (f"skills/{name}.md" for name in "abcdef")
+    assert shown.startswith(f"kb/{first}:1: skills/a#zebra\n")
+    assert shown.splitlines()[1] == f"also in {', '.join(others[:3])}, and 2 more"
+    (hit,) = json.loads(run_llm(["kb", "search", "zebra", "-n", "1", "--json"]).stdout)
+    assert hit["also_in"] == others
+
+
 def test_as_json(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "write tests", "--json"])
     assert json.loads(result.stdout)[0] == {
