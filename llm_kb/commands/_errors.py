@@ -35,6 +35,8 @@ def explain(
         _drop_unwritable()
         # The reader, such as `head`, may have closed the pipe.
         return click.exceptions.Exit(0) if error.errno == errno.EPIPE else _describe(error)
+    if isinstance(error, click.NoSuchOption):
+        return _explain_option(error)
     if isinstance(error, click.ClickException):
         return _explain_usage(error, ctx, typed, commands)
     return error
@@ -52,6 +54,15 @@ def _describe(error: OSError) -> click.ClickException:
     what = error.strerror or str(error)
     where = "" if error.filename is None else f": {str(error.filename)!r}"
     return click.ClickException(f"{what}{where}")
+
+
+def _explain_option(error: click.NoSuchOption) -> click.UsageError:
+    """Return the error, which for a search also says how to search for an option's name."""
+    ctx = error.ctx
+    if ctx is None or all(param.name != "query" for param in ctx.command.params):
+        return error
+    advice = f"To search for it: {ctx.command_path} -- {error.option_name}"
+    return click.UsageError(f"{error.format_message()} {advice}", ctx)
 
 
 def _explain_usage(

@@ -5,6 +5,7 @@ Help and completion import this module, which imports its own dependencies when 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -24,6 +25,9 @@ Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Compl
 MOST_LOOKED_AT = 20_000
 """Most subjects read for one completion, so that it is there at once."""
 MOST_OFFERED = 500
+
+MOST_INPUT = 2_000_000
+"""Most bytes of standard input that are read as a query."""
 
 
 def complete_quietly(find: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
@@ -140,6 +144,27 @@ def _find_parts(catalog: Catalog, start: str) -> list[str]:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str:
+    """Return the question of a search, which may be on standard input."""
+    if ctx.resilient_parsing:
+        return ""
+    from llm_kb.host.terminal import is_terminal, read_some_input  # noqa: PLC0415
+    from llm_kb.search.question import bound_question, parse_question  # noqa: PLC0415
+
+    query = " ".join(words)
+    if words == ("-",) or (not words and not is_terminal(sys.stdin)):
+        query = bound_question(read_some_input(MOST_INPUT))
+    if not words and not query:
+        raise click.UsageError("Missing argument 'QUERY...'.", ctx)
+    if not parse_question(query):
+        raise click.UsageError("QUERY has no word to look for", ctx)
+    return query
+
+
+query_argument = click.argument("query", nargs=-1, metavar="[QUERY]...", callback=_read_query)
+"""The argument of a search: one text of all its words, or of standard input."""
 
 
 def filter_options(command: F) -> F:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._options import complete_topic, filter_options, kb_cfg_option, make_filters
+from llm_kb.commands._options import (
+    complete_topic,
+    filter_options,
+    kb_cfg_option,
+    make_filters,
+    query_argument,
+)
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.host.terminal import draw_progress, style
-from llm_kb.knowledge_base.passages import EmptyQuestionError
 from llm_kb.knowledge_base.tools import DEFAULT_LIMIT
 from llm_kb.rendering.passages import Passage, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, name_some, visible_line, visible_text
@@ -21,7 +27,7 @@ from llm_kb.upkeep.subject_list import name_file
 
 
 @click.command()
-@click.argument("query", nargs=-1, required=True)
+@query_argument
 @click.option(
     "topics",
     "-t",
@@ -43,7 +49,7 @@ from llm_kb.upkeep.subject_list import name_file
 @filter_options
 @kb_cfg_option
 def search(
-    query: tuple[str, ...],
+    query: str,
     topics: tuple[str, ...],
     count: int,
     json_: bool,
@@ -55,43 +61,50 @@ def search(
     """
     Find the passages that answer QUERY
 
-    Every topic in the menu is searched, of any kind, by words and, if llm has a default
-    embedding model, by meaning. Hidden and disabled subjects are never found. Each passage
-    is headed by its file and line, and by its address for `learn`. Finding nothing is not
-    an error: it exits with 0.
+    Every topic in the menu is searched, by words and, if llm has a default embedding
+    model, by meaning. In a workspace, fetched topics are not in the menu unless
+    `[kb] references` puts them there; -t searches them. Hidden and disabled subjects are
+    never found. Each passage is headed by its file and line, and by its address for
+    `learn`. Finding nothing is not an error: it exits with 0.
+
+    Without QUERY, or if it is '-', standard input is searched for: of a log the first 2 MB
+    are read, and of these the beginning and the end count. A query such as --no-color
+    follows '--'.
 
     \b
         llm kb search how do we review code
         llm kb search -t project -n 3 deadline
+        make 2>&1 | llm kb search
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    question = " ".join(query)
-    try:
-        found = kb.find_passages(
-            question,
-            topics,
-            count,
-            progress=draw_progress("Indexing"),
-            **make_filters(roles, paths, tags),
-        )
-    except EmptyQuestionError as error:
-        raise click.UsageError("QUERY has no word to look for") from error
+    found = kb.find_passages(
+        query,
+        topics,
+        count,
+        progress=draw_progress("Indexing"),
+        **make_filters(roles, paths, tags),
+    )
     if json_:
         show_json([_as_dict(passage) for passage in found.passages])
     else:
         show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
-    if not found.passages and not (topics or kb.menu_ids):
+    if not found.passages:
+        _explain_nothing(kb, topics, found.why_nothing)
+    for note in find_notes(found):
+        say(f"llm-kb: {note}")
+
+
+def _explain_nothing(kb: KnowledgeBase, topics: Sequence[str], why: str) -> None:
+    """Say why nothing was found, and which fetched topics were not searched."""
+    if topics or kb.menu_ids:
+        say(f"llm-kb: {visible_line(why) or 'no matches; try other words, or fewer'}")
+    else:
         say(f"llm-kb: {kb.explain_nothing()}")
-    elif not found.passages:
-        why = visible_line(found.why_nothing)
-        say(f"llm-kb: {why or 'no matches; try other words, or fewer'}")
     aside = [id_ for id_ in kb.topics.ids() if id_.startswith(REFERENCE_PREFIX)]
     left = [id_ for id_ in aside if not topics and id_ not in kb.menu_ids]
     # With -t, too, an obsolete topic is not searched.
     if left := [id_ for id_ in left if id_ not in kb.topics or kb.topics[id_].topic.in_menu]:
         say(f"llm-kb: reference topics are searched only with -t: {name_some(left)}")
-    for note in find_notes(found):
-        say(f"llm-kb: {note}")
 
 
 def _as_dict(passage: Passage) -> dict[str, object]:

@@ -71,6 +71,13 @@ def read_input() -> str:
     return sys.stdin.read()
 
 
+def read_some_input(most: int) -> str:
+    """Return at most so many bytes of standard input as text; empty if it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        return ""
+    return sys.stdin.buffer.read(most).decode("utf-8", "replace")
+
+
 BAR_AFTER = 0.3
 """Seconds of work before a progress bar appears."""
 

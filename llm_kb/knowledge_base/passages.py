@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from llm_kb.errors import KbError, UnreadableError
+from llm_kb.errors import UnreadableError
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.files.layouts import is_shown
 from llm_kb.knowledge_base.indexes import open_documents
@@ -15,29 +15,19 @@ from llm_kb.knowledge_base.topics import EmptyTopicError
 from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
 from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
-from llm_kb.search.features import find_stems
+from llm_kb.search.gate import keep_answers, require_words
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.documents_table import read_text
 from llm_kb.search.index.index import Progress
 from llm_kb.search.index.vectors import Embedder
-from llm_kb.search.question import is_sentence, parse_question
 from llm_kb.search.roles import Scope
-from llm_kb.search.search import SearchResult, search_as_possible
+from llm_kb.search.search import search_as_possible
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
     from llm_kb.search.hits import Hit
     from llm_kb.subjects.topics import Subject
-
-LEAST_SCORE = 0.25
-"""Lowest share of the question, or similarity, of a hit that answers it."""
-
-LEAST_BEST = 0.4
-"""If no hit has so large a share, nothing fits the question."""
-
-LEAST_OF_BEST = 0.6
-"""Lowest score of a hit that is shown, as a share of the first one's."""
 
 SPARE = 12
 """Number of additional hits, as neighbours and in place of hits that may not be shown."""
@@ -51,13 +41,6 @@ NEXT_PASSAGES = 300
 
 BETWEEN = 2
 """Blank lines that may be between two adjoining hits."""
-
-
-class EmptyQuestionError(KbError):
-    """A question without a word in it."""
-
-    def __init__(self) -> None:
-        super().__init__("the question has no word to look for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +71,7 @@ def find_passages(
     before it is shown: the index is never trusted. Raises EmptyQuestionError and
     IndexUnusableError.
     """
-    if not parse_question(question):
-        raise EmptyQuestionError
+    require_words(question)
     sets = {opened.topic.id: open_documents(opened, options.index_dir) for opened in topics}
     try:
         result = search_as_possible(
@@ -106,7 +88,7 @@ def find_passages(
         return Passages(passages=(), topics=tuple(sets), why_nothing=str(gone))
     sources = _Sources(topics, sets)
     passages: list[Passage] = []
-    for group in _join_neighbours(_choose(result, question), limit + SPARE):
+    for group in _join_neighbours(keep_answers(result, question), limit + SPARE):
         if len(passages) == limit:
             break
         source = sources.find(group[0].topic, group[0].path)
@@ -132,26 +114,6 @@ def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) 
     for topic in (opened.topic for opened in topics if opened.topic.id in shown):
         if topic.description:
             yield f"{topic.id} ({topic.label}): {topic.description}"
-
-
-def _choose(result: SearchResult, question: str) -> list[Hit]:
-    """Return the hits that answer the question, judged by their scores and the first one's."""
-    best = [hit for hit in result.hits if hit.score >= LEAST_BEST]
-    if is_sentence(question):
-        best = [hit for hit in best if _is_about(hit, result.rarities)]
-    if not best:
-        return []
-    least = max(LEAST_SCORE, LEAST_OF_BEST * result.hits[0].score)
-    return [hit for hit in result.hits if hit.score >= least]
-
-
-def _is_about(hit: Hit, rarities: Mapping[str, float]) -> bool:
-    """Tell whether a hit holds two words of a question, or one of two in its heading or path."""
-    if len(rarities) < 2 or (hit.cosine or 0.0) >= LEAST_BEST:
-        return True
-    named = find_stems(f"{hit.path}\n{hit.title}", rarities)
-    held = {*named, *find_stems(hit.text, rarities)}
-    return len(held) > 1 or (len(rarities) == 2 and bool(named))
 
 
 def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -15,6 +16,7 @@ from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
 from llm_kb.references.topic_names import find_named
 from llm_kb.rendering.passages import find_missing_words
+from llm_kb.search.gate import keep_answers, require_words
 from llm_kb.search.index.documents import File
 from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
@@ -66,8 +68,9 @@ def ask(  # noqa: PLR0913 - each narrows the search
 
     `tags` keeps the topics with one of them. The answer, made by `search_answer`, begins with
     the topics: those that were named, else those with a hit. It warns of files that were
-    not searched.
+    not searched. Raises EmptyQuestionError for a question without a word.
     """
+    require_words(question)
     problems: list[str] = []
     if topic:
         chosen = find_meant(library, topic)
@@ -79,6 +82,7 @@ def ask(  # noqa: PLR0913 - each narrows the search
     chosen = [chosen[number] for number in tagged]
     sets = [library.store.documents(each.id) for each in chosen]
     result = search_as_possible(sets, question, library.find_embedder, limit=limit, scope=scope)
+    result = replace(result, hits=tuple(keep_answers(result, question)))
     problems += result.notices
     problems += find_missing_words(result.unknown, result.replaced)
     if not result.is_covered and chosen:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
+from tests.preloaded import Process
+from tests.terminal import run_on_terminal
 
 CONFIG = """
 [kb.topic.project]
@@ -142,9 +144,68 @@ def test_a_filter_or_a_directory_without_files_is_named(run_llm: RunLlm, tmp_pat
     assert gone.stderr.count("\n") == 1
 
 
+GROUPS = [["kb"], ["kb", "references"]]
+
+
+@pytest.fixture
+def fetched(run_llm: RunLlm, tmp_path: Path) -> None:
+    """A reference topic with the knobs of a machine."""
+    write_files(tmp_path, {"source/a.md": "# Frob\n\nTurn the knob: --no-knob.\n"})
+    source = ["--title", "Frob", "--local", "source"]
+    assert run_llm(["kb", "references", "create", *source, "-y"]).exit_code == 0
+
+
+@pytest.mark.usefixtures("fetched")
+@pytest.mark.parametrize("arguments", [[], ["-"]], ids=["nothing", "-"])
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_standard_input_is_searched_for(
+    tmp_path: Path, group: list[str], arguments: list[str]
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"\xff\0\n" + b"Turn the knob\n" * 1000 + b"-" * 3_000_000)
+    with log.open("rb") as file:
+        run = Process([*group, "search", "-t", "topic-frob", *arguments], stdin=file.fileno())
+    assert "Turn the knob" in run.communicate()[0]
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_without_a_query_or_an_input_it_is_missing(run_llm: RunLlm, group: list[str]) -> None:
+    nothing = run_llm([*group, "search"], input="")
+    assert nothing.exit_code == 2
+    assert nothing.stderr.endswith("\nError: Missing argument 'QUERY...'.\n")
+    shown, code = run_on_terminal([*group, "search"])
+    assert (code, shown.splitlines()[-1]) == (2, "Error: Missing argument 'QUERY...'.")
+
+
+@pytest.mark.usefixtures("fetched")
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_the_error_for_an_unknown_option_says_how_to_search_for_it(
+    run_llm: RunLlm, group: list[str]
+) -> None:
+    command = " ".join(["cli", *group, "search"])
+    wrong = run_llm([*group, "search", "--no-knob"])
+    assert wrong.exit_code == 2
+    assert wrong.stderr.endswith(
+        f"\nError: No such option '--no-knob'. To search for it: {command} -- --no-knob\n"
+    )
+    mistyped = run_llm([*group, "search", "x", "--jso"]).stderr
+    assert "No such option '--jso'. Did you mean '--json'? To search for it: " in mistyped
+    searched = run_llm([*group, "search", "-t", "topic-frob", "--", "--no-knob"])
+    assert "Turn the knob" in searched.stdout
+    assert "To search for it" not in run_llm(["kb", "check", "--no-knob"]).stderr
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+@pytest.mark.parametrize("query", ["?!", "", "-"])
+def test_a_query_without_a_word_is_an_error(run_llm: RunLlm, group: list[str], query: str) -> None:
+    result = run_llm([*group, "search", query], input="??")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith("\nError: QUERY has no word to look for\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(["?!"], 2), ([], 2), (["x", "-n", "0"], 2), (["x", "-t", "absent"], 1)],
+    [(["x", "-n", "0"], 2), (["x", "-t", "absent"], 1)],
 )
 def test_bad_arguments(run_llm: RunLlm, arguments: list[str], code: int) -> None:
     result = run_llm(["kb", "search", *arguments])
@@ -168,13 +229,12 @@ def test_where_there_is_no_knowledge_base_the_search_says_so(
     assert "there is no knowledge base here" in run_llm(["kb", "search", "hello"]).stderr
 
 
+@pytest.mark.usefixtures("fetched")
 def test_fetched_topics_that_the_menu_lacks_are_named(run_llm: RunLlm, tmp_path: Path) -> None:
-    write_files(tmp_path, {"source/a.md": "# Frob\n\nTurn the knob.\n"})
-    source = ["--title", "Frob", "--local", "source"]
-    assert run_llm(["kb", "references", "create", *source, "-y"]).exit_code == 0
     result = run_llm(["kb", "search", "knob"])
     note = "llm-kb: reference topics are searched only with -t: topic-frob"
     assert note in result.stderr.splitlines()
+    assert run_llm(["kb", "search", "review"]).stderr == ""
     listed = run_llm(["kb", "list"]).stdout
     assert "  only on request: -T References or -k for prompts, -t for searches\n" in listed
     assert listed.count("only on request") == 1
@@ -182,5 +242,5 @@ def test_fetched_topics_that_the_menu_lacks_are_named(run_llm: RunLlm, tmp_path:
     assert "only on request" not in run_llm(["kb", "list"]).stdout
     (tmp_path / "llm-kb.toml").write_text("")
     named = run_llm(["kb", "search", "-t", "frob", "knob"])
-    assert "Turn the knob." in named.stdout
+    assert "Turn the knob" in named.stdout
     assert note not in named.stderr

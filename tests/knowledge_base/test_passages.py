@@ -13,9 +13,10 @@ import pytest
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base import indexes
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
-from llm_kb.knowledge_base.passages import EmptyQuestionError, SearchOptions
+from llm_kb.knowledge_base.passages import SearchOptions
 from llm_kb.knowledge_base.tools import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, render_passages
+from llm_kb.search.gate import EmptyQuestionError
 from llm_kb.search.index import documents, documents_table
 from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Config, Layout, Subject, Topic

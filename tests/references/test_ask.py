@@ -15,6 +15,7 @@ from llm_kb.references.topic.provenance import FileRecord, Provenance
 from llm_kb.references.topic.topic_directory import write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id
 from llm_kb.references.topic.topic_text import render_topic_file
+from llm_kb.search.gate import EmptyQuestionError
 from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.roles import Role, Scope
 from tests.search.embedding import HashingModel
@@ -156,6 +157,23 @@ def test_where_nothing_fits_the_answer_says_so(stocked: Library) -> None:
     nowhere = ask(stocked, "frobnicate", scope=Scope(roles=[Role.CODE], paths=["nope/"]))
     assert nowhere["warnings"] == ["there is no file in nope/ with the role code"]
     assert "not found in any text: 'frobincate'" in ask(stocked, "frobincate")["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    "question", ["chocolate cake recipe with a frobnicate", "chocolate cake recipe frobnicate"]
+)
+def test_one_word_of_a_question_is_not_an_answer(library: Library, question: str) -> None:
+    """The same hits are dropped as in a search of all topics."""
+    add(library, "Frob", "# A\n\nTo frobnicate, bake.\n")
+    add(library, "Cakes", "# Chocolate\n\nA cake.\n")
+    answer = ask(library, question, "topic-frob")
+    assert answer["results"] == []
+    assert answer["warnings"][-1].startswith("no matches; ")
+
+
+def test_a_question_without_a_word_is_an_error(stocked: Library) -> None:
+    with pytest.raises(EmptyQuestionError):
+        ask(stocked, " ?! ")
 
 
 def test_what_machines_made_is_searched_where_the_topic_file_asks_for_it(library: Library) -> None:

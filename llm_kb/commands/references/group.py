@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._options import filter_options, make_filters
+from llm_kb.commands._options import filter_options, make_filters, query_argument
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.commands.references._shared import (
     complete_reference,
@@ -95,7 +95,7 @@ def show(topic: str, json_: bool) -> None:
 
 
 @click.command()
-@click.argument("query", nargs=-1, required=True)
+@query_argument
 @click.option(
     "-t",
     "--topic",
@@ -115,7 +115,7 @@ def show(topic: str, json_: bool) -> None:
 @filter_options
 @json_option
 def search(
-    query: tuple[str, ...],
+    query: str,
     topic: str | None,
     limit: int,
     roles: tuple[str, ...],
@@ -126,11 +126,13 @@ def search(
     """
     Search the files of reference topics
 
+    Without QUERY, or if it is '-', standard input is searched for, as `llm kb search` does.
+
     \b
         llm kb references search "component lifecycle hooks" -t dioxus
     """
     filters = make_filters(roles, paths, tags)
-    answer = ask(current_library(), " ".join(query), topic, limit, **filters)
+    answer = ask(current_library(), query, topic, limit, **filters)
     if json_:
         show_json(answer)
         return
