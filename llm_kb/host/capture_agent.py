@@ -89,23 +89,23 @@ def capture_commits(
 
     A commit on which the model fails is recorded as failed. Raises RunStoppedError after
     the first failure without `keep_going`, after MAX_FAILURES in a row, after a long rate
-    limit and on Ctrl-C; in the last two cases the commit is not recorded.
+    limit and on Ctrl-C; in the last two cases the commit is recorded as not finished.
     """
     failures = 0
     records = journal.read()
     for commit in commits:
         captured = capture_commit(agent, commit, records.get(commit, Record()).written)
-        if captured.stopped:
-            yield captured
-            raise RunStoppedError(captured.stopped)
         journal.append(
             commit,
             model=agent.model.model_id,
             written=len(captured.written),
             duplicates=captured.duplicates,
             failed=captured.failed,
+            stopped=captured.stopped,
         )
         yield captured
+        if captured.stopped:
+            raise RunStoppedError(captured.stopped)
         failures = failures + 1 if captured.failed else 0
         if failures and not keep_going:
             raise RunStoppedError("a commit failed")
@@ -120,11 +120,15 @@ def capture_commit(agent: Agent, commit: str, written: int) -> Captured:
     """
     store = load_store(agent.directory)
     briefing = read_briefing(agent.directory, commit, store)
-    # Neither entries added by hand nor removed ones take the place of others.
-    kept = min(written, sum(entry.provenance == commit for entry in store.entries))
+    # Entries that were removed leave room for others, and so do those added by hand, which have
+    # the same provenance: of them count at most as many as were removed.
+    recorded = min(written, sum(entry.provenance == commit for entry in store.entries))
     additions: list[Addition] = []
     tool = make_emit_tool(
-        commit, directory=agent.directory, watch=additions.append, max_entries=MAX_ENTRIES - kept
+        commit,
+        directory=agent.directory,
+        watch=additions.append,
+        max_entries=MAX_ENTRIES - recorded,
     )
     responses: list[llm.Response] = []
     unanswered: list[llm.Response] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.capture.commits.journal import Journal, JournalError, Record
+from llm_kb.capture.commits.plan import choose_commits
 from llm_kb.capture.git.repository import find_repository
 from tests.capture.repositories import Repo
 
@@ -26,6 +27,22 @@ def test_what_was_recorded_is_read_again(repo: Repo) -> None:
         "bbb": Record(failed="timeout"),
         "ccc": Record(written=3),
     }
+
+
+def test_a_run_that_stopped_adds_to_what_was_written_and_finishes_nothing(repo: Repo) -> None:
+    for commit, failed in (("aaa", None), ("bbb", "timeout")):
+        journal_of(repo).append(commit, model="m", written=1, duplicates=0, failed=failed)
+    for commit in ("aaa", "bbb", "ccc", "ccc", "ddd"):
+        journal_of(repo).append(commit, model="m", written=2, duplicates=0, stopped="interrupted")
+    journal_of(repo).append("ddd", model="m", written=1, duplicates=0)
+    records = journal_of(repo).read()
+    assert records == {
+        "aaa": Record(written=3),
+        "bbb": Record(written=3, failed="timeout"),
+        "ccc": Record(written=4, is_finished=False),
+        "ddd": Record(written=3),
+    }
+    assert choose_commits(["aaa", "bbb", "ccc", "ddd", "eee"], records) == (["ccc", "eee"], 2, 1)
 
 
 def test_a_line_cut_short_is_passed_over(repo: Repo) -> None:

@@ -284,6 +284,36 @@ def test_what_a_failing_commit_wrote_is_reported_and_bounded_over_runs(
     assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES
 
 
+def test_what_interrupted_runs_wrote_counts(repo: Repo, run_llm: RunLlm) -> None:
+    for run in range(2):
+        calls = [
+            llm.ToolCall(
+                name="emit_knowledge",
+                arguments={"entry_type": "anti_pattern", "pattern": f"p {run} {n}", "instead": "i"},
+            )
+            for n in range(MAX_ENTRIES - 3)
+        ]
+        assert run_failing(run_llm, FailingModel(*calls, KeyboardInterrupt())).exit_code == 130
+    assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES
+
+
+def test_entries_that_were_removed_leave_room_for_others(
+    repo: Repo, script: Script, run_llm: RunLlm
+) -> None:
+    for number in range(MAX_ENTRIES):
+        emit(script, f"p {number}")
+    script.say("done")
+    assert run_llm(SCRIPTED).exit_code == 0
+    for removed in ("ap-1", "ap-2"):
+        assert run_llm(["kb", "knowledge", "remove", removed]).exit_code == 0
+    for number in range(3):
+        emit(script, f"q {number}")
+    script.say("done")
+    assert run_llm([*SCRIPTED, "--again", "all"]).exit_code == 0
+    patterns = [entry["pattern"] for entry in repo.note_json()["anti_patterns"]]
+    assert patterns == [f"p {number}" for number in range(2, MAX_ENTRIES)] + ["q 0", "q 1"]
+
+
 def test_entries_added_by_hand_leave_room_for_those_of_a_run(
     repo: Repo, script: Script, run_llm: RunLlm
 ) -> None:

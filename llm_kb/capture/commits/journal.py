@@ -28,6 +28,8 @@ class Record:
     """The number of new entries, over all runs."""
     failed: str | None = None
     """The reason why the model failed in the latest run; None if it did not."""
+    is_finished: bool = True
+    """Whether it was looked at; not if every run stopped at it."""
 
 
 class Journal:
@@ -37,7 +39,7 @@ class Journal:
         self.path = repository.common_dir / "llm-kb" / "captured.jsonl"
 
     def read(self) -> Mapping[str, Record]:
-        """Return the record of each commit that was looked at."""
+        """Return the record of each commit that a model was asked about."""
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
@@ -46,18 +48,28 @@ class Journal:
             raise JournalError(self.path, error) from error
         records: dict[str, Record] = {}
         for commit, record in filter(None, map(_parse_line, lines)):
-            before = records.get(commit, Record())
-            records[commit] = replace(record, written=before.written + record.written)
+            before = records.get(commit, Record(is_finished=False))
+            latest = record if record.is_finished else before
+            records[commit] = replace(latest, written=before.written + record.written)
         return records
 
-    def append(
-        self, commit: str, *, model: str, written: int, duplicates: int, failed: str | None = None
+    def append(  # noqa: PLR0913 - the fields of a line
+        self,
+        commit: str,
+        *,
+        model: str,
+        written: int,
+        duplicates: int,
+        failed: str | None = None,
+        stopped: str | None = None,
     ) -> None:
-        """Append the result of a commit to the file."""
+        """Append the result of a commit to the file; one that `stopped` is not looked at yet."""
         record: dict[str, object] = {"commit": commit, "model": model}
         record |= {"written": written, "duplicates": duplicates}
         if failed:
             record["failed"] = failed[:500]
+        if stopped:
+            record["stopped"] = stopped[:500]
         try:
             self.path.parent.mkdir(exist_ok=True)
             # Opened to append, a line this short is written in one piece.
@@ -78,4 +90,5 @@ def _parse_line(line: str) -> tuple[str, Record] | None:
     return record["commit"], Record(
         written=written if isinstance(written, int) else 0,
         failed=failed if isinstance(failed, str) else None,
+        is_finished="stopped" not in record,
     )

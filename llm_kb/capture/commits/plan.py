@@ -146,7 +146,7 @@ def choose_commits(
     failed = [commit for commit in commits if commit in records and records[commit].failed]
     if again:
         return (failed if again == "failed" else commits), 0, 0
-    new = [commit for commit in commits if commit not in records]
+    new = [each for each in commits if each not in records or not records[each].is_finished]
     return new, len(commits) - len(new) - len(failed), len(failed)
 
 
@@ -195,7 +195,7 @@ def plan_commits(
 
 def _share_of_finds(records: Mapping[str, Record]) -> float:
     """Return the share of commits looked at in this clone that yielded an entry."""
-    done = [record for record in records.values() if not record.failed]
+    done = [record for record in records.values() if record.is_finished and not record.failed]
     if len(done) < _ENOUGH_RECORDS:
         return USUAL_SHARE
     return sum(record.written > 0 for record in done) / len(done)
