@@ -71,6 +71,8 @@ class Inspection:
         self._slugs: dict[str, list[str]] = {}
         self._binary: set[str] = set()
         """The binary files found so far; a file of two topics is reported once."""
+        self._ambiguous: set[str] = set()
+        """The files with a shared slug, which differs from topic to topic."""
         self._is_complete = True
         """Whether all references were followed."""
         self.subjects = 0
@@ -186,7 +188,10 @@ class Inspection:
         for file, subject in named:
             yield from checks.check_name(file, subject.path)
         yield from checks.check_alike((file, subject.path) for file, subject in named)
-        yield from checks.check_ambiguous(named)
+        for finding in checks.check_ambiguous(named):
+            if finding.file not in self._ambiguous:
+                self._ambiguous.add(finding.file)
+                yield finding
         if not any(map(is_listed, listing.subjects)):
             what = f"topic {opened.topic.id!r} has no subject that is listed"
             yield Finding(Rule.EMPTY_TOPIC, self._config_file(opened), what)

@@ -56,27 +56,27 @@ def check_name(file: str, path: str) -> Iterator[Finding]:
 
 def check_alike(files: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """Find paths, given with their files, that differ only in case."""
-    for file, others in _find_sharing((path.casefold(), file) for file, path in files):
+    for _, file, others in _find_sharing((path.casefold(), file) for file, path in files):
         yield Finding(Rule.UNSAFE_NAME, file, f"its name differs only in case from {others}")
 
 
 def check_ambiguous(subjects: Iterable[tuple[str, Subject]]) -> Iterator[Finding]:
     """Find subjects, given with their files, that share a slug."""
-    for file, others in _find_sharing((subject.slug, file) for file, subject in subjects):
-        yield Finding(Rule.AMBIGUOUS, file, f"its slug is also the slug of {others}")
+    for slug, file, others in _find_sharing((subject.slug, file) for file, subject in subjects):
+        yield Finding(Rule.AMBIGUOUS, file, f"its slug {slug!r} is also the slug of {others}")
 
 
-def _find_sharing(files: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield each file with a shared key, and the other files of that key.
+def _find_sharing(files: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield each shared key with each of its files, and the others of them.
 
     Others are named as files, not as subjects: a file of two topics is then one finding.
     """
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for key, file in files:
         groups[key].append(file)
-    for group in groups.values():
+    for key, group in groups.items():
         for file in group if len(group) > 1 else ():
-            yield file, _name_others(file, group)
+            yield key, file, _name_others(file, group)
 
 
 def _name_others(file: str, files: Sequence[str]) -> str:

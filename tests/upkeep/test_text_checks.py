@@ -49,8 +49,8 @@ def test_names_that_differ_in_case() -> None:
 def test_shared_slugs() -> None:
     subjects = [(path, make_subject(path)) for path in ("a.md", "b.md", "b.toml")]
     assert list(checks.check_ambiguous(subjects)) == [
-        Finding(Rule.AMBIGUOUS, "b.md", "its slug is also the slug of 'b.toml'"),
-        Finding(Rule.AMBIGUOUS, "b.toml", "its slug is also the slug of 'b.md'"),
+        Finding(Rule.AMBIGUOUS, "b.md", "its slug 'b' is also the slug of 'b.toml'"),
+        Finding(Rule.AMBIGUOUS, "b.toml", "its slug 'b' is also the slug of 'b.md'"),
     ]
 
 
@@ -120,7 +120,7 @@ def test_of_many_files_alike_a_few_are_named() -> None:
     """A hostile tree may hold thousands of them, and each finding names the others."""
     shared = list(checks.check_ambiguous((f"a.{n}", make_subject(f"a.{n}")) for n in range(900)))
     assert len(shared) == 900
-    assert shared[1].what == "its slug is also the slug of 'a.0', 'a.2', 'a.3' and 896 more"
+    assert shared[1].what == "its slug 'a' is also the slug of 'a.0', 'a.2', 'a.3' and 896 more"
     spellings = ["aaa", "AAA", "aAa", "aaA", "Aaa", "aAA"]
     alike = list(checks.check_alike((name, name) for name in spellings))
     assert alike[0].what == "its name differs only in case from 'AAA', 'aAa', 'aaA' and 2 more"
