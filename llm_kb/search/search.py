@@ -217,7 +217,7 @@ def _search(  # noqa: PLR0913 - as above
             if not frequency
         ),
         rarities=candidates.question.rarities,
-        is_covered=any(each.is_covered for each in found.values()),
+        is_covered=not scope or any(each.is_covered for each in found.values()),
     )
 
 

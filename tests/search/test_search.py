@@ -373,3 +373,10 @@ def test_a_topic_that_is_gone_is_left_out_unless_it_is_the_only_one(
     assert [path.name for path in (tmp_path / ".index").iterdir()] == ["topic-zoo.sqlite3"]
     with pytest.raises(DocumentsGoneError):
         search([gone], "tusks")
+
+
+def test_without_a_topic_no_scope_is_missing(tmp_path: Path) -> None:
+    """None that is asked for, or none that is still there."""
+    gone = [tmp_path / "topic-a", tmp_path / "topic-b"]
+    found = [search(topics, "tusks") for topics in ([], gone)]
+    assert [(result.hits, result.is_covered) for result in found] == [((), True)] * 2
