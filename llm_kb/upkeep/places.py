@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 
+from llm_kb.files.toml import decode_toml
 from llm_kb.subjects.editions import find_translations
 from llm_kb.subjects.names import DOCUMENTS, UNUSABLE, is_readable
 from llm_kb.upkeep.check import PROSE
@@ -164,6 +165,31 @@ def find_ignored(directory: Path) -> Iterator[str]:
     if any(name.startswith(".") for name in names):
         yield ".*"
     yield from ignore_suffixes(names)
+
+
+def find_built(root: Path, place: str) -> str | None:
+    """Return the directory that mdBook writes for the book of a directory, below the root.
+
+    None without a book.toml and its source. mdBook deletes what else it finds in that directory.
+    """
+    path = root / place / "book.toml"
+    try:
+        table = decode_toml(path.read_text("utf-8")) if path.is_file() else None
+    except (OSError, ValueError):
+        return None  # unreadable, or not TOML
+    if table is None:
+        return None
+    source = _find_setting(table, "book", "src", "src")
+    built = _find_setting(table, "build", "build-dir", "book")
+    source, built = (os.path.normpath(f"{place}/{each}") for each in (source, built))
+    is_apart = not PurePath(source).is_relative_to(built)
+    return PurePath(built).as_posix() if is_apart and (root / source).is_dir() else None
+
+
+def _find_setting(table: Mapping[str, object], section: str, key: str, default: str) -> str:
+    settings = table.get(section)
+    value = settings.get(key) if isinstance(settings, dict) else None
+    return value if isinstance(value, str) else default
 
 
 def ignore_suffixes(names: Iterable[str]) -> list[str]:

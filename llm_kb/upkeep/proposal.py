@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
@@ -72,6 +73,18 @@ def find_layout(directory: Path) -> Layout:
 def _make_topic(directory: Path, layout: Layout, ignore: tuple[str, ...]) -> Topic:
     root = Path(os.path.realpath(directory))
     return Topic(id="proposed", root=root, ignore=ignore, layout=layout)
+
+
+def leave_out_built(proposals: Iterable[Proposal], built: Collection[str]) -> Iterator[Proposal]:
+    """Yield the proposals that are not a built book, each without those in it."""
+    for proposal in proposals:
+        place = PurePath(proposal.subjects)
+        if any(place.is_relative_to(each) for each in built):
+            continue
+        inner = () if proposal.subjects == "." else sorted(built)
+        paths = (PurePath(each) for each in inner if PurePath(each).is_relative_to(place))
+        lines = (f"/{escape(path.relative_to(place).as_posix())}/" for path in paths)
+        yield replace(proposal, ignore=(*proposal.ignore, *lines))
 
 
 def settle(root: Path, proposal: Proposal) -> Proposal:

@@ -19,6 +19,7 @@ from llm_kb.upkeep.guides import (
 from llm_kb.upkeep.places import (
     count_pages,
     escape,
+    find_built,
     find_ignored,
     find_names,
     has_pages,
@@ -30,7 +31,7 @@ from llm_kb.upkeep.places import (
     list_directories,
     walk,
 )
-from llm_kb.upkeep.proposal import Proposal, find_layout, settle
+from llm_kb.upkeep.proposal import Proposal, find_layout, leave_out_built, settle
 
 _DOCUMENTATION = ("docs", "doc", "documentation", "Documentation")
 _SITES = ("site", "website", "www")
@@ -51,10 +52,17 @@ _SKILLS = (".agents/skills", ".claude/skills", ".github/skills", ".cursor/skills
 _WHOLE = ("project", "kb", "general")
 """Possible ids for the whole of `kb`; the first that none of its directories has is used."""
 _BUILT = frozenset({"build", "dist", "target", "vendor", "venv", "node_modules", "site-packages"})
-_NOT_PARTS = _BUILT | {
-    *("test", "tests", "testing", "fixtures", "example", "examples", "demo", "demos", "playground"),
-    *("benchmark", "benchmarks", "third_party", "external", "kb", "src"),
-}
+_TESTS = frozenset(
+    {"test", "tests", "testing", "testdata", "test-data", "test_data", "fixture", "fixtures"}
+)
+_NOT_PARTS = (
+    _BUILT
+    | _TESTS
+    | {
+        *("example", "examples", "demo", "demos", "playground"),
+        *("benchmark", "benchmarks", "third_party", "external", "kb", "src"),
+    }
+)
 """Directories whose documentation is not about the project."""
 _MOST_PAGE_TOPICS = 6
 _MOST_READMES = 30
@@ -64,23 +72,30 @@ _MOST_PARTS = 200
 
 def propose_topics(root: Path) -> list[Proposal]:
     """Return a topic for each place where people keep knowledge, the likely ones first."""
+    built = _find_built(root)
     found = [
         *_propose_knowledge(root),
         *propose_guides(root),
         *_propose_documents(root),
-        *_propose_pages(root),
+        *_propose_pages(root, built),
         *_propose_skills(root),
         *propose_tool_directories(root),
         *_propose_readmes(root),
         *propose_changes(root),
     ]
     proposals: dict[str, Proposal] = {}
-    for proposal in found:
+    for proposal in leave_out_built(found, built):
         settled = settle(root, proposal)
         if settled.totals.subjects:
             id_ = _find_free_id(proposal.id, proposals)
             proposals[id_] = replace(settled, id=id_)
     return sorted(proposals.values(), key=lambda proposal: not proposal.is_likely)
+
+
+def _find_built(root: Path) -> frozenset[str]:
+    """Return the directories of books that were built from pages beside them."""
+    places = (".", *_DOCUMENTATION, *(path.name for path in _list_parts(root)))
+    return frozenset(filter(None, (find_built(root, place) for place in places)))
 
 
 def find_passed_over(root: Path) -> Iterator[tuple[str, str]]:
@@ -166,10 +181,10 @@ def _name_documentation(root: Path) -> dict[str, tuple[str, str, str]]:
     return texts
 
 
-def _propose_pages(root: Path) -> Iterator[Proposal]:
+def _propose_pages(root: Path, built: Collection[str]) -> Iterator[Proposal]:
     """Propose other directories that have little but pages; many of them as one topic."""
     places = (place for place in _name_documentation(root) if is_inside(root, place))
-    taken = {*(place.partition("/")[0] for place in places), *_RECORDS}
+    taken = {*(place.partition("/")[0] for place in places), *_RECORDS, *built}
     counts = {
         path.name: count_pages(path)
         for path in (*_list_parts(root), root / "src")
@@ -241,7 +256,8 @@ def _propose_readmes(root: Path) -> Iterator[Proposal]:
         paths = [parent / n for n in names if depth and n.lower() in {"readme.md", "readme.rst"}]
         found += [path for path in paths if os.path.realpath(path) not in guides]
         skipped = _BUILT if depth else {*_BUILT, "kb", *_DOCUMENTATION, *_NOTES, *_SKILLS}
-        is_near = depth < _README_DEPTH
+        # The README of tests describes them; those below it are their input.
+        is_near = depth < _README_DEPTH and parent.name.lower() not in _TESTS
         directories[:] = [name for name in directories if is_near and name.lower() not in skipped]
     if found:
         readmes = sorted(path.relative_to(root) for path in found)

@@ -237,7 +237,12 @@ def test_guides_are_the_only_subjects_of_their_topic(tmp_path: Path, run_llm: Ru
             id="decisions in two places",
         ),
         pytest.param(
-            ["src/a/README.md", "build/README.md"], {"readmes": ["src/a/README"]}, id="README"
+            [
+                *("src/a/README.md", "build/README.md", "tests/README.md", "tests/a/README.md"),
+                *("src/testdata/a/README.md", "x/Fixtures/b/README.rst", "testdata/a.md"),
+            ],
+            {"readmes": ["src/a/README", "tests/README"]},
+            id="README",
         ),
     ],
 )
@@ -245,6 +250,73 @@ def test_what_is_found(
     tmp_path: Path, run_llm: RunLlm, names: list[str], topics: dict[str, list[str]]
 ) -> None:
     make_files(tmp_path, *names)
+    run_llm(["kb", "init", "--all"])
+    rows = json.loads(run_llm(["kb", "list", "--json"]).stdout)
+    assert {row["id"]: list_slugs(run_llm, row["id"]) for row in rows} == topics
+
+
+BOOK = '[book]\ntitle = "A"\n[build]\nbuild-dir = "{}"\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "topics"),
+    [
+        pytest.param(
+            {"book.toml": BOOK.format("docs"), "src/a.md": "", "docs/print.html": ""},
+            {"pages": ["a"]},
+            id="docs",
+        ),
+        pytest.param(
+            {
+                "guide/book.toml": BOOK.format("../docs/"),
+                **{f"guide/src/{name}.md": "" for name in "abcd"},
+                "docs/a.html": "",
+            },
+            {"guide": ["book", "src/a", "src/b", "src/c", "src/d"]},
+            id="beside it",
+        ),
+        pytest.param(
+            {"docs/book.toml": BOOK.format("book"), "docs/src/a.md": "", "docs/book/a.html": ""},
+            {"docs": ["book", "src/a"]},
+            id="inside",
+        ),
+        pytest.param(
+            {
+                "book.toml": "# All as usual.",
+                "src/x.py": "",
+                "book/x.html": "",
+                **{f"{name}/{name}.md": "" for name in "abcdefg"},
+            },
+            {"pages": [f"{name}/{name}" for name in "abcdefg"]},
+            id="among many",
+        ),
+        pytest.param(
+            {"book.toml": BOOK.format("docs"), "docs/a.html": ""}, {"docs": ["a"]}, id="no source"
+        ),
+        pytest.param(
+            {"docs/book.toml": BOOK.format("."), "docs/src/a.md": ""},
+            {"docs": ["book", "src/a"]},
+            id="source and book in one",
+        ),
+        pytest.param(
+            {"book.toml": "build = 1", "src/a.md": "", "docs/a.html": ""},
+            {"docs": ["a"], "pages": ["a"]},
+            id="other settings",
+        ),
+        pytest.param(
+            {"book.toml": "[build", "src/a.md": "", "docs/a.html": ""},
+            {"docs": ["a"], "pages": ["a"]},
+            id="not TOML",
+        ),
+    ],
+)
+def test_a_built_book_is_left_out(
+    tmp_path: Path, run_llm: RunLlm, files: dict[str, str], topics: dict[str, list[str]]
+) -> None:
+    make_files(tmp_path, *files)
+    for name, text in files.items():
+        if text:
+            (tmp_path / name).write_text(text)
     run_llm(["kb", "init", "--all"])
     rows = json.loads(run_llm(["kb", "list", "--json"]).stdout)
     assert {row["id"]: list_slugs(run_llm, row["id"]) for row in rows} == topics
