@@ -157,18 +157,19 @@ class Arguments:
             is_one = isinstance(self.kwargs["template"], str)
             self.kwargs["template"] = names[0] if is_one else tuple(names)
 
-    def hand_over_searches(self) -> list[str]:
-        """Name the long searches of the command line by number, and return them.
+    def hand_over_searches(self) -> dict[str, str]:
+        """Name the long searches of the command line by number, and return them by name.
 
         The host looks for a file of that name first, which is an error if no name can be so long.
         """
-        searches: list[str] = []
+        searches: dict[str, str] = {}
         for key in FRAGMENT_KEYS:
             given = list(self.kwargs.get(key) or ())
             for at, fragment in enumerate(given):
                 if fragment.startswith(SEARCH) and len(os.fsencode(fragment)) > LONGEST_NAME:
-                    given[at] = f"{SEARCH}@{len(searches)}"
-                    searches.append(fragment.removeprefix(SEARCH))
+                    name = f"@{len(searches)}"
+                    searches[name] = fragment.removeprefix(SEARCH)
+                    given[at] = f"{SEARCH}{name}"
             if searches:
                 self.kwargs[key] = given
         return searches

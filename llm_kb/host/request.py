@@ -19,7 +19,7 @@ No topic's id begins with `@`, so these never meet `kb:TOPIC/PATTERN`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -87,8 +87,8 @@ class Request:
         """The prompt that the user typed."""
         self.templates: Sequence[Any] = ()
         """The loaded templates of the request."""
-        self.searches: Sequence[str] = ()
-        """The searches that are too long for the host."""
+        self.searches: Mapping[str, str] = {}
+        """The searches that are too long for the host, by the names it was given."""
         self.given: dict[str, Selection] = {}
         """The subjects loaded as fragments, by topic id."""
         self._texts = {SECTION: tuple(texts), MEMORY: tuple(memory)}

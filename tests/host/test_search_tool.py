@@ -93,7 +93,15 @@ LONG = f"TuskError: {'walrus tusks ' * 30}"
     "reference",
     [
         *("zoo:tusks", ":tusks", "tusks", "Zoo:what are tusks", "zoo: tusks"),
-        *("error: tusks", "tusks:", "walrus has: tusks", ":error:tusks", LONG, f"zoo:{LONG}"),
+        *(
+            "error: tusks",
+            "tusks:",
+            "walrus has: tusks",
+            ":error:tusks",
+            "@tusks",
+            LONG,
+            f"zoo:{LONG}",
+        ),
     ],
 )
 def test_a_fragment_of_passages_for_models_without_tools(
