@@ -182,6 +182,26 @@ def test_the_picture_of_a_terminal_shows_what_the_commands_print() -> None:
     assert draw(record()) == PICTURE.read_text(encoding="utf-8")
 
 
+def test_the_readme_tells_what_was_measured() -> None:
+    """The percentages of the summary in bench/RESULTS.md, rounded."""
+    rows = [row.split(" | ") for row in plot.RESULTS.read_text("utf-8").splitlines()]
+    found = {row[0].strip("| "): [row[2], row[3], row[4]] for row in rows if len(row) == 5}
+
+    def tell(kind: str, column: int) -> str:
+        return f"{float(found[kind][column].split()[0]):.0f}"
+
+    headings, code = "words of a deleted heading", "a deleted docstring"
+    names, messages, own = "a name, exact", "an error message, pasted", "a user's own words"
+    section = (PROJECT / "README.md").read_text("utf-8").partition("## Speed and search quality")[2]
+    expected = (
+        f"{tell(headings, 0)} of 100 headings and {tell(code, 0)} of 100 docstrings"
+        f" (plain full-text search: {tell(headings, 1)} and {tell(code, 1)}),"
+        f" {tell(names, 0)} of 100 names and {tell(messages, 0)} of 100 pasted error messages."
+        f" For questions in a user's own words it is {tell(own, 0)} of 100, and {tell(own, 2)}"
+    )
+    assert expected in " ".join(section.split())
+
+
 def test_the_plot_shows_what_was_measured() -> None:
     """Made anew by scripts/plot.py."""
     table = plot.read_table(plot.RESULTS.read_text(encoding="utf-8"))
