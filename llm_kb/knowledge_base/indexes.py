@@ -1,4 +1,4 @@
-"""The documents of a topic as a search reads them, and the index of its directory."""
+"""The documents of a topic as a search reads them, and its index."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from llm_kb.subjects.names import can_convert
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
+    from llm_kb.subjects.topics import Topic
 
 UNUSED_SECONDS = 30 * 86_400
 """Age at which an unused index is deleted; it can be rebuilt."""
@@ -30,7 +31,7 @@ def open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments 
         return MemoryDocuments(topic.id, catalog)
     database = None
     if index_dir:
-        database = index_path(index_dir, topic.root)
+        database = index_path(index_dir, topic)
         _remove_unused(index_dir, database)
     rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
     watch = DirectoryWatch(topic.root, repr((__version__, can_convert(), *rules)))
@@ -45,10 +46,10 @@ def open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments 
     )
 
 
-def index_path(index_dir: Path, root: Path) -> Path:
-    """Return the path of the index of a topic's directory."""
-    digest = hashlib.blake2b(str(root.resolve()).encode(errors="surrogateescape"), digest_size=10)
-    return index_dir / f"{digest.hexdigest()}.sqlite3"
+def index_path(index_dir: Path, topic: Topic) -> Path:
+    """Return the path of a topic's index: topics may have the same directory."""
+    key = f"{topic.root.resolve()}\0{topic.id}".encode(errors="surrogateescape")
+    return index_dir / f"{hashlib.blake2b(key, digest_size=10).hexdigest()}.sqlite3"
 
 
 def _remove_unused(index_dir: Path, database: Path) -> None:

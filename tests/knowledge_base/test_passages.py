@@ -275,6 +275,20 @@ def test_a_question_without_a_word_is_an_error(tmp_path: Path) -> None:
         find(open_kb(tmp_path, {}), tmp_path, " ?! ")
 
 
+def test_topics_of_one_directory_have_their_own_indexes(tmp_path: Path) -> None:
+    """In one index for both, each search would remove what the other one finds."""
+    open_kb(tmp_path, {"a.md": "An otter.\n", "b.md": "A walrus.\n"})
+    every = Topic(id="every", root=tmp_path / "kb")
+    some = replace(every, id="some", ignore=("b.md",))
+    catalogs = make_catalogs(*((each, DirectoryCatalog(each)) for each in (every, some)))
+    kb = KnowledgeBase(Config(), catalogs)
+
+    found = find(kb, tmp_path, "walrsu")
+
+    assert [(each.topic, each.name) for each in found.passages] == [("every", "b")]
+    assert len(list((tmp_path / "index").glob("*.sqlite3"))) == 2
+
+
 def test_an_index_nobody_used_for_long_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
