@@ -25,6 +25,10 @@ CANDIDATES = 0.02
 MIN_CANDIDATES = 500
 """Number of chunks that may always be scored; fewer would save no time."""
 
+SURE, SURE_SHARE = 3, 0.1
+"""Number of words that choose candidates beyond that, if no more than this share of the chunks
+has each: a rare word may be beside the point, such as "certain"."""
+
 STOP_WORDS = frozenset(
     """
     a about after all also am an and any are as at be because been before being both but by
@@ -198,8 +202,10 @@ def build_match(
     budget = max(MIN_CANDIDATES, int(total * CANDIDATES))
     choosing: list[str] = []
     for word in words:
-        budget -= frequencies.get(word, 0)
-        if choosing and budget < 0:
+        frequency = frequencies.get(word, 0)
+        budget -= frequency
+        is_sure = len(choosing) < SURE and frequency <= max(MIN_CANDIDATES, total * SURE_SHARE)
+        if choosing and budget < 0 and not is_sure:
             break
         choosing.append(word)
     phrases = [term for term in terms if " " in term]

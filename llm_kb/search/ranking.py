@@ -59,8 +59,9 @@ class Candidates:
 def join_candidates(several: Sequence[Candidates]) -> Candidates:
     """Join the candidates of several topics for the same question.
 
-    A word that a topic is about is frequent in it and counts little in its scores.
-    So the scores are scaled to how rare the words are in all topics together.
+    A word that a topic is about is frequent in it and counts little in its scores, and almost
+    nothing in a topic of a few chunks. So the scores are scaled to how rare the words are in all
+    topics together.
     """
     if not several:
         return Candidates(hits=())
@@ -73,11 +74,16 @@ def join_candidates(several: Sequence[Candidates]) -> Candidates:
     hits: list[Hit] = []
     for each in several:
         found = [number for number, count in enumerate(each.frequencies) if count]
-        here = sum(find_rarity(each.frequencies[number], each.total) for number in found)
+        here = sum(_find_weight(each.frequencies[number], each.total) for number in found)
         everywhere = sum(find_rarity(frequencies[number], total) for number in found)
         scale = everywhere / here if here else 1.0
         hits += [hit._replace(bm25=scale * hit.bm25) for hit in each.hits]
     return replace(several[0], hits=hits, frequencies=frequencies, total=total)
+
+
+def _find_weight(frequency: int, total: int) -> float:
+    """Return how much a word counts in FTS5's scores, by the formula of its `bm25()`."""
+    return max(1e-6, math.log((total - frequency + 0.5) / (frequency + 0.5)))
 
 
 def rank(candidates: Candidates, limit: int) -> list[Hit]:

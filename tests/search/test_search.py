@@ -380,3 +380,16 @@ def test_without_a_topic_no_scope_is_missing(tmp_path: Path) -> None:
     gone = [tmp_path / "topic-a", tmp_path / "topic-b"]
     found = [search(topics, "tusks") for topics in ([], gone)]
     assert [(result.hits, result.is_covered) for result in found] == [((), True)] * 2
+
+
+def test_a_topic_of_one_passage_is_ranked_with_a_large_one(tmp_path: Path) -> None:
+    """FTS5 gives a word that half of a topic has a weight of almost nothing."""
+    convention = "Changelog entries go to docs/unreleased.\n"
+    pages = {
+        f"{number}.md": f"# Page {number}\n\nThe {'changelog' if number < 9 else 'text'} is long.\n"
+        for number in range(60)
+    }
+    small = make_topic(tmp_path, "small", {"convention.md": convention})
+    large = make_topic(tmp_path, "large", pages)
+
+    assert search([large, small], "unreleased changelog entries").hits[0].topic == "small"
