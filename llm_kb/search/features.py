@@ -16,7 +16,7 @@ from operator import mul
 from typing import NamedTuple
 
 from llm_kb.search.hits import Hit
-from llm_kb.search.question import fold, strip_owner
+from llm_kb.search.question import STOP_WORDS, fold, strip_owner
 
 BETWEEN = 2
 """Blank lines that may be between two adjoining chunks."""
@@ -24,9 +24,9 @@ BETWEEN = 2
 SHORTEST_RUN = 2
 """Minimum length of a run of words in the order of the question."""
 
-ASKED, PASTED = 2, 7
-"""Numbers of words of a question that some text has in a row: up to the first it is asked, from
-the second on it is pasted, and in between it is partly both."""
+ASKED, PASTED = 1, 6
+"""Numbers of telling words in a run of a question's words that some text has: up to the first it is
+asked, from the second on it is pasted, and in between it is partly both."""
 
 DENSE_POWER = 4
 """Exponent of a similarity's share of the best: cosines of one model are close together."""
@@ -104,8 +104,8 @@ class Question:
         whole = sum(min(tells, most) for tells in self.rarities.values()) or 1.0
         return sum(min(t, most) for stem, t in self.rarities.items() if stem in held) / whole
 
-    def find_longest_run(self, text: str) -> int:
-        """Return the number of words of the longest run of the question in a text.
+    def find_longest_run(self, text: str) -> Sequence[str]:
+        """Return the longest run of words of the question in a text; empty if there is none.
 
         Characters between the words do not matter, nor whether there are any: `ignoreCase`,
         `ignore_case` and `ignore case` are the same. Numbers alone are no run, since `3.7`
@@ -114,15 +114,17 @@ class Question:
         longest, first = SHORTEST_RUN - 1, 0
         last = len(self.sequence) - longest
         if last <= 0:
-            return 0
+            return ()
         joined = join_words(text)
+        found: Sequence[str] = ()
         while first < last:
             run = self._joined[self._starts[first] : self._starts[first + longest + 1]]
             if run in joined and not run.isdigit():
                 longest, last = longest + 1, last - 1
+                found = self.sequence[first : first + longest]
             else:
                 first += 1
-        return longest if longest >= SHORTEST_RUN else 0
+        return found
 
     def is_name_of(self, hit: Hit) -> bool:
         """Tell whether the question is a heading of a chunk, or names a definition in it."""
@@ -145,10 +147,20 @@ def find_rarity(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
+def find_pasted(run: Sequence[str]) -> float:
+    """Return from 0 to 1 how likely a run of words in a text was pasted from it."""
+    telling = sum(word not in STOP_WORDS for word in run)
+    return min(1.0, max(0.0, (telling - ASKED) / (PASTED - ASKED)))
+
+
 def measure_answer(hit: Hit, question: Question) -> float:
-    """Return how well a hit answers: the share of the question it holds, or its similarity."""
+    """Return how well a hit answers: the share of the question it holds, or its similarity.
+
+    Or how likely some of the question was pasted from it: of a log, one line may be the question.
+    """
     share = question.share_of_answer(find_held(hit, question))
-    return round(min(1.0, max(share, hit.cosine or 0.0)), 2)
+    pasted = find_pasted(question.find_longest_run(hit.text))
+    return round(min(1.0, max(share, pasted, hit.cosine or 0.0)), 2)
 
 
 def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
@@ -156,7 +168,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
     best = find_best(hits)
     meanings = _find_meanings(hits)
     runs = [question.find_longest_run(hit.text) for hit in hits]
-    asked = min(1.0, max(0.0, (PASTED - max(runs, default=0)) / (PASTED - ASKED)))
+    asked = 1.0 - max(map(find_pasted, runs), default=0.0)
     by_file: dict[tuple[str, str], list[int]] = {}
     for number, hit in enumerate(hits):
         by_file.setdefault((hit.topic, hit.path), []).append(number)
@@ -172,7 +184,7 @@ def find_features(hits: Sequence[Hit], question: Question) -> list[Features]:
             found[n] = Features(
                 opens=asked * bool(hit.heading),
                 named=float(question.is_name_of(hit)),
-                run=runs[n] / max(1, len(question.sequence)),
+                run=len(runs[n]) / max(1, len(question.sequence)),
                 adjoining=question.share([stem for m in around for stem in held[m]]),
                 file=(second if hit.bm25 == first else first) / best,
                 dense=asked * sum(map(mul, DENSE_SHARES, nearness)),

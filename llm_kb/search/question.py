@@ -43,6 +43,7 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 # Only at the start of a word: trying every character of a long word would take too long.
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
 
@@ -54,7 +55,7 @@ RUN = 4
 """Length of the runs of words that find a text, such as a pasted message."""
 
 MOST_RUNS = 3
-"""Maximum number of runs searched for, the rarest first: FTS5 compares each word's positions."""
+"""Maximum number of runs searched for: FTS5 compares the positions of each word."""
 
 MOST_HELPING = 3
 """Maximum number of frequent words that help to rank; more only take time."""
@@ -129,16 +130,21 @@ def strip_owner(name: str) -> str:
 
 
 def bound_question(question: str) -> str:
-    """Return the part of a question that is read: the beginning and the end of a pasted log."""
-    if len(question) <= MAX_CHARACTERS:
-        return question
-    half = MAX_CHARACTERS // 2
-    return f"{question[:half]}\n{question[-half:]}"
+    """Return the part of a question that is read: the beginning and the end of a pasted log.
+
+    The escape sequences by which a terminal shows colours are left out.
+    """
+    if len(question) > MAX_CHARACTERS:
+        half = MAX_CHARACTERS // 2
+        question = f"{question[:half]}\n{question[-half:]}"
+    return _ESCAPES.sub("", question)
 
 
 def split_words(question: str) -> list[str]:
-    """Return the words of a question in its order, stop words included, in lower case."""
-    return [fold(word) for word in _WORD.findall(bound_question(question))][:MAX_WORDS]
+    """Return the first and last words of a question in its order, folded, with stop words."""
+    words = [fold(word) for word in _WORD.findall(bound_question(question))]
+    half = MAX_WORDS // 2
+    return words if len(words) <= MAX_WORDS else words[:half] + words[-half:]
 
 
 def is_sentence(question: str) -> bool:
@@ -169,16 +175,13 @@ def replace_words(question: str, replaced: Mapping[str, str]) -> str:
 
 
 def list_runs(sequence: Sequence[str]) -> list[str]:
-    """Return every second run of four words of a question that is not mostly stop words.
+    """Return the runs of four words of a question that are not mostly stop words, in its order.
 
     A shorter question with a stop word, which may be a heading such as "Why Vite", is a run.
     """
     if 1 < len(sequence) < RUN and len({*sequence} - STOP_WORDS) < len({*sequence}):
         return [" ".join(sequence)]
-    last = len(sequence) - RUN
-    # Neighbouring runs have three words of four in common.
-    starts = dict.fromkeys([*range(0, last, 2), last]) if last >= 0 else ()
-    runs = (sequence[at : at + RUN] for at in starts)
+    runs = (sequence[at : at + RUN] for at in range(len(sequence) - RUN + 1))
     telling = (run for run in runs if sum(word not in STOP_WORDS for word in run) >= RUN // 2)
     return [" ".join(run) for run in telling]
 
@@ -209,8 +212,7 @@ def build_match(
             break
         choosing.append(word)
     phrases = [term for term in terms if " " in term]
-    rarity = {run: min(frequencies.get(word, total) for word in run.split()) for run in runs}
-    runs = sorted(filter(rarity.get, rarity), key=rarity.__getitem__)[:MOST_RUNS]
+    runs = _choose_runs(runs, frequencies, total)
     helping = words[len(choosing) :][:MOST_HELPING]
     if not helping:
         return _any_of([*choosing, *phrases, *runs])
@@ -222,6 +224,21 @@ def build_match(
     # operand, which all candidates match, adds the frequent words: twice, because
     # the rare ones count twice too.
     return f"({chosen}) AND ({_any_of([*choosing, *phrases, *runs, *helping, *helping])})"
+
+
+def _choose_runs(runs: Sequence[str], frequencies: Mapping[str, int], total: int) -> list[str]:
+    """Return the rarest runs that texts may have; neighbours only if there are no others.
+
+    Neighbours have three words of four in common.
+    """
+    counts = {run: sorted(frequencies.get(word, total) for word in run.split()) for run in runs}
+    places = {run: place for place, run in enumerate(counts)}
+    first: list[str] = []
+    neighbours: list[str] = []
+    for run in sorted((run for run in counts if counts[run][0]), key=counts.__getitem__):
+        is_neighbour = any(abs(places[run] - places[other]) == 1 for other in first)
+        (neighbours if is_neighbour else first).append(run)
+    return [*first, *neighbours][:MOST_RUNS]
 
 
 def _any_of(terms: Sequence[str]) -> str:

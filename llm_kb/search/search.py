@@ -14,6 +14,7 @@ from llm_kb.search.index.documents import Documents, LeftOut
 from llm_kb.search.index.index import NO_WORD, Index, IndexReport, Progress, WordCount, with_index
 from llm_kb.search.index.vectors import Embedder, EmbeddingError, rank_by_vector, update_vectors
 from llm_kb.search.question import (
+    bound_question,
     build_match,
     find_name,
     is_correctable,
@@ -109,6 +110,7 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     out. Raises DocumentsGoneError, EmbeddingError, and IndexUnusableError if SQLite
     itself cannot be used.
     """
+    question = bound_question(question)
     run = partial(_search, sets, limit=limit, embedder=embedder, progress=progress, scope=scope)
     result = run(question, max_age=max_age)
     replaced = _find_nearest(sets, result.unknown)

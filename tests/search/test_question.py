@@ -79,16 +79,8 @@ def test_what_a_look_up_names(question: str, expected: str) -> None:
 def test_runs_are_four_words_that_tell_something() -> None:
     words = ["cannot", "open", "the", "file", "for", "you", "and", "me", "in", "there"]
 
-    assert list_runs(words) == ["cannot open the file"]
-    assert list_runs(words[:4]) == ["cannot open the file"]
+    assert list_runs(words) == ["cannot open the file", "open the file for"]
     assert list_runs(["cannot", "open"]) == []
-
-
-def test_every_second_run_and_the_last_are_searched_for() -> None:
-    words = [f"w{number}" for number in range(7)]
-
-    assert list_runs(words) == ["w0 w1 w2 w3", "w2 w3 w4 w5", "w3 w4 w5 w6"]
-    assert list_runs(words[:6]) == ["w0 w1 w2 w3", "w2 w3 w4 w5"]
 
 
 def test_a_short_question_with_a_stop_word_is_a_run() -> None:
@@ -145,13 +137,37 @@ def test_runs_choose_only_what_no_rare_word_of_theirs_chooses() -> None:
     )
 
 
-def test_of_many_runs_the_rarest_are_searched_for() -> None:
+def test_of_many_runs_the_rarest_are_searched_for_and_neighbours_last() -> None:
     runs = [f"a b c w{number}" for number in range(48)]
     frequencies = {"x": 1, **{f"w{number}": 100 - number for number in range(48)}}
 
     match = build_match(["x"], runs, frequencies, 100_000)
 
-    assert match == " OR ".join(['"x"', *(f'"a b c w{number}"' for number in range(47, 44, -1))])
+    assert match == " OR ".join(['"x"', *(f'"a b c w{number}"' for number in (47, 45, 43))])
+    assert build_match(["x"], runs[:2], frequencies, 9) == '"x" OR "a b c w1" OR "a b c w0"'
+
+
+def test_a_rare_word_beside_the_point_does_not_choose_alone() -> None:
+    frequencies = {"certain": 400, "tag": 1_000, "run": 1_500, "tests": 1_600, "the": 9_000}
+
+    match = build_match([*frequencies], [], frequencies, 20_000)
+
+    assert match is not None
+    assert match.startswith('("certain" OR "tag" OR "run") AND (')
+
+
+def test_of_a_long_log_the_first_and_the_last_words_are_read() -> None:
+    words = [f"w{number}" for number in range(1000)]
+
+    assert split_words(" ".join(words)) == [*words[: MAX_WORDS // 2], *words[-MAX_WORDS // 2 :]]
+
+
+@pytest.mark.parametrize(
+    "colored", ["\x1b[31mFatal: \x1b[1;4mno key\x1b[0m", "\x1b]8;;x:y\x07Fatal: no key\x1b]8;;\x07"]
+)
+def test_colors_of_a_terminal_are_no_words(colored: str) -> None:
+    assert parse_question(colored) == parse_question("Fatal: no key")
+    assert split_words(colored) == ["fatal", "no", "key"]
 
 
 def test_the_rarest_word_always_chooses() -> None:
