@@ -43,7 +43,7 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 # Only at the start of a word: trying every character of a long word would take too long.
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
 
