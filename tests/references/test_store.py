@@ -16,6 +16,7 @@ from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownRef
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.topic import store as store_module
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_directory import read_provenance
@@ -101,6 +102,31 @@ def test_two_processes_that_refresh_one_topic_do_no_harm(tmp_path: Path) -> None
     assert [process.returncode for process in processes] == [0, 0]
     assert reads > 10
     check_whole(library)
+
+
+@pytest.mark.parametrize("find", [lambda store: store.ids(), lambda store: store.exists(TOPIC)])
+def test_a_topic_is_found_while_a_swap_begins_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find: Callable[[Store], object]
+) -> None:
+    library = Library(root=tmp_path / "refs", settings=References())
+    write_version(tmp_path / "src", "first")
+    create_topic(library, request(tmp_path / "src"), lambda plan: True)
+    current, away = library.store.directory(TOPIC), tmp_path / "away"
+    looks: list[Path] = []
+
+    def look(directory: Path) -> bool:
+        looks.append(directory)
+        if len(looks) > 1:
+            return is_topic(directory)
+        current.rename(away)
+        found = is_topic(directory)
+        away.rename(current)
+        return found
+
+    is_topic = store_module._is_topic  # noqa: SLF001 - the swap is between two of its calls
+    monkeypatch.setattr(store_module, "_is_topic", look)
+    assert find(library.store)
+    assert len(looks) == 3
 
 
 @pytest.mark.parametrize("stage", ["between the renames", "before the old one is gone"])

@@ -84,13 +84,9 @@ class Store:
 
     def ids(self) -> list[str]:
         """Return the ids of all topics, sorted, including unreadable ones."""
-        found = {
-            name
-            for place in (self.root, self.root / ".old")  # the place of a topic while it is swapped
-            for name in list_names(place)
-            if _ID.fullmatch(name) and _is_topic(place / name)
-        }
-        return sorted(found)
+        places = (self.root, self.root / ".old", self.root)  # as `_places` says
+        names = {name for place in places for name in list_names(place)}
+        return sorted(name for name in names if _ID.fullmatch(name) and self.exists(name))
 
     def find_problem(self) -> str | None:
         """Return why the topics cannot be listed; None if they can."""
@@ -213,9 +209,13 @@ class Store:
         for name in list_names(self.root / ".trash"):
             remove(self.root / ".trash" / name)
 
-    def _places(self, topic_id: str) -> tuple[Path, Path]:
-        """Return the place of a topic, and its place during a swap."""
-        return self.directory(topic_id), self.root / ".old" / topic_id
+    def _places(self, topic_id: str) -> tuple[Path, Path, Path]:
+        """Return the place of a topic, its place during a swap, and the first again.
+
+        A swap may end between a look at the first and one at the second.
+        """
+        current = self.directory(topic_id)
+        return current, self.root / ".old" / topic_id, current
 
     def _drop_index_of_none(self, topic_id: str) -> None:
         """Delete the index of a missing topic, unless another process is writing the topic."""
