@@ -151,11 +151,11 @@ def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, .
     if ctx.resilient_parsing:
         return ""
     from llm_kb.host.terminal import is_terminal, read_some_input  # noqa: PLC0415
-    from llm_kb.search.question import bound_question, parse_question  # noqa: PLC0415
+    from llm_kb.search.question import parse_question  # noqa: PLC0415
 
     query = " ".join(words)
     if words == ("-",) or (not words and not is_terminal(sys.stdin)):
-        query = bound_question(read_some_input(MOST_INPUT))
+        query = read_some_input(MOST_INPUT)
     if not words and not query:
         raise click.UsageError("Missing argument 'QUERY...'.", ctx)
     if not parse_question(query):
