@@ -43,6 +43,8 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+# Which are cut, where they are words; lines without spaces are longer.
+_FIRST_WORD, _LAST_WORD = re.compile(r"^\S{1,99}"), re.compile(r"\S{1,99}$")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 # Only at the start of a word: trying every character of a long word would take too long.
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
@@ -135,8 +137,9 @@ def bound_question(question: str) -> str:
     The escape sequences by which a terminal shows colours are left out.
     """
     if len(question) > MAX_CHARACTERS:
-        half = MAX_CHARACTERS // 2
-        question = f"{question[:half]}\n{question[-half:]}"
+        half = (MAX_CHARACTERS - 1) // 2
+        first, last = _LAST_WORD.sub("", question[:half]), _FIRST_WORD.sub("", question[-half:])
+        question = f"{first}\n{last}"
     return _ESCAPES.sub("", question)
 
 

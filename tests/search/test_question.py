@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.search.question import (
+    MAX_CHARACTERS,
     MAX_COUNTED,
     MAX_WORDS,
+    bound_question,
     build_match,
     find_name,
     fold,
@@ -154,6 +156,15 @@ def test_a_rare_word_beside_the_point_does_not_choose_alone() -> None:
 
     assert match is not None
     assert match.startswith('("certain" OR "tag" OR "run") AND (')
+
+
+def test_a_long_question_is_cut_between_words_and_once() -> None:
+    words = [f"word{number}" for number in range(50_000)]
+    bound = bound_question(" ".join(words))
+
+    assert bound_question(bound) == bound
+    assert set(bound.split()) <= set(words)
+    assert MAX_CHARACTERS - 50 < len(bound) <= MAX_CHARACTERS
 
 
 def test_of_a_long_log_the_first_and_the_last_words_are_read() -> None:
