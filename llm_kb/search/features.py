@@ -28,6 +28,9 @@ ASKED, PASTED = 1, 6
 """Numbers of telling words in a run of a question's words that some text has: up to the first it is
 asked, from the second on it is pasted, and in between it is partly both."""
 
+SHORTEST_LINE = 4
+"""Minimum number of telling words of a line that may be the question in a pasted log."""
+
 DENSE_POWER = 4
 """Exponent of a similarity's share of the best: cosines of one model are close together."""
 
@@ -65,15 +68,17 @@ class Features(NamedTuple):
 
 
 class Question:
-    """The stems of a question's words with their rarities, and all its words in order."""
+    """The stems of a question's words with their rarities, all its words, and its lines' stems."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that is known of a question
         self,
         stems: Sequence[str],
         frequencies: Sequence[int],
         total: int,
         sequence: Sequence[str] = (),
+        *,
         name: str = "",
+        lines: Sequence[Sequence[str]] = (),
     ) -> None:
         self.sequence = sequence
         self.name = name
@@ -85,6 +90,7 @@ class Question:
             for stem, frequency in zip(stems, frequencies, strict=True)
         }
         self._whole = sum(self.rarities.values()) or 1.0
+        self._lines = [stems, *(line for line in lines if len(line) >= SHORTEST_LINE)]
         known = [
             self.rarities[stem]
             for stem, frequency in zip(stems, frequencies, strict=True)
@@ -99,10 +105,16 @@ class Question:
         return sum(tells for stem, tells in self.rarities.items() if stem in held) / self._whole
 
     def share_of_answer(self, stems: Iterable[str]) -> float:
-        """Return the same share, with a word that no text has counting as the rarest other word."""
+        """Return the same share, or that of one line if it is higher.
+
+        A word that no text has counts as the rarest other word.
+        """
         held, most = set(stems), self._most
-        whole = sum(min(tells, most) for tells in self.rarities.values()) or 1.0
-        return sum(min(t, most) for stem, t in self.rarities.items() if stem in held) / whole
+
+        def weigh(line: Iterable[str]) -> float:
+            return sum(min(self.rarities[stem], most) for stem in {*line})
+
+        return max(weigh(held.intersection(line)) / (weigh(line) or 1.0) for line in self._lines)
 
     def find_longest_run(self, text: str) -> Sequence[str]:
         """Return the longest run of words of the question in a text; empty if there is none.

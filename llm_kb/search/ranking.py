@@ -47,13 +47,22 @@ class Candidates:
     """The number of chunks of the topics."""
     sequence: Sequence[str] = ()
     """All words of the question."""
+    lines: Sequence[Sequence[str]] = ()
+    """The stems of each of its lines, if it has several."""
     name: str = ""
     """The name that a look-up asks for; meaning then counts only if no text has a word of it."""
 
     @property
     def question(self) -> Question:
         """The question, with which the features compare the chunks."""
-        return Question(self.stems, self.frequencies, self.total, self.sequence, self.name)
+        return Question(
+            self.stems,
+            self.frequencies,
+            self.total,
+            self.sequence,
+            name=self.name,
+            lines=self.lines,
+        )
 
 
 def join_candidates(several: Sequence[Candidates]) -> Candidates:

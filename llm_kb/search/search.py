@@ -255,6 +255,7 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
     frequencies = {word: count.frequency for word, count in counts.items()}
     total = index.count_chunks()
     sequence = split_words(question)
+    lines = question.splitlines() if "\n" in question.strip() else ()
     asked = Asked(question)
     match = build_match(terms, list_runs(sequence), frequencies, total)
     scores = index.match(match, RANKED, list(cosines)) if match else {}
@@ -268,5 +269,8 @@ def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -
         frequencies=[frequencies[word] for word in words],
         total=total,
         sequence=sequence,
+        lines=[
+            [counts[word].stem for word in parse_question(line) if word in counts] for line in lines
+        ],
         name=find_name(question),
     )

@@ -112,11 +112,11 @@ def test_features(hits: list[Hit], expected: dict[str, float]) -> None:
     ],
 )
 def test_what_a_question_names(asked: str, name: str, title: str) -> None:
-    question = Question([], [], 0, split_words(asked), name)
+    question = Question([], [], 0, split_words(asked), name=name)
 
     assert question.is_name_of(make("a", title=title, heading="its own"))
     assert not question.is_name_of(make("a", title=title)), "it goes on with what has the name"
-    other = Question([], [], 0, [*split_words(asked), "more"], f"{name}more")
+    other = Question([], [], 0, [*split_words(asked), "more"], name=f"{name}more")
     assert not other.is_name_of(make("a", title=title, heading="its own"))
 
 

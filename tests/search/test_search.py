@@ -393,3 +393,16 @@ def test_a_topic_of_one_passage_is_ranked_with_a_large_one(tmp_path: Path) -> No
     large = make_topic(tmp_path, "large", pages)
 
     assert search([large, small], "unreleased changelog entries").hits[0].topic == "small"
+
+
+def test_of_a_pasted_traceback_the_line_that_says_it_is_answered(tmp_path: Path) -> None:
+    frames = "".join(f'  File "/home/jo/venv{n}.py", line {n}, in frob{n}\n' for n in range(9))
+    message = "GateError: no walrus fits; refer to the tusk mode, which opens wider gates."
+    pages = {f"{n}.md": f"# Home {n}\n\nA file and a line.\n" for n in range(9)}
+    answer = "# Tusk mode\n\nIn this mode, gates open wider, so that a walrus fits.\n"
+    topic = make_topic(tmp_path, "zoo", {**pages, "modes.md": answer})
+
+    hit = search([topic], f"Traceback (most recent call last):\n{frames}{message}").hits[0]
+
+    assert (hit.path, hit.score > 0.5) == ("modes.md", True)
+    assert search([topic], f"{frames}{message}".replace("\n", " ")).hits[0].score < 0.3
