@@ -61,8 +61,11 @@ def _explain_option(error: click.NoSuchOption) -> click.UsageError:
     ctx = error.ctx
     if ctx is None or all(param.name != "query" for param in ctx.command.params):
         return error
+    # Not every version of click ends the sentence.
+    message = error.format_message()
+    end = "" if message.endswith((".", "?", ")")) else "."
     advice = f"To search for it: {ctx.command_path} -- {error.option_name}"
-    return click.UsageError(f"{error.format_message()} {advice}", ctx)
+    return click.UsageError(f"{message}{end} {advice}", ctx)
 
 
 def _explain_usage(
