@@ -26,8 +26,8 @@ MOST_LOOKED_AT = 20_000
 """Most subjects read for one completion, so that it is there at once."""
 MOST_OFFERED = 500
 
-MOST_INPUT = 2_000_000
-"""Most bytes of standard input that are read as a query."""
+ENDS_OF_INPUT = 1_000_000
+"""Bytes of standard input that are kept of its beginning and of its end."""
 
 
 def complete_quietly(find: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
@@ -150,12 +150,12 @@ def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, .
     """Return the question of a search, which may be on standard input."""
     if ctx.resilient_parsing:
         return ""
-    from llm_kb.host.terminal import is_terminal, read_some_input  # noqa: PLC0415
+    from llm_kb.host.terminal import is_terminal, read_ends_of_input  # noqa: PLC0415
     from llm_kb.search.question import parse_question  # noqa: PLC0415
 
     query = " ".join(words)
     if words == ("-",) or (not words and not is_terminal(sys.stdin)):
-        query = read_some_input(MOST_INPUT)
+        query = read_ends_of_input(ENDS_OF_INPUT)
     if not words and not query:
         raise click.UsageError("Missing argument 'QUERY...'.", ctx)
     if not parse_question(query):

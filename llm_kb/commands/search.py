@@ -67,9 +67,8 @@ def search(
     never found. Each passage is headed by its file and line, and by its address for
     `learn`. Finding nothing is not an error: it exits with 0.
 
-    Without QUERY, or if it is '-', standard input is searched for: of a log the first 2 MB
-    are read, and of these the beginning and the end count. A query such as --no-color
-    follows '--'.
+    Without QUERY, or if it is '-', standard input is searched for; of a long log the
+    beginning and the end count. A query such as --no-color follows '--'.
 
     \b
         llm kb search how do we review code

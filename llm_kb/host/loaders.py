@@ -15,8 +15,9 @@ from llm_kb.rendering.passages import render_passages
 from llm_kb.rendering.section import PreloadedTopic, describe_large
 from llm_kb.subjects.selection import Selection, join_selections, subtract
 
-_MISTYPED_TOPIC = re.compile(r"[^\s:]+:\S")
-"""A text that begins like `topic:question`, rather than like a message: `error: disk full`."""
+_MISTYPED_TOPIC = re.compile(r"[\w-]*[^\W\d][\w-]*:[^\s:/\\]")
+"""A text that begins like `topic:question`, rather than like a message: `error: disk full`, an
+address, a path or a time."""
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:

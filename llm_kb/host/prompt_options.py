@@ -74,7 +74,8 @@ def open_request(
         try:
             yield
         except (click.ClickException, ValueError) as error:  # a chat does not catch the ValueError
-            text = str(error)
+            # The host makes errors whose message is an exception, which `str` refuses.
+            text = str(getattr(error, "message", error))
             if not request.rounds or not text.startswith("Chain limit of "):
                 raise
             advice = (

@@ -71,11 +71,23 @@ def read_input() -> str:
     return sys.stdin.read()
 
 
-def read_some_input(most: int) -> str:
-    """Return at most so many bytes of standard input as text; empty if it is closed."""
+MOST_INPUT = 1_000_000_000
+"""Bytes of standard input after which no more are read: a pipe may never end."""
+
+
+def read_ends_of_input(most: int) -> str:
+    """Return the first and last bytes of standard input as text, at most so many of either.
+
+    All of it is read: a program whose output is no longer read is killed.
+    """
     if sys.stdin is None or sys.stdin.closed:
         return ""
-    return sys.stdin.buffer.read(most).decode("utf-8", "replace")
+    source = sys.stdin.buffer
+    first, last, count = source.read(most), b"", 0
+    while count < MOST_INPUT and (block := source.read(most)):
+        last = (last + block)[-most:]
+        count += len(block)
+    return (first + last).decode("utf-8", "replace")
 
 
 BAR_AFTER = 0.3

@@ -31,6 +31,9 @@ asked, from the second on it is pasted, and in between it is partly both."""
 SHORTEST_LINE = 4
 """Minimum number of telling words of a line that may be the question in a pasted log."""
 
+QUOTED = 0.4
+"""Highest score of a hit for words in a row that it has of the question."""
+
 DENSE_POWER = 4
 """Exponent of a similarity's share of the best: cosines of one model are close together."""
 
@@ -168,10 +171,11 @@ def find_pasted(run: Sequence[str]) -> float:
 def measure_answer(hit: Hit, question: Question) -> float:
     """Return how well a hit answers: the share of the question it holds, or its similarity.
 
-    Or how likely some of the question was pasted from it: of a log, one line may be the question.
+    What may be pasted from it counts for no more than `QUOTED`, so that it may be shown and no
+    other hit is left out for it: a log has a line that says it, and lines that all logs have.
     """
     share = question.share_of_answer(find_held(hit, question))
-    pasted = find_pasted(question.find_longest_run(hit.text))
+    pasted = min(QUOTED, find_pasted(question.find_longest_run(hit.text)))
     return round(min(1.0, max(share, pasted, hit.cosine or 0.0)), 2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from llm_kb.errors import KbError
-from llm_kb.search.features import find_stems
+from llm_kb.search.features import QUOTED, find_stems
 from llm_kb.search.hits import Hit
 from llm_kb.search.question import is_sentence, parse_question
 from llm_kb.search.search import SearchResult
@@ -13,7 +13,7 @@ from llm_kb.search.search import SearchResult
 LEAST_SCORE = 0.25
 """Lowest share of the question, or similarity, of a hit that answers it."""
 
-LEAST_BEST = 0.4
+LEAST_BEST = QUOTED
 """If no hit has so large a share, nothing fits the question."""
 
 LEAST_OF_BEST = 0.6

@@ -33,8 +33,8 @@ class Hit(NamedTuple):
     """Its similarity; None if the dense leg did not find it."""
     score: float = 0.0
     """How well it answers, from 0 to 1: the share of the telling words that it has of the question
-    or of a line of it, or its similarity if that is higher, or the length of a run that both
-    have. The order of the hits is more reliable."""
+    or of a line of it, or its similarity if that is higher. With words in a row that both have
+    it is at least 0.4. The order of the hits is more reliable."""
     copies: tuple[Place, ...] = ()
     """Other places of the same text."""
     role: Role = Role.DOCS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from string import ascii_lowercase
 
 from llm_kb.search.chunking.documents import split_identifiers, split_unspaced
@@ -17,7 +16,7 @@ MAX_CHARACTERS = 8000
 """Maximum number of characters read; of a longer question half from each end."""
 
 MAX_COUNTED = 400
-"""Maximum number of words whose frequencies are looked up."""
+"""Maximum number of words that are looked up and compared in their order."""
 
 CANDIDATES = 0.02
 """Share of all chunks that may be scored, which is the main cost of a query."""
@@ -45,7 +44,7 @@ STOP_WORDS = frozenset(
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # Which are cut, where they are words; lines without spaces are longer.
 _FIRST_WORD, _LAST_WORD = re.compile(r"^\S{1,99}"), re.compile(r"\S{1,99}$")
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~])")
 # Only at the start of a word: trying every character of a long word would take too long.
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:(?:_+|\.|::|->|/|-)[^\W_]+)+", re.UNICODE)
 
@@ -98,15 +97,21 @@ def parse_question(question: str) -> tuple[str, ...]:
     question = bound_question(question)
     words = [part for word in _WORD.findall(question) for part in _split(fold(word))]
     kept = [word for word in words if word not in STOP_WORDS] or words
-    compounds = islice(_COMPOUND.finditer(question), MAX_WORDS)
-    phrases = (" ".join(_WORD.findall(match[0])) for match in compounds)
-    humps = _WORD.findall(split_identifiers(question))
+    compounds = _COMPOUND.findall(question)
+    phrases = [fold(" ".join(_WORD.findall(compound))) for compound in compounds]
+    humps = map(fold, _WORD.findall(split_identifiers(question)))
     terms = [
-        *islice(dict.fromkeys(kept), MAX_COUNTED),
-        *map(fold, phrases),
-        *islice(dict.fromkeys(map(fold, humps)), MAX_COUNTED),
+        *_take_ends(list(dict.fromkeys(kept)), MAX_COUNTED),
+        *_take_ends(phrases, MAX_WORDS),
+        *_take_ends(list(dict.fromkeys(humps)), MAX_COUNTED),
     ]
     return tuple(dict.fromkeys(terms))
+
+
+def _take_ends(items: list[str], most: int) -> list[str]:
+    """Return at most so many items, the first and the last: of a log either may be the error."""
+    half = most // 2
+    return items if len(items) <= most else items[:half] + items[-half:]
 
 
 def _split(word: str) -> list[str]:
@@ -145,9 +150,7 @@ def bound_question(question: str) -> str:
 
 def split_words(question: str) -> list[str]:
     """Return the first and last words of a question in its order, folded, with stop words."""
-    words = [fold(word) for word in _WORD.findall(bound_question(question))]
-    half = MAX_WORDS // 2
-    return words if len(words) <= MAX_WORDS else words[:half] + words[-half:]
+    return _take_ends([fold(word) for word in _WORD.findall(bound_question(question))], MAX_COUNTED)
 
 
 def is_sentence(question: str) -> bool:

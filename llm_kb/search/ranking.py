@@ -86,7 +86,10 @@ def join_candidates(several: Sequence[Candidates]) -> Candidates:
         here = sum(_find_weight(each.frequencies[number], each.total) for number in found)
         everywhere = sum(find_rarity(frequencies[number], total) for number in found)
         scale = everywhere / here if here else 1.0
-        hits += [hit._replace(bm25=scale * hit.bm25) for hit in each.hits]
+        # Phrases may be rare where their words are not, so their scores need no such scale.
+        hits += [
+            hit._replace(bm25=min(scale * hit.bm25, everywhere + hit.bm25)) for hit in each.hits
+        ]
     return replace(several[0], hits=hits, frequencies=frequencies, total=total)
 
 

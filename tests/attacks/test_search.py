@@ -85,7 +85,7 @@ def test_what_is_looked_up_for_a_question_is_bounded() -> None:
     match = build_match(words, [], {}, 1000)
     assert match is not None
     assert match.count('"') == 2 * MAX_WORDS
-    assert len(split_words(" ".join(words))) == MAX_WORDS
+    assert len(split_words(" ".join(words))) == MAX_COUNTED
     assert not is_correctable("x" * 31)
 
 

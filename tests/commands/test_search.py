@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
@@ -167,6 +169,21 @@ def test_standard_input_is_searched_for(
     with log.open("rb") as file:
         run = Process([*group, "search", "-t", "topic-frob", *arguments], stdin=file.fileno())
     assert "Turn the knob" in run.communicate()[0]
+
+
+@pytest.mark.usefixtures("fetched")
+def test_of_a_long_input_the_end_is_searched_for_and_its_writer_ends() -> None:
+    """A program whose output is not read any more would be killed."""
+    numbers = "import sys\nfor n in range(500_000): print(n)\n"
+    writer = numbers + "print('Turn the knob: --no-knob.')\nprint('ended', file=sys.stderr)"
+    with Popen([sys.executable, "-c", writer], stdout=PIPE, stderr=PIPE) as source:
+        assert source.stdout is not None
+        run = Process(["kb", "search", "-t", "topic-frob"], stdin=source.stdout.fileno())
+        shown = run.communicate()[0]
+        source.stdout.close()
+        assert source.stderr is not None
+        assert source.stderr.read() == b"ended\n"
+    assert "Turn the knob" in shown
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=" ".join)

@@ -674,3 +674,12 @@ def test_much_preloaded_text_is_announced(workspace: Path, run_llm: RunLlm, scri
         " project/big#ANCHOR sends a part of it\n"
     )
     assert "word word word word\n" * 4_500 in script.last.system
+
+
+def test_an_unknown_model_is_an_error_of_the_host(workspace: Path, run_llm: RunLlm) -> None:
+    """Whose message is an exception, which `str` refuses."""
+    result = run_llm(["-m", "nosuch", "-T", "learn", "hi"])
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert "Unknown model: nosuch" in result.stderr

@@ -126,6 +126,23 @@ def test_a_fragment_has_long_passages_whole(
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        "src/main.rs:12:5: error: tusks",
+        "std::tusks thrown",
+        "https://x.org/tusks is down",
+        "12:34:56 tusks",
+        "C:\\tusks not found",
+    ],
+)
+def test_a_message_with_colons_is_a_question(run_llm: RunLlm, script: Script, message: str) -> None:
+    result = run_llm(["-m", "scripted", "-f", f"kb-search:{message}", "hi"])
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
     ("reference", "problem"),
     [
         (

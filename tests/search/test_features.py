@@ -208,7 +208,7 @@ def test_a_hit_with_a_line_of_a_pasted_log_answers_it() -> None:
     log = [*noise, "cannot", "open", "the", "walrus", "gate", "again"]
     question = Question(noise, [1] * len(noise), 1000, log)
 
-    assert measure_answer(make("a", "It says: cannot open the walrus gate!"), question) == 0.6
+    assert measure_answer(make("a", "It says: cannot open the walrus gate!"), question) == 0.4
     assert measure_answer(make("a", "It says: cannot open it!"), question) == 0.2
 
 

@@ -55,7 +55,7 @@ def test_a_long_question_is_cut_before_its_words_are_counted() -> None:
     assert len(terms) == MAX_COUNTED
     assert terms[0] == "word0"
     assert "word49999" in parse_question("x " * 10_000 + "word49999")
-    assert len(split_words(question)) == MAX_WORDS
+    assert len(split_words(question)) == MAX_COUNTED
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,17 @@ def test_a_long_question_is_cut_between_words_and_once() -> None:
 def test_of_a_long_log_the_first_and_the_last_words_are_read() -> None:
     words = [f"w{number}" for number in range(1000)]
 
-    assert split_words(" ".join(words)) == [*words[: MAX_WORDS // 2], *words[-MAX_WORDS // 2 :]]
+    ends = [*words[: MAX_COUNTED // 2], *words[-MAX_COUNTED // 2 :]]
+    assert split_words(" ".join(words)) == ends
+    assert parse_question(" ".join(words))[:MAX_COUNTED] == tuple(ends)
 
 
 @pytest.mark.parametrize(
-    "colored", ["\x1b[31mFatal: \x1b[1;4mno key\x1b[0m", "\x1b]8;;x:y\x07Fatal: no key\x1b]8;;\x07"]
+    "colored",
+    [
+        "\x1b[31mFatal: \x1b[1;4mno \x1b(B\x1b[mkey\x1b[0m",
+        "\x1b]8;;x:y\x07Fatal: no key\x1b]8;;\x07",
+    ],
 )
 def test_colors_of_a_terminal_are_no_words(colored: str) -> None:
     assert parse_question(colored) == parse_question("Fatal: no key")

@@ -58,6 +58,14 @@ def test_a_topic_about_a_word_does_not_lose_by_it() -> None:
     assert ranked(join_candidates([beside, about])) == ["a1", "b1"]
 
 
+def test_a_phrase_in_a_topic_about_its_words_is_not_scaled_with_them() -> None:
+    """A phrase may be rare where its words are not, and FTS5 counts both in one score."""
+    small = make("a", {1: 3.0}, frequencies=(90, 90, 90))
+    large = make("b", {1: 30.0}, frequencies=(2, 2, 2))
+
+    assert ranked(join_candidates([small, large])) == ["b1", "a1"]
+
+
 def test_a_word_that_a_topic_lacks_scales_nothing() -> None:
     lacking = make("b", {}, frequencies=(0, 0, 0))
 
