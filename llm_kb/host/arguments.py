@@ -158,20 +158,25 @@ class Arguments:
             self.kwargs["template"] = names[0] if is_one else tuple(names)
 
     def hand_over_searches(self) -> dict[str, str]:
-        """Name the long searches of the command line by number, and return them by name.
+        """Name the long searches of the command and its templates by number; return them by name.
 
         The host looks for a file of that name first, which is an error if no name can be so long.
         """
         searches: dict[str, str] = {}
+
+        def shorten(fragment: str) -> str:
+            if not fragment.startswith(SEARCH) or len(os.fsencode(fragment)) <= LONGEST_NAME:
+                return fragment
+            name = f"@{len(searches)}"
+            searches[name] = fragment.removeprefix(SEARCH)
+            return f"{SEARCH}{name}"
+
         for key in FRAGMENT_KEYS:
-            given = list(self.kwargs.get(key) or ())
-            for at, fragment in enumerate(given):
-                if fragment.startswith(SEARCH) and len(os.fsencode(fragment)) > LONGEST_NAME:
-                    name = f"@{len(searches)}"
-                    searches[name] = fragment.removeprefix(SEARCH)
-                    given[at] = f"{SEARCH}{name}"
-            if searches:
-                self.kwargs[key] = given
+            if given := self.kwargs.get(key):
+                self.kwargs[key] = [*map(shorten, given)]
+            for template in self.templates:
+                if held := getattr(template, key):
+                    setattr(template, key, [*map(shorten, held)])
         return searches
 
     def iter_ours(self) -> Iterator[str]:

@@ -125,6 +125,15 @@ def test_a_fragment_has_long_passages_whole(
     assert len(KnowledgeBase.discover().find_passages("seals").passages[0].text) < len(text)
 
 
+def test_a_long_search_may_be_of_a_template(run_llm: RunLlm, script: Script) -> None:
+    assert run_llm(["-f", f"kb-search:zoo:{LONG}", "--save", "long"]).exit_code == 0
+
+    result = run_llm(["-m", "scripted", "-t", "long", "hi"])
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert PASSAGE in script.last.prompt
+
+
 @pytest.mark.parametrize(
     "message",
     [
