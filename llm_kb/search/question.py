@@ -205,7 +205,9 @@ def build_match(
     words = sorted(
         (term for term in terms if " " not in term), key=lambda term: frequencies.get(term, 0)
     )
-    words = [word for word in words if frequencies.get(word, 1)][:MAX_WORDS]
+    words = [word for word in words if frequencies.get(word, 1)]
+    # The numbers of a log would take the place of its words.
+    words = sorted(words, key=str.isdigit)[:MAX_WORDS] if len(words) > MAX_WORDS else words
     if not words:
         return None
     budget = max(MIN_CANDIDATES, int(total * CANDIDATES))

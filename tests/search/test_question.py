@@ -211,6 +211,16 @@ def test_a_pasted_page_is_cut_to_its_rarest_words() -> None:
     assert match.startswith('"w499" OR "w498"')
 
 
+def test_the_numbers_of_a_log_do_not_take_the_place_of_its_words() -> None:
+    frequencies = {**{str(number): 1 for number in range(200)}, "walrus": 50, "gate": 60}
+
+    match = build_match([*frequencies], [], frequencies, 100_000)
+
+    assert match is not None
+    assert match.startswith('"walrus" OR "gate" OR "0"')
+    assert match.count('"') == 2 * MAX_WORDS
+
+
 HOSTILE = st.text() | st.lists(
     st.sampled_from(
         [
