@@ -25,13 +25,11 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
 
 from measure import documents
 from query_speed import find_documents, make_tree
 from sources import CACHE
 
-from llm_kb.search.chunking.code_syntax import find_parser
 from llm_kb.search.index.database import discard
 from llm_kb.search.index.index import open_index
 
@@ -66,14 +64,11 @@ def timed(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def build(tree: Path, *, with_syntax: bool) -> None:
+def build(tree: Path) -> None:
     """Index a tree that was not indexed before."""
-    # None in sys.modules makes an import fail, as where the extra is missing.
-    with patch.dict(sys.modules, {} if with_syntax else {"tree_sitter": None}):
-        find_parser.cache_clear()
-        discard(documents(tree).database)
-        with open_index(documents(tree)) as index:
-            index.update()
+    discard(documents(tree).database)
+    with open_index(documents(tree)) as index:
+        index.update()
 
 
 def read_rows(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
@@ -99,21 +94,12 @@ def insert_bare(database: Path, rows: list[tuple[str, str, str]]) -> None:
 
 def main() -> None:
     tree = make_tree(CHUNKS)
-    build(tree, with_syntax=True)
-    with closing(sqlite3.connect(documents(tree).database)) as connection:
-        syntax_rows = read_rows(connection)
-    build(tree, with_syntax=False)
+    build(tree)
     with closing(sqlite3.connect(documents(tree).database)) as connection:
         rows = read_rows(connection)
     bare = CACHE / "bare.sqlite3"
     builds = timed_in_turn(
-        {
-            "bare": partial(insert_bare, bare, rows),
-            "without": partial(build, tree, with_syntax=False),
-            "bare, its chunks": partial(insert_bare, bare, syntax_rows),
-            "with llm-kb[code]": partial(build, tree, with_syntax=True),
-        },
-        ROUNDS,
+        {"bare": partial(insert_bare, bare, rows), "ours": partial(build, tree)}, ROUNDS
     )
     with open_index(find_documents(tree)) as index:
         index.update()
@@ -126,12 +112,11 @@ def main() -> None:
         paths = [tree / file.path for file in documents(tree).list()]
         stat = min(timed(lambda: [path.stat() for path in paths]) for _ in range(5))
     print(f"{report.documents} files, {report.chunks} chunks")
-    for extra, plain in (("without", "bare"), ("with llm-kb[code]", "bare, its chunks")):
-        ours, theirs = builds[extra], builds[plain]
-        print(f"build {extra}: {ours.processor:.1f} s, bare inserts {theirs.processor:.1f} s:"
-              f" ratio of speeds {theirs.processor / ours.processor:.2f} (at least 0.5);"
-              f" as time passes {ours.wall:.1f} s, {theirs.wall:.1f} s:"
-              f" {theirs.wall / ours.wall:.2f}")  # fmt: skip
+    ours, theirs = builds["ours"], builds["bare"]
+    print(f"build: {ours.processor:.1f} s, bare inserts {theirs.processor:.1f} s:"
+          f" ratio of speeds {theirs.processor / ours.processor:.2f} (at least 0.5);"
+          f" as time passes {ours.wall:.1f} s, {theirs.wall:.1f} s:"
+          f" {theirs.wall / ours.wall:.2f}")  # fmt: skip
     for name, seconds in refreshes.items():
         print(f"unchanged, {name}: {1000 * seconds:.0f} ms, stat {1000 * stat:.0f} ms:"
               f" ratio {seconds / stat:.2f} (at most 3.0)")  # fmt: skip

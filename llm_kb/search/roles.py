@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from llm_kb.search.chunking.schema import is_schema
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 from llm_kb.subjects.topics import slugify
 
@@ -105,7 +104,7 @@ _GENERATED = re.compile(
 )
 _LONG_LINES = 1_000
 """Average line length from which a text counts as machine-made: over four lines of a
-script, and over twenty of JSON, unless it describes an API."""
+script, and over twenty of JSON."""
 
 
 def is_machine_made(path: str, text: str) -> bool:
@@ -114,10 +113,8 @@ def is_machine_made(path: str, text: str) -> bool:
     if _LOCKS.fullmatch(name) or _MADE.fullmatch(name):
         return True
     lines = len(text) / _LONG_LINES - text.count("\n")
-    if lines > 4 and _SCRIPT.fullmatch(name):
+    if (lines > 4 and _SCRIPT.fullmatch(name)) or (lines > 20 and _DATA.fullmatch(name)):
         return True
-    if lines > 20 and _DATA.fullmatch(name):
-        return not is_schema(text)
     return not _MARKUP.fullmatch(name.rpartition(".")[2]) and bool(_GENERATED.search(text[:2_000]))
 
 

@@ -33,7 +33,7 @@ def test_an_outline_stands_below_the_opening_even_of_code() -> None:
     opening, _, outline = text.partition("\n\n## Outline of a (")
     assert opening.startswith("```python\ndef one")
     assert re.search(r"\n```\n\n\(note: cut here; [\d,]+ of 5,200 bytes are not shown\)$", opening)
-    # Without the extra `code`, a definition ends where the next one begins.
+    # A definition ends where the next one begins.
     assert re.match(r"800 lines, ~1,300 tokens\)\n\n- #one \(~[67] tokens\)\n- #one-1 \(", outline)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ from markdown_it import MarkdownIt
 
 from llm_kb.search.chunking.chunk import CAP, chunk_document
 from llm_kb.search.chunking.code_lines import outline_code
-from llm_kb.search.chunking.code_syntax import find_parser, outline_syntax
 from llm_kb.search.chunking.documents import decode_document, split_identifiers
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.outline import find_outline, outline
@@ -302,16 +300,6 @@ def not_code():
 
 x = 1
 '''
-NESTED_PYTHON = '''x = "日本 \ud800"
-def é():
-    """日本"""
-    if x:
-        y = [1,
-             2]; class B:
-            # 𝔘
-            async def f(self):
-                pass
-'''
 RUST = """use x;
 
 /// About a.
@@ -368,42 +356,6 @@ def test_definitions_by_the_shape_of_lines(
     marks = outline_code(suffix, text).marks
 
     assert [(text.count("\n", 0, mark.offset) + 1, mark.label) for mark in marks] == expected
-
-
-@pytest.mark.parametrize(
-    ("suffix", "text", "expected"),
-    [
-        (".py", PYTHON, [(3, "A"), (8, "f"), (13, ""), (14, "g"), (16, ""), (16, "")]),
-        (".rs", RUST, [(3, "a"), (8, ""), (9, "Bar"), (10, "b"), (13, ""), (14, "")]),
-        (".ts", TYPESCRIPT, [(1, "A"), (2, "method"), (5, ""), (6, ""), (7, "handler"), (10, "")]),
-        (".c", C, [(3, "parse"), (8, ""), (9, "point"), (12, "")]),
-        (".py", NESTED_PYTHON, [(2, "é"), (6, "B"), (8, "f"), (10, ""), (10, ""), (10, "")]),
-        (".py", "class A:\n    x = 1", [(1, "A")]),
-        (".py", "x = (\n    'def'\n)\n", []),
-    ],
-    ids=["python", "rust", "typescript", "c", "other letters", "no last line end", "none"],
-)
-def test_definitions_by_tree_sitter(
-    suffix: str, text: str, expected: list[tuple[int, str]]
-) -> None:
-    pytest.importorskip("tree_sitter", reason="the extra llm-kb[code]")
-    outline = outline_syntax(suffix, text)
-
-    assert outline is not None
-    assert all(f"\n{text}"[mark.offset] == "\n" for mark in outline.marks)
-    found = [(text.count("\n", 0, mark.offset) + 1, mark.label) for mark in outline.marks]
-    assert found == expected
-
-
-def test_without_a_grammar_code_is_outlined_by_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    find_parser.cache_clear()
-    try:
-        outline = find_outline("a.rs", RUST)
-    finally:
-        find_parser.cache_clear()
-
-    assert [mark.label for mark in outline.marks] == ["a", "Foo for Bar", "b"]
 
 
 def test_deep_nesting_does_not_overflow() -> None:
@@ -639,17 +591,8 @@ def test_a_class_goes_on_after_type_parameters_on_many_lines() -> None:
     assert outline(text, "a.ts", outline_code(".ts", text))[1].level == 2
 
 
-@pytest.mark.parametrize("with_syntax", [False, True])
-def test_a_method_knows_its_type(monkeypatch: pytest.MonkeyPatch, *, with_syntax: bool) -> None:
-    if with_syntax:
-        pytest.importorskip("tree_sitter", reason="the extra llm-kb[code]")
-    else:
-        monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    find_parser.cache_clear()
-    try:
-        chunks = chunk_document("a.go", GO, floor=0)
-    finally:
-        find_parser.cache_clear()
+def test_a_method_knows_its_type() -> None:
+    chunks = chunk_document("a.go", GO, floor=0)
 
     assert [(chunk.title, chunk.heading) for chunk in chunks if chunk.title] == [
         ("Handler.Serve", "Serve"),

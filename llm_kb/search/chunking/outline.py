@@ -8,19 +8,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from llm_kb.search.chunking.code_lines import CODE_SUFFIXES, outline_code
-from llm_kb.search.chunking.code_syntax import outline_syntax
 from llm_kb.search.chunking.documents import Outline
 from llm_kb.search.chunking.html import outline_html
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.rst import outline_rst
-from llm_kb.search.chunking.schema import outline_schema
 
 _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys(
         (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".ipynb"), outline_markdown
     ),
     **dict.fromkeys((".pdf", ".docx", ".pptx", ".epub"), outline_markdown),  # as converted
-    **dict.fromkeys((".json", ".yaml", ".yml"), outline_schema),
     # Plain text underlines titles in the same way, and may be reStructuredText.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
     **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),
@@ -87,6 +84,6 @@ def find_outline(path: str, text: str) -> Outline:
     stem, dot, extension = name.rpartition(".")
     suffix = f".{extension.lower()}" if dot and stem else ""
     if suffix in CODE_SUFFIXES:
-        return outline_syntax(suffix, text) or outline_code(suffix, text)
+        return outline_code(suffix, text)
     outliner = _OUTLINERS.get(suffix)
     return outliner(text) if outliner else Outline()
