@@ -30,7 +30,6 @@ _KNOWLEDGE = {
     "capture": "llm_kb.commands.knowledge.capture:capture",
     "edit": "llm_kb.commands.knowledge.review:edit",
     "export": "llm_kb.commands.knowledge.export:export",
-    "import": "llm_kb.commands.knowledge.sync:import_",
     "list": "llm_kb.commands.knowledge.group:list_",
     "pull": "llm_kb.commands.knowledge.sync:pull",
     "push": "llm_kb.commands.knowledge.sync:push",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import sqrt
 
 from llm_kb.capture.entries import CONVENTION, Anchor, Entry, KnowledgeStore, Status
 
@@ -125,9 +124,6 @@ def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
 STALE = 50
 """The number of commits to its place after which an entry is reviewed again."""
 
-NEAR_MEANING = 0.75
-"""The least cosine of the vectors of two similar rules."""
-
 
 def review_anchor(entry: Entry) -> Anchor:
     """Return the place of an entry and the commit at which it was last confirmed."""
@@ -159,22 +155,3 @@ def _rank(entry: Entry, status: Status) -> tuple[int, int] | None:
         return 3, -changes
     is_settled = entry.kind is CONVENTION and entry.text("stability") == "permanent"
     return None if is_settled or entry.reviewed_in else (4, -changes)
-
-
-def find_near_meaning(
-    number: int, entries: Sequence[Entry], vectors: Sequence[Sequence[float]], limit: int = 3
-) -> list[Entry]:
-    """Return the entries of the same kind whose vectors are nearest to that of one entry."""
-    scored = [
-        (_cosine(vectors[number], vector), entry)
-        for other, (entry, vector) in enumerate(zip(entries, vectors, strict=True))
-        if other != number and entry.kind is entries[number].kind
-    ]
-    near = sorted((pair for pair in scored if pair[0] >= NEAR_MEANING), key=lambda p: -p[0])
-    return [entry for _, entry in near[:limit]]
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    length = sqrt(sum(a * a for a in one)) * sqrt(sum(b * b for b in other))
-    return product / length if length else 0.0

@@ -219,7 +219,6 @@ REFERENCE_KEYS: Mapping[str, Key] = {
 CAPTURE_KEYS: Mapping[str, Key] = {
     "offer": _FLAG,
     "branch_only": _FLAG,
-    "shared": _FLAG,
 }
 """The keys of `[kb.capture]`."""
 

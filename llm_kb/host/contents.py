@@ -9,8 +9,6 @@ from pathlib import Path
 import llm
 
 from llm_kb.api import KnowledgeBase, Memory
-from llm_kb.capture.git.repository import find_repository
-from llm_kb.capture.sharing.remotes import take_hint
 from llm_kb.config.report import render_notices
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.arguments import Arguments
@@ -19,7 +17,6 @@ from llm_kb.host.log import render_memory
 from llm_kb.host.request import SECTION
 from llm_kb.host.terminal import leave_out, say
 from llm_kb.rendering.section import describe_large
-from llm_kb.subjects.topics import Config
 
 
 def decide_tools(
@@ -35,8 +32,6 @@ def decide_tools(
         say(notice)
     if "learn" not in asked and kb.config.auto and arguments.supports_tools():
         tools.add("learn")
-    if "learn" in tools:
-        _say_lacking(kb.config)
     if "learn" in tools and not kb.has_left():
         if "learn" in asked:
             reason = kb.explain_nothing()
@@ -58,14 +53,6 @@ def decide_tools(
 def has_repository() -> bool:
     """Tell whether the current directory is in a git repository."""
     return find_root(find_cwd()) is not None
-
-
-def _say_lacking(config: Config) -> None:
-    """Report once that this clone has not fetched or merged captured knowledge."""
-    cwd = find_cwd()
-    repository = find_repository(cwd, bare=False) if cwd else None
-    if repository and (hint := take_hint(repository, is_shared=config.capture.shared)):
-        say(hint)
 
 
 def iter_texts(

@@ -220,8 +220,6 @@ class Capture:
     """Whether `emit_knowledge` comes with `learn`."""
     branch_only: bool = False
     """Whether entries of commits that are not on this branch are left out."""
-    shared: bool = False
-    """Whether the project shares its entries on its remote, so that a new clone lacks them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

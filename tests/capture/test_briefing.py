@@ -12,7 +12,6 @@ from llm_kb.capture.commits.briefing import (
     CommitInfo,
     FileChange,
     choose_files,
-    estimate_exchange,
     estimate_request,
     find_skip_reason,
     render_briefing,
@@ -138,14 +137,5 @@ def test_commits_without_lessons_are_skipped(
     assert find_skip_reason(info) == reason
 
 
-def test_an_exchange_costs_a_second_request_for_the_share_that_yields_an_entry() -> None:
-    request = estimate_request("x" * 4000)
-    assert 1400 < request < 1900
-    assert estimate_exchange(request, 0) == request
-    assert estimate_exchange(request, 1) == 2 * request + 120
-
-
-def test_an_exchange_grows_with_the_entries_that_a_run_has_recorded() -> None:
-    assert estimate_exchange(1000, 0, 500) == 1000
-    assert estimate_exchange(1000, 0.1, 100) == round(1.1 * 1200 + 12)
-    assert estimate_exchange(1000, 0.5, 100) == estimate_exchange(1000, 0.5, 1000)
+def test_a_request_counts_the_prompt_the_instructions_and_the_tool() -> None:
+    assert 1400 < estimate_request("x" * 4000) < 1900

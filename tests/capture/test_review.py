@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Anchor, Entry, Status
-from llm_kb.capture.likeness import (
-    STALE,
-    find_near_meaning,
-    order_for_review,
-    review_anchor,
-)
+from llm_kb.capture.likeness import STALE, order_for_review, review_anchor
 
 
 def conv(name: str, **fields: object) -> Entry:
@@ -41,9 +36,3 @@ def test_the_most_doubtful_come_first_and_the_settled_not_at_all() -> None:
 def test_a_review_counts_from_the_commit_it_was_made_at() -> None:
     assert review_anchor(conv("x")) == ("x/", "a" * 40)
     assert review_anchor(conv("x", reviewed_in="b" * 40)) == ("x/", "b" * 40)
-
-
-def test_near_by_meaning() -> None:
-    entries = [conv(name) for name in "abcd"]
-    vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.0, 0.0]]
-    assert find_near_meaning(0, entries, vectors) == [entries[1]]

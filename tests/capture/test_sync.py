@@ -11,13 +11,6 @@ from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF
-from llm_kb.capture.git.repository import find_repository
-from llm_kb.capture.sharing.remotes import (
-    add_settings,
-    find_unmerged,
-    missing_settings,
-    take_hint,
-)
 from llm_kb.capture.sharing.sync import Outcome, has_store, join_annotations, pull, push
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
 from llm_kb.git.run import GitError
@@ -272,26 +265,3 @@ def test_a_damaged_store_is_not_pushed(clones: tuple[Repo, Repo]) -> None:
 def test_what_is_not_an_annotation_is_kept_in_a_row() -> None:
     assert join_annotations(b"a\n", b"{}") == b"a\n\n{}"
     assert json.loads(join_annotations(b'{"x": 1}', b'{"x": 2, "y": 3}')) == {"x": 1, "y": 3}
-
-
-def test_fetched_entries_that_are_not_merged_are_found(clones: tuple[Repo, Repo]) -> None:
-    one, two = clones
-    repository = find_repository(two.path)
-    assert repository is not None
-    add(one, "a")
-    push(one.path, "origin")
-    assert find_unmerged(repository) == []
-    missing = missing_settings(two.path, "origin")
-    assert len(missing) == 1
-    add_settings(two.path, missing)
-    assert missing_settings(two.path, "origin") == []
-    two.git("fetch", "--quiet")
-    assert find_unmerged(repository) == ["origin"]
-    assert take_hint(repository, is_shared=False) == (
-        "origin has knowledge that is not merged here; `llm kb knowledge pull` does it"
-    )
-    assert take_hint(repository, is_shared=True) is None
-    pull(two.path, "origin")
-    assert find_unmerged(repository) == []
-    add(two, "b")
-    assert find_unmerged(repository) == []

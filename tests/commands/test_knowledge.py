@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.git.notes import ANNOTATIONS_REF, CHRONICLE_TARGET
+from llm_kb.capture.git.notes import ANNOTATIONS_REF
 from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
@@ -340,23 +340,9 @@ def test_nothing_to_list(repo: Repo, run_llm: RunLlm) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No entries.\n")
 
 
-def test_entries_of_git_chronicle_are_pointed_out_until_imported(
-    repo: Repo, run_llm: RunLlm
-) -> None:
-    run_llm(CONVENTION)
-    repo.write_note(repo.note(), ANNOTATIONS_REF, CHRONICLE_TARGET)
-    run_llm([*KNOWLEDGE, "remove", "conv-1"])
-    listed = run_llm([*KNOWLEDGE, "list"])
-    assert "git-chronicle keeps 1 more under refs/notes/chronicle" in listed.stderr
-    imported = run_llm([*KNOWLEDGE, "import"])
-    assert imported.stdout == "Added convention: conv-1 (src/): Use x\n"
-    assert imported.stderr == "1 added, 0 already here.\n"
-    assert run_llm([*KNOWLEDGE, "list"]).stderr == ""
-
-
 @pytest.mark.parametrize(
     "args",
-    [["list"], ["remove", "x"], CONVENTION[2:], ["import"], ["pull"], ["push"], ["capture"]],
+    [["list"], ["remove", "x"], CONVENTION[2:], ["pull"], ["push"], ["capture"]],
     ids=lambda args: args[0],
 )
 def test_outside_a_repository_every_command_says_so(run_llm: RunLlm, args: list[str]) -> None:

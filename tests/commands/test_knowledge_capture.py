@@ -338,11 +338,7 @@ def test_a_long_run_asks_first(repo: Repo, script: Script, run_llm: RunLlm) -> N
         repo.commit(f"commit {number}", a_py=f"{number}")
     result = run_llm([*SCRIPTED, "HEAD~21..HEAD"])
     assert (result.exit_code, script.requests) == (1, [])
-    assert re.search(
-        r"21 commits, about [\d,]+ tokens to send \([\d,]+ if nothing is found, [\d,]+ if every "
-        r"commit yields an entry\)\. Go on\? Pass -y",
-        result.stderr,
-    )
+    assert re.search(r"21 commits, about [\d,]+ tokens to send\. Go on\? Pass -y", result.stderr)
     assert run_llm([*SCRIPTED, "HEAD~21..HEAD", "--limit", "3"]).exit_code == 0
     assert len(script.requests) == 3
     assert run_llm([*SCRIPTED, "HEAD~21..HEAD", "-y"]).exit_code == 0
@@ -393,8 +389,7 @@ def test_a_dry_run_calls_no_model_and_writes_nothing(
     assert first.split()[0::2] == [repo.head[:12], "tokens"]
     assert second == "              left out: Cargo.lock (generated)"
     tokens = first.split()[1]
-    assert result.stderr.startswith(f"1 commit, about {tokens} tokens to send (")
-    assert result.stderr.endswith(" No model was called.\n")
+    assert result.stderr == (f"1 commit, about {tokens} tokens to send. No model was called.\n")
     assert script.requests == []
     assert not (repo.path / ".git" / "llm-kb").exists()
 

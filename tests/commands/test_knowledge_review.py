@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import llm
 import pytest
-from llm.models import EmbeddingModel
 
 from llm_kb.git.run import run_git
 from tests.capture.repositories import Repo, make_repo
@@ -243,56 +241,6 @@ def test_an_export_with_entries_changed_since_is_found(repo: Repo, run_llm: RunL
     assert "Use x always — `src/`, permanent" in learned
     run_llm(export)
     assert "[outdated-export]" not in run_llm(["kb", "check"]).stdout
-
-
-class Meaning(EmbeddingModel):
-    """A model to which all rules about x mean the same."""
-
-    model_id = "meaning"
-
-    def embed_batch(
-        self, items: Iterable[str | bytes], *, key: str | None = None
-    ) -> Iterator[list[float]]:
-        """Yield a vector for each text, or fail."""
-        for item in items:
-            if "broken" in str(item):
-                raise ConnectionError("no network")
-            yield [1.0, 0.0] if "x" in str(item) else [0.0, 1.0]
-
-
-class MeaningPlugin:
-    """Registers it."""
-
-    @llm.hookimpl
-    def register_embedding_models(self, register: Callable[..., None]) -> None:
-        """Register the model."""
-        register(Meaning())
-
-
-@pytest.fixture
-def meaning() -> Iterator[None]:
-    """An embedding model, which is llm's default."""
-    plugin = MeaningPlugin()
-    llm.plugins.pm.register(plugin)
-    llm.set_default_embedding_model("meaning")
-    yield
-    llm.plugins.pm.unregister(plugin)
-
-
-def test_near_entries_are_found_by_meaning_where_there_is_a_model(
-    repo: Repo, run_llm: RunLlm, meaning: None
-) -> None:
-    add = [*KNOWLEDGE, "add", "--type", "convention", "--scope", "src/", "--rule"]
-    run_llm([*add, "Never anything but x"])
-    run_llm([*add, "Quite other"])
-    shown = run_llm([*KNOWLEDGE, "review", "--all"]).stdout
-    entry = shown.partition("  conv-1  ")[2].partition("\n  conv-")[0]
-    assert "    near: conv-3 (src/): Never anything but x" in entry
-    assert "Quite other" not in entry
-    run_llm([*add, "broken"])
-    result = run_llm([*KNOWLEDGE, "review", "--all"])
-    assert result.exit_code == 0
-    assert "by words only: embedding model 'meaning' failed: no network" in result.stderr
 
 
 def test_what_was_kept_is_shown_with_what_came_after_its_own_commit(

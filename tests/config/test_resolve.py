@@ -455,7 +455,6 @@ def test_the_defaults_resolve_to_the_records_defaults() -> None:
                 "kb.config_load_paths",
                 "kb.capture.offer",
                 "kb.capture.branch_only",
-                "kb.capture.shared",
                 "kb.references.ask_first",
                 "kb.references.max_bytes",
                 "kb.references.max_files",

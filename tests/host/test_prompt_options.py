@@ -260,23 +260,6 @@ def test_what_a_workspace_pre_loads_goes_with_learn_and_not_with_other_tools(
     assert "emit_knowledge" in script.last.tool_names
 
 
-def test_a_clone_is_told_once_of_knowledge_that_its_project_shares(
-    workspace: Path, run_llm: RunLlm, script: Script
-) -> None:
-    """Without asking the remote, which is not there."""
-    learn = ["-m", "scripted", "-T", "learn", "hi"]
-    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
-    subprocess.run(["git", "remote", "add", "up", "no://where"], cwd=workspace, check=True)
-    assert run_llm(learn).stderr == ""
-    with (workspace / "llm-kb.toml").open("a") as file:
-        file.write("\n[kb.capture]\nshared = true\n")
-    assert run_llm(learn).stderr == (
-        "llm-kb: this clone has no captured knowledge yet; "
-        "`llm kb knowledge pull up` fetches what up has\n"
-    )
-    assert run_llm(learn).stderr == ""
-
-
 def test_broken_configuration_breaks_only_what_uses_it(
     workspace: Path, run_llm: RunLlm, script: Script
 ) -> None:

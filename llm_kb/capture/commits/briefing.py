@@ -213,12 +213,6 @@ def _defuse(text: str) -> str:
     return text.replace("</message", "<\\/message").replace("</diff", "<\\/diff")
 
 
-_REPLY_TOKENS = 120
-"""Tokens of a tool call with its arguments, and of its answer."""
-_KNOWN_TOKENS = 20
-"""Tokens of an earlier entry of the run; about two in three are listed in a prompt."""
-
-
 def estimate_request(text: str) -> int:
     """Return the estimated tokens of a request: prompt, instructions and tool."""
     tool = {"name": EMIT_NAME, "description": EMIT_DESCRIPTION, "parameters": EMIT_SCHEMA}
@@ -231,13 +225,3 @@ def estimate_request(text: str) -> int:
         "stream": True,
     }
     return -(-len(json.dumps(body, ensure_ascii=False, separators=(",", ":"))) // 4)
-
-
-def estimate_exchange(request: int, share: float, before: float = 0) -> int:
-    """Return the tokens sent about a commit, if `share` of such commits yield an entry.
-
-    After an entry everything is sent a second time, with the call and its result. `before`
-    is the number of earlier commits of the run, whose entries are listed in the prompt.
-    """
-    request += round(min(share * before, MAX_ENTRIES_SHOWN) * _KNOWN_TOKENS)
-    return round(request + share * (request + _REPLY_TOKENS))

@@ -8,12 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.capture.commits.briefing import (
-    CommitInfo,
-    estimate_exchange,
-    estimate_request,
-    find_skip_reason,
-)
+from llm_kb.capture.commits.briefing import CommitInfo, estimate_request, find_skip_reason
 from llm_kb.capture.commits.diffs import read_briefing
 from llm_kb.capture.commits.journal import Record
 from llm_kb.capture.errors import NoCommitError, UnknownCommitError
@@ -116,24 +111,14 @@ def read_infos(directory: Path, commits: Sequence[str]) -> dict[str, CommitInfo]
     return infos
 
 
-USUAL_SHARE = 0.2
-"""The assumed share of commits that yield an entry, until this clone has a record."""
-
-_ENOUGH_RECORDS = 10
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCommit:
     """A commit that a model will look at."""
 
     info: CommitInfo
     left_out: tuple[str, ...]
-    request: int
-    """The estimated tokens of one request."""
     tokens: int
-    """The estimated tokens of all requests about it."""
-    most: int
-    """The estimated tokens if it and every commit before it yield an entry."""
+    """The estimated tokens of one request about it."""
 
 
 def choose_commits(
@@ -153,7 +138,6 @@ def choose_commits(
 def plan_commits(
     directory: Path,
     commits: Sequence[str],
-    records: Mapping[str, Record],
     *,
     limit: int | None = None,
     watch: Callable[[int], None] = lambda _step: None,
@@ -164,7 +148,6 @@ def plan_commits(
     """
     infos = read_infos(directory, commits)
     store = load_store(directory)
-    share = _share_of_finds(records)
     planned: list[PlannedCommit] = []
     skipped: Counter[str] = Counter()
     for commit in commits:
@@ -180,22 +163,6 @@ def plan_commits(
         if briefing.is_empty:
             skipped["nothing to see in them"] += 1
             continue
-        request = estimate_request(briefing.text)
-        planned.append(
-            PlannedCommit(
-                info=info,
-                left_out=briefing.left_out,
-                request=request,
-                tokens=estimate_exchange(request, share, len(planned)),
-                most=estimate_exchange(request, 1, len(planned)),
-            )
-        )
+        tokens = estimate_request(briefing.text)
+        planned.append(PlannedCommit(info=info, left_out=briefing.left_out, tokens=tokens))
     return planned, skipped
-
-
-def _share_of_finds(records: Mapping[str, Record]) -> float:
-    """Return the share of commits looked at in this clone that yielded an entry."""
-    done = [record for record in records.values() if record.is_finished and not record.failed]
-    if len(done) < _ENOUGH_RECORDS:
-        return USUAL_SHARE
-    return sum(record.written > 0 for record in done) / len(done)

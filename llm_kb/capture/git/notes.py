@@ -27,10 +27,6 @@ EMPTY_TREES = {
 """The empty tree by the length of a repository's ids. git knows it in every repository,
 whether or not it is stored, so a note on it belongs to the repository as a whole."""
 
-CHRONICLE_TARGET = "4b825dc642cb6eb9a060e54bf899d15f13160d28"
-"""The id that git-chronicle uses for the empty tree, which no object has. git accepts a
-note on it, until `git notes prune` drops it."""
-
 _MOVED = ("but expected", "already exists", "File exists", "unable to resolve reference")
 """git's messages about a ref that has moved or that another process has locked."""
 

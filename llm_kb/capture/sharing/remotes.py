@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF
-from llm_kb.capture.git.repository import Repository, has_ref, read_settings
+from llm_kb.capture.git.repository import read_settings
 from llm_kb.errors import KbError
 from llm_kb.git.run import GitError, run_git
 
@@ -92,33 +91,6 @@ def find_merge_base(directory: Path, one: str, other: str) -> str | None:
         raise
 
 
-def find_unmerged(repository: Repository) -> list[str]:
-    """Return the remotes whose fetched entries are not merged into our store.
-
-    Starts a process only if something was fetched.
-    """
-    directory, common = repository.root, repository.common_dir
-    try:
-        packed = (common / "packed-refs").read_bytes()
-    except OSError:
-        packed = b""
-    is_fetched = (common / TRACKING_REFS).is_dir() or f" {TRACKING_REFS}/".encode() in packed
-    if not is_fetched and not (common / "reftable").is_dir():
-        return []
-    format_ = "--format=%(refname) %(objectname)"
-    listed = run_git("for-each-ref", format_, TRACKING_REFS, KNOWLEDGE_REF, cwd=directory)
-    refs = dict(line.split(" ", 1) for line in listed.decode().splitlines())
-    ours = refs.pop(KNOWLEDGE_REF, None)
-    name = KNOWLEDGE_REF.rpartition("/")[2]
-    return [
-        ref.split("/")[2]
-        for ref, commit in refs.items()
-        if ref.endswith(f"/{name}")
-        and commit != ours
-        and (ours is None or find_merge_base(directory, ours, commit) != commit)
-    ]
-
-
 class UnknownRemoteError(KbError):
     """A name that is not a remote of the repository."""
 
@@ -154,12 +126,6 @@ def hide_secrets(url: str) -> str:
     return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
 
 
-def find_default_remote(directory: Path) -> str | None:
-    """Return `origin`, else the first remote of a repository; None without any."""
-    remotes = run_git("remote", cwd=directory).decode(errors="replace").split()
-    return "origin" if "origin" in remotes else next(iter(remotes), None)
-
-
 def missing_settings(directory: Path, remote: str, *, push: bool = False) -> list[tuple[str, str]]:
     """Return the missing settings of git for plain fetches, and pushes, as (key, value).
 
@@ -179,39 +145,3 @@ def add_settings(directory: Path, settings: list[tuple[str, str]]) -> None:
     """Add settings to the repository's configuration."""
     for key, value in settings:
         run_git("config", "--add", key, value, cwd=directory)
-
-
-def take_hint(repository: Repository, *, is_shared: bool) -> str | None:
-    """Return a line about entries that this clone lacks, once for each state.
-
-    `is_shared` tells whether the project keeps entries on its remote. No server is asked, and
-    a process is started only if something was fetched, or nothing although it is shared.
-    """
-    path = repository.common_dir / "llm-kb" / "told"
-    if remotes := find_unmerged(repository):
-        state = run_git("for-each-ref", TRACKING_REFS, cwd=repository.root)
-        hint: str | None = describe_unmerged(remotes[0])
-    else:
-        state = b"unfetched"
-        hint = describe_unfetched(repository) if is_shared else None
-    try:
-        if not hint or (path.is_file() and path.read_bytes() == state):
-            return None
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(state)
-    except OSError:
-        return None  # without a record the line would be repeated each time
-    return hint
-
-
-def describe_unmerged(remote: str) -> str:
-    """Return a line about entries of a remote that are not merged."""
-    return f"{remote} has knowledge that is not merged here; `llm kb knowledge pull` does it"
-
-
-def describe_unfetched(repository: Repository) -> str | None:
-    """Return a line about the remote of a clone without a store; None if it has one."""
-    if has_ref(repository, KNOWLEDGE_REF) or not (remote := find_default_remote(repository.root)):
-        return None
-    pull = f"`llm kb knowledge pull {shlex.quote(remote)}`"
-    return f"this clone has no captured knowledge yet; {pull} fetches what {remote} has"

@@ -1,7 +1,4 @@
-"""Shares entries and annotations with a remote by fetch, merge and push, never by force.
-
-The stores of git-chronicle, in other places of a repository, are imported here, too.
-"""
+"""Shares entries and annotations with a remote by fetch, merge and push, never by force."""
 
 from __future__ import annotations
 
@@ -12,13 +9,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from llm_kb.capture.emission import Addition, add_entry
 from llm_kb.capture.entries import KnowledgeStore, dump_json, dump_store
 from llm_kb.capture.errors import BusyStoreError
 from llm_kb.capture.git.notes import (
     ANNOTATIONS_REF,
     BLOB,
-    CHRONICLE_TARGET,
     KNOWLEDGE_REF,
     Note,
     RefMovedError,
@@ -48,7 +43,6 @@ from llm_kb.capture.store import (
     require_repository,
 )
 from llm_kb.git.read import ObjectReader
-from llm_kb.rendering.plain_text import count
 
 
 class Outcome(Enum):
@@ -215,44 +209,3 @@ def _parse(data: bytes) -> Mapping[str, Any] | None:
         return None
     is_annotation = isinstance(raw, dict) and isinstance(raw.get("wisdom", []), list)
     return raw if is_annotation else None
-
-
-OLDER_PLACES = (
-    (ANNOTATIONS_REF, CHRONICLE_TARGET),
-    (ANNOTATIONS_REF, None),
-    (KNOWLEDGE_REF, CHRONICLE_TARGET),
-)
-"""The ref and the object of each store: beside the annotations, and on the id that
-git-chronicle uses for the empty tree. None stands for the empty tree itself."""
-
-
-def read_older_stores(reader: ObjectReader) -> tuple[tuple[Note, KnowledgeStore], ...]:
-    """Return the stores of git-chronicle in a repository, each with the note it is in."""
-    notes = [read_note(reader, ref, target) for ref, target in OLDER_PLACES]
-    return tuple((note, parse_note(note)) for note in notes if note and note.data is not None)
-
-
-def import_older(directory: Path) -> tuple[Addition, ...]:
-    """Add the entries of those stores to ours, and return the result for each.
-
-    An entry keeps its other fields, and its id if that is free.
-    """
-    require_repository(directory)
-    with ObjectReader(directory) as reader:
-        entries = [e for _, store in read_older_stores(reader) for e in store.entries]
-
-    def decide(snapshot: Snapshot) -> Change[tuple[Addition, ...]]:
-        store, additions = snapshot.store, []
-        for entry in entries:
-            is_free = all(other.id != entry.id for other in store.entries)
-            id_ = entry.id if is_free else None
-            additions.append(add_entry(store, entry.with_fields(id=None), id_))
-            store = additions[-1].store
-        new = sum(addition.is_new for addition in additions)
-        return Change(
-            result=tuple(additions),
-            store=store if new else None,
-            message=f"Import {count(new, 'entry', 'entries')}",
-        )
-
-    return change_store(directory, decide)

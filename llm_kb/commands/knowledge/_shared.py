@@ -13,18 +13,13 @@ from llm_kb.capture.emission import clean
 from llm_kb.capture.entries import ANTI_PATTERN, STABILITIES, Kind, KnowledgeStore
 from llm_kb.capture.likeness import (
     EVERYWHERE,
-    dedup_key,
     filter_by_file,
     find_place_problem,
     without_stars,
 )
-from llm_kb.capture.sharing.sync import read_older_stores
 from llm_kb.capture.store import load_store, read_snapshot, require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import complete_quietly
-from llm_kb.commands._output import say
-from llm_kb.errors import KbError
-from llm_kb.git.read import ObjectReader
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,23 +98,6 @@ def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | 
         # It would name another commit tomorrow.
         return read_snapshot(require_cwd(), right).commit
     return None if right is None else clean(right)
-
-
-def remind_of_older(reader: ObjectReader, store: KnowledgeStore) -> None:
-    """Print on stderr how many entries of git-chronicle this store lacks."""
-    try:
-        older = read_older_stores(reader)
-    except KbError as error:
-        say(f"Warning: {error}")
-        return
-    known = {dedup_key(entry) for entry in store.entries} if older else set()
-    for note, found in older:
-        count = len({dedup_key(entry) for entry in found.entries} - known)
-        if count:
-            say(
-                f"git-chronicle keeps {count} more under {note.ref}; "
-                "`llm kb knowledge import` adds them"
-            )
 
 
 @complete_quietly

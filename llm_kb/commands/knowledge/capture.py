@@ -126,9 +126,7 @@ def capture(
     with click.progressbar(
         length=len(chosen), label="Reading commits", file=sys.stderr, hidden=len(chosen) <= _MANY
     ) as progress:
-        planned, skipped = plan_commits(
-            repository.root, chosen, records, limit=limit, watch=progress.update
-        )
+        planned, skipped = plan_commits(repository.root, chosen, limit=limit, watch=progress.update)
     for reason, number in sorted(skipped.items()):
         say(f"{count(number, 'commit')} skipped: {reason}.")
     if dry_run:
@@ -179,13 +177,9 @@ def echo_choice(found: CommitRange, done: int, failed: int) -> None:
 
 
 def describe_cost(planned: Sequence[PlannedCommit]) -> str:
-    """Return a sentence about the cost of a run."""
+    """Return a sentence about the cost of a run, which grows with what the model records."""
     tokens = count(sum(item.tokens for item in planned), "token")
-    least, most = sum(item.request for item in planned), sum(item.most for item in planned)
-    return (
-        f"{count(len(planned), 'commit')}, about {tokens} to send "
-        f"({least:,} if nothing is found, {most:,} if every commit yields an entry)."
-    )
+    return f"{count(len(planned), 'commit')}, about {tokens} to send."
 
 
 def echo_plan(planned: Sequence[PlannedCommit]) -> None:

@@ -26,7 +26,6 @@ from llm_kb.capture.git.history import read_statuses
 from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
 from llm_kb.capture.likeness import EVERYWHERE
 from llm_kb.capture.rendering import View, render_short, render_store
-from llm_kb.capture.sharing.remotes import describe_unfetched, describe_unmerged, find_unmerged
 from llm_kb.capture.store import (
     add_to_store,
     edit_in_store,
@@ -44,7 +43,6 @@ from llm_kb.commands.knowledge._shared import (
     narrow,
     parse_id,
     parse_provenance,
-    remind_of_older,
     scope_option,
 )
 from llm_kb.git.read import ObjectReader
@@ -72,11 +70,10 @@ def list_(scope: str | None, json_: bool) -> None:
         llm kb knowledge list --json
     """
     here = require_cwd()
-    repository = require_repository(here)
+    require_repository(here)
     with ObjectReader(here) as reader:
         note = read_note(reader, KNOWLEDGE_REF)
         store = parse_note(note)
-        remind_of_older(reader, store)
     total = len(store.entries)
     store = narrow(store, scope)
     if json_:
@@ -89,9 +86,6 @@ def list_(scope: str | None, json_: bool) -> None:
     # With `color` click does not search the text for control sequences; it has none.
     nothing = f"No entries for {scope!r}, of {total} in all." if total else "No entries."
     click.echo(text or nothing, err=not text, color=True)
-    unmerged = [describe_unmerged(remote) for remote in find_unmerged(repository)]
-    for hint in unmerged or filter(None, [describe_unfetched(repository)]):
-        say(hint)
 
 
 @click.command()

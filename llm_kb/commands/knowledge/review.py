@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from llm_kb.api import find_embedder
-from llm_kb.capture.entries import STABILITIES, Anchor, Entry, KnowledgeStore, Status
+from llm_kb.capture.entries import STABILITIES, Anchor, Entry, Status
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.git.history import read_statuses
-from llm_kb.capture.likeness import find_near_meaning, find_nearest, order_for_review, review_anchor
+from llm_kb.capture.likeness import find_nearest, order_for_review, review_anchor
 from llm_kb.capture.rendering import View, render_entry, render_short
 from llm_kb.capture.store import (
     edit_in_store,
@@ -71,42 +70,16 @@ def review(scope: str | None, all_: bool) -> None:
     asked = {a for entry in store.entries for a in (entry.anchor, review_anchor(entry))}
     statuses = read_statuses(here, asked)
     waiting = order_for_review(store.entries, statuses, everything=all_)
-    near = find_near_entries(store, waiting)
+    near = {
+        entry.id: find_nearest(entry, [other for other in store.entries if other is not entry])
+        for entry in waiting
+    }
     if not waiting:
         say("Nothing to review.")
     elif terminal.has_terminal():
         _review(here, waiting, statuses, near)
     else:
         show("\n".join(_describe(entry, statuses, near) for entry in waiting))
-
-
-def find_near_entries(
-    store: KnowledgeStore, waiting: Sequence[Entry]
-) -> Mapping[str, Sequence[Entry]]:
-    """Return the entries similar to each waiting one, keyed by its id.
-
-    Similar by words and, if llm has a default embedding model, by meaning.
-    """
-    entries = store.entries
-    vectors = _embed(entries) if waiting else None
-    found: dict[str, Sequence[Entry]] = {}
-    for entry in waiting:
-        near = list(find_nearest(entry, [other for other in entries if other is not entry]))
-        if vectors:
-            near += find_near_meaning(entries.index(entry), entries, vectors)
-        found[entry.id] = list({other.id: other for other in near}.values())
-    return found
-
-
-def _embed(entries: Sequence[Entry]) -> Sequence[Sequence[float]] | None:
-    embedder = find_embedder(None)
-    if embedder is None:
-        return None
-    try:
-        return list(embedder.embed([entry.rule for entry in entries]))
-    except KbError as error:
-        say(f"Similar entries are found by words only: {error}")
-        return None
 
 
 def _describe(

@@ -1,4 +1,4 @@
-"""`llm kb knowledge pull`, `push`, `import` and `setup`: exchange entries with other stores."""
+"""`llm kb knowledge pull`, `push` and `setup`: share entries with a remote."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llm_kb.capture.sharing.remotes import (
     missing_settings,
     require_remote,
 )
-from llm_kb.capture.sharing.sync import Outcome, Pull, has_store, import_older
+from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
 from llm_kb.capture.sharing.sync import pull as pull_store
 from llm_kb.capture.sharing.sync import push as push_store
 from llm_kb.capture.store import load_store, require_repository
@@ -76,24 +76,6 @@ def push(remote: str) -> None:
     show(visible_line(f"Pushed {entries} to {describe_remote(require_cwd(), remote)}."))
 
 
-@click.command("import")
-def import_() -> None:
-    """
-    Add the entries that git-chronicle keeps in a place of its own
-
-    They are read from refs/notes/chronicle and also stay there.
-
-    \b
-        llm kb knowledge import
-    """
-    additions = import_older(require_cwd())
-    for addition in additions:
-        if addition.is_new:
-            show(f"Added {addition.entry.kind.name}: {render_short(addition.entry)}")
-    known = sum(not addition.is_new for addition in additions)
-    say(f"{len(additions) - known} added, {known} already here.")
-
-
 def echo_pull(pulled: Pull, remote: str) -> None:
     """Print what a pull brought, and every entry that could not simply be merged."""
     if pulled.annotations:
@@ -119,73 +101,21 @@ def echo_pull(pulled: Pull, remote: str) -> None:
     say(f"{count(len(merge.store.entries), 'entry', 'entries')}.")
 
 
-RECIPES = {
-    "post-commit": """\
-#!/bin/sh
-# Lets a model look at each commit you make, in the background.
-# Look at it first; then save it as .git/hooks/post-commit and run chmod +x on it.
-(llm kb knowledge capture HEAD >/dev/null 2>&1 &)
-""",
-    "pre-push": """\
-#!/bin/sh
-# Shares entries whenever you push commits to a remote.
-# Look at it first; then save it as .git/hooks/pre-push and run chmod +x on it.
-llm kb knowledge push "$1" || echo "knowledge was not pushed" >&2
-""",
-    "ci": """\
-# Lets a model look at what is pushed to the main branch, and shares what it finds.
-# Look at it first; then save it as .github/workflows/knowledge.yml.
-name: knowledge
-on:
-  push:
-    branches: [main]
-permissions:
-  contents: write
-jobs:
-  capture:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-        with:
-          fetch-depth: 100
-      - run: pip install llm llm-kb
-      - run: git config user.name knowledge && git config user.email knowledge@localhost
-      - run: llm kb knowledge pull
-      - run: llm kb knowledge capture "$BEFORE..$AFTER" --limit 20 --max-tokens 200000 -y
-        env:
-          BEFORE: ${{ github.event.before }}
-          AFTER: ${{ github.sha }}
-          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}
-      - run: llm kb knowledge push
-""",
-}
-
-
 @click.command()
 @remote_argument
 @click.option("--push", is_flag=True, help="Also let a plain `git push` push the entries")
-@click.option(
-    "--recipe",
-    type=click.Choice(list(RECIPES)),
-    help="Print a hook or a workflow to look at, and change nothing",
-)
 @click.option("-y", "--yes", is_flag=True, help="Don't ask before the configuration is changed")
-def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
+def setup(remote: str, push: bool, yes: bool) -> None:
     """
     Make plain fetches from REMOTE bring its entries
 
-    They are kept next to yours until `llm kb knowledge pull` merges them; `list` and
-    `learn` report new ones. You see the git settings and are asked before they are written.
-    Nothing runs by itself: --recipe prints files that you can save where you want.
+    They are kept next to yours until `llm kb knowledge pull` merges them. You see the git
+    settings and are asked before they are written.
 
     \b
         llm kb knowledge setup
         llm kb knowledge setup --push
-        llm kb knowledge setup --recipe post-commit
     """
-    if recipe:
-        show(RECIPES[recipe], nl=False)
-        return
     here = require_cwd()
     require_repository(here)
     try:
@@ -200,4 +130,3 @@ def setup(remote: str, push: bool, recipe: str | None, yes: bool) -> None:
     confirm("Make this change to the repository's Git configuration?", yes=yes)
     add_settings(here, missing)
     say(f"{remote}: set up. `git fetch` and `llm kb knowledge pull` bring its entries.")
-    say("With `shared = true` under [kb.capture] in llm-kb.toml, new clones are told to pull.")
