@@ -14,7 +14,7 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.host.mcp.server import KnowledgeServer
+from llm_kb.mcp.server import KnowledgeServer
 from tests.preloaded import LLM_KB
 
 Conversation = Callable[[Client], Awaitable[Any]]

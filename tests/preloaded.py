@@ -40,7 +40,7 @@ IMPORTED = (
     "llm_kb.host.capture_tools",
     "llm_kb.references.fetch.refresh",
     "llm_kb.search.index.index",
-    "llm_kb.host.mcp.server",  # needs the extra
+    "llm_kb.mcp.server",  # needs the extra
 )
 """What the server imports before it forks."""
 

@@ -100,7 +100,7 @@ def mcp(
 
 
 def _serve_stdio(open_kb: partial[KnowledgeBase]) -> None:
-    from llm_kb.host.mcp import server  # noqa: PLC0415 - an extra, and slow to import
+    from llm_kb.mcp import server  # noqa: PLC0415 - an extra, and slow to import
 
     if sys.stdin is None or sys.stdout is None:
         raise click.ClickException("a client speaks over standard input and output; one is closed")
@@ -117,7 +117,7 @@ def _serve_http(
     *,
     can_write: bool,
 ) -> None:
-    from llm_kb.host.mcp import http, server  # noqa: PLC0415 - as above
+    from llm_kb.mcp import http, server  # noqa: PLC0415 - as above
 
     place = http.parse_address(address)
     token = http.find_token(given, is_required=can_write or not place.is_loopback)
@@ -147,7 +147,7 @@ def _list_options(
 
 
 def _install(client: str, options: Sequence[str], *, yes: bool) -> None:
-    from llm_kb.host.mcp.clients import plan_installation  # noqa: PLC0415 - few runs need it
+    from llm_kb.mcp.clients import plan_installation  # noqa: PLC0415 - few runs need it
 
     planned = plan_installation(client, require_cwd(), options)
     if planned.is_there:

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 from llm_kb import KbError, KnowledgeBase
-from llm_kb.host.mcp.subjects import read_resource
+from llm_kb.mcp.subjects import read_resource
 from tests import mcp_client
 from tests.cost import at_most
 from tests.preloaded import LLM_KB, Process

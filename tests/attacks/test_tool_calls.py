@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from llm_kb.capture.errors import InvalidAnnotationError
-from llm_kb.host.mcp.tools import answer_annotation
+from llm_kb.mcp.tools import answer_annotation
 from tests.console import PROJECT
 from tests.git_templates import copy_empty_repository
 from tests.isolation import isolated_environment, make_home

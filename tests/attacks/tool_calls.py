@@ -19,8 +19,8 @@ from typing import Any
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
-from llm_kb.host.mcp.tools import answer_annotation
 from llm_kb.host.reference_tools import make_references
+from llm_kb.mcp.tools import answer_annotation
 from tests.cost import measure_pace
 
 SECONDS = 2

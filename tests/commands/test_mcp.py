@@ -199,7 +199,7 @@ def test_a_change_on_disk_is_seen_without_a_restart(workspace: Path) -> None:
 def test_without_the_extra_the_error_names_it(
     run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("llm_kb.host.mcp.")]:
+    for name in [name for name in sys.modules if name.startswith("llm_kb.mcp.")]:
         monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(name, raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)

@@ -18,15 +18,14 @@ from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_schemas import SCHEMAS
 from llm_kb.host.capture_tools import emit, find_root, require_root
-from llm_kb.host.mcp.calls import SEARCH_NAME, Steps, answer_within
 from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, read_filters
 from llm_kb.knowledge_base.tools import LEARN_SCHEMA, SEARCH_KNOWLEDGE
+from llm_kb.mcp.calls import SEARCH_NAME, Steps, answer_within
 from llm_kb.references.ask import ask
-from llm_kb.references.errors import UnknownPlanError
-from llm_kb.references.fetch.create import carry_out, created_answer
+from llm_kb.references.errors import ApprovalNeededError
+from llm_kb.references.fetch.create import created_answer
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan
 
 SEARCH = SEARCH_KNOWLEDGE._replace(name=SEARCH_NAME)
 
@@ -129,10 +128,16 @@ def _reference_topic_list(kb: KnowledgeBase, given: Mapping[str, Any], _steps: S
 
 
 def _create(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
-    """Answer a call of `reference_topic_create`. Raises ApprovalNeededError for a new plan."""
+    """Answer a call of `reference_topic_create`; a new plan waits for the user's approval.
+
+    Raises PlanWaitsError.
+    """
     library = open_references(kb)
     keep = open_pending(library).keep
-    created = reference_calls.create(library, given, CREATED_BY, keep, steps.report)
+    try:
+        created = reference_calls.create(library, given, CREATED_BY, keep, steps.report)
+    except ApprovalNeededError as error:
+        raise reference_calls.PlanWaitsError(error) from error
     return dump(created_answer(created))
 
 
@@ -148,31 +153,6 @@ def answer_annotation(directory: Path | None, arguments: Mapping[str, Any]) -> s
         raise InvalidAnnotationError([problem])
     result = annotate(require_root(directory), parse_live_input(text))
     return dump_json(asdict(result)).decode()
-
-
-def carry_out_approved(
-    kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any], steps: Steps
-) -> str:
-    """Carry out the plan that a person has approved for a call of `reference_topic_create`.
-
-    Raises UnknownPlanError unless the plan was made for this call, and ApprovalNeededError
-    if the sources have changed, so that there is a new plan.
-    """
-    read_plan(kb, plan_id, arguments)
-    library = open_references(kb)
-    keep = open_pending(library).keep
-    return dump(created_answer(carry_out(library, plan_id, keep, steps.report)))
-
-
-def read_plan(kb: KnowledgeBase, plan_id: str, arguments: Mapping[str, Any]) -> Plan:
-    """Return the waiting plan of a call. Raises UnknownPlanError for another call's plan."""
-    library = open_references(kb)
-    given = check_arguments(reference_calls.CREATE, arguments)
-    wanted = reference_calls.parse_call(library, given, CREATED_BY)
-    plan = open_pending(library).read(plan_id).plan
-    if plan.request.digest != wanted.digest:
-        raise UnknownPlanError(plan_id, "it was made for another request")
-    return plan
 
 
 def dump(value: object) -> str:

@@ -16,9 +16,9 @@ from mcp.client import Client
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.host import reference_calls
-from llm_kb.host.mcp import tools
-from llm_kb.host.mcp.calls import Steps
-from llm_kb.host.mcp.server import KnowledgeServer
+from llm_kb.mcp import tools
+from llm_kb.mcp.calls import Steps
+from llm_kb.mcp.server import KnowledgeServer
 from llm_kb.rendering.menu import estimate_tokens
 from tests.mcp_client import call, talk
 

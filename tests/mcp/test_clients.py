@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.host.mcp import clients
+from llm_kb.mcp import clients
 from tests.conftest import RunLlm
 
 PATHS = {

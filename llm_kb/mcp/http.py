@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llm_kb.errors import KbError
-from llm_kb.host.mcp.server import KnowledgeServer
+from llm_kb.mcp.server import KnowledgeServer
 
 PATH = "/mcp"
 

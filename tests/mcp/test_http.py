@@ -22,7 +22,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from llm_kb.errors import KbError
-from llm_kb.host.mcp.http import (
+from llm_kb.mcp.http import (
     Address,
     Guard,
     find_token,

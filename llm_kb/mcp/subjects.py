@@ -12,9 +12,9 @@ import mcp_types as types
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError, NoMatchError
 from llm_kb.files.documents import find_size
-from llm_kb.host.mcp.calls import answer_within
 from llm_kb.knowledge_base.reading import NamedFiles, describe_skill, summarize_each
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.mcp.calls import answer_within
 from llm_kb.rendering.plain_text import one_line, shorten
 from llm_kb.rendering.presentation import PLAIN, truncate
 from llm_kb.subjects.names import find_extension

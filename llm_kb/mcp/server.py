@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
@@ -25,11 +26,11 @@ from mcp.shared.exceptions import MCPError
 from llm_kb import __version__
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.host.mcp import subjects
-from llm_kb.host.mcp.approval import Context, answer_asking
-from llm_kb.host.mcp.calls import describe_error, fit_clients, work, write_instructions
-from llm_kb.host.mcp.tools import Needs, find_tools
+from llm_kb.mcp import subjects
+from llm_kb.mcp.calls import describe_error, fit_clients, work, write_instructions
+from llm_kb.mcp.tools import Needs, answer_call, find_tools
 
+Context = ServerRequestContext[Any, Any]
 OpenKnowledgeBase = Callable[[], KnowledgeBase]
 P = TypeVar("P")
 R = TypeVar("R")
@@ -138,14 +139,19 @@ class KnowledgeServer(Server[dict[str, Any]]):
 
     async def _call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> types.CallToolResult:
         """Answer a call; the text of an error is a result, too, so that the model can react."""
+        name, arguments = params.name, params.arguments or {}
         try:
-            kb = await work(ctx, lambda _: self._open())
-            answer = await answer_asking(ctx, kb, params, can_write=self._can_write)
+            answer = await work(
+                ctx,
+                lambda steps: answer_call(
+                    self._open(), name, arguments, steps, can_write=self._can_write
+                ),
+            )
         except (KbError, OSError) as error:
             return _make_result(describe_error(error), is_error=True)
-        return answer if isinstance(answer, types.InputRequiredResult) else _make_result(answer)
+        return _make_result(answer)
 
 
 def _list_tools(kb: KnowledgeBase, *, can_write: bool) -> types.ListToolsResult:

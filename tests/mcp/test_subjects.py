@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from llm_kb.host.mcp import subjects
+from llm_kb.mcp import subjects
 from tests.mcp_client import talk
 
 CONFIG = """

@@ -1,0 +1,47 @@
+"""Plans that a client's model makes wait for the approval of the user."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+from llm_kb.api import KnowledgeBase, current_library
+from llm_kb.mcp.server import KnowledgeServer
+from llm_kb.references.plan.pending import open_pending
+from tests.mcp_client import call
+from tests.references.remotes import Remote
+
+pytestmark = pytest.mark.usefixtures("trusting")
+
+
+def fields(remote: Remote) -> dict[str, Any]:
+    """Return the arguments of a call of `reference_topic_create`."""
+    source = {"type": "git", "url": remote.url, "ref": "main"}
+    return {"title": "Frob", "body": "Frobnicates widgets.", "sources": [source]}
+
+
+def test_a_plan_waits_and_once_approved_the_same_call_carries_it_out(
+    remote: Remote, tmp_path: Path
+) -> None:
+    answer, is_error = call(tmp_path, "reference_topic_create", fields(remote))
+    (plan,) = open_pending(current_library()).read_all()[0]
+    assert is_error
+    assert f"llm kb references approve {plan.plan.id}" in answer
+    assert "Tell the user so, go on without it, and do not try again" in answer
+    assert current_library().topics()[0] == []
+    open_pending(current_library()).approve(plan.plan.id)
+    answer, is_error = call(tmp_path, "reference_topic_create", fields(remote))
+    created = {"topic_id": "topic-frob", "file_count": 1, "chunk_count": 1}
+    assert (json.loads(answer), is_error) == (created, False)
+
+
+def test_who_may_not_write_cannot_plan(remote: Remote, tmp_path: Path) -> None:
+    served = KnowledgeServer(lambda: KnowledgeBase.discover(tmp_path), can_write=False)
+    answer = call(served, "reference_topic_create", fields(remote))
+    assert answer == ("unknown tool 'reference_topic_create'; tools: learn, search", True)
+    assert open_pending(current_library()).read_all()[0] == []
