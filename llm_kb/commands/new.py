@@ -98,7 +98,7 @@ def open_editor(path: Path) -> None:
         )
     # Not `click.edit`: some versions pass the name through a shell.
     try:
-        command = shlex.split(editor or ("notepad" if os.name == "nt" else "vi"))
+        command = shlex.split(editor or "vi")
     except ValueError as error:
         raise click.ClickException(f"$VISUAL or $EDITOR cannot be read: {editor!r}") from error
     try:

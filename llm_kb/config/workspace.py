@@ -210,7 +210,7 @@ def _follow(path: Path, root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def is_foreign(status: os.stat_result) -> bool:
     """Tell whether a file belongs to neither the user nor root."""
-    return hasattr(os, "geteuid") and status.st_uid not in {0, os.geteuid()}
+    return status.st_uid not in {0, os.geteuid()}
 
 
 def find_foreign_owner(path: Path) -> int | None:

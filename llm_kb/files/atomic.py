@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.containment import CAN_OPEN_BELOW, Containment, OutsideError
+from llm_kb.files.containment import Containment, OutsideError
 
 LOCK_SECONDS = 10.0
 
@@ -66,9 +66,6 @@ def create_below(root: Path, path: str, data: bytes) -> None:
     it, so that a link swapped in meanwhile changes nothing. `root` must have its links resolved;
     missing directories are made. Raises FileExistsError, OutsideError or WriteError.
     """
-    if not CAN_OPEN_BELOW:
-        create_file(root / path, data)
-        return
     _make_directory(root)
     *parents, name = path.split("/")
     containment = Containment(root)
@@ -176,7 +173,7 @@ def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     finally:
         if lock.is_locked:
             # Removed while the lock is held: a waiting process sees that its file is gone, and
-            # makes a new one. Windows refuses to remove an open file; that it stays does no harm.
+            # makes a new one.
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             lock.release()
@@ -189,9 +186,8 @@ def _copy_attributes(old: Path, new: Path, new_mode: int) -> None:
         new.chmod(new_mode & ~_umask())
         return
     new.chmod(stat.S_IMODE(status.st_mode))
-    if hasattr(os, "chown"):
-        with suppress(OSError):  # only root may give a file away; others own it already
-            os.chown(new, status.st_uid, status.st_gid)
+    with suppress(OSError):  # only root may give a file away; others own it already
+        os.chown(new, status.st_uid, status.st_gid)
 
 
 def _umask() -> int:

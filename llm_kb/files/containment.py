@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import UnresolvableError
-from llm_kb.files.opener import NO_LINKS, OPEN, open_regular, read_open
-
-DIRECTORY = getattr(os, "O_DIRECTORY", 0)
-CAN_OPEN_BELOW = bool(NO_LINKS) and os.open in os.supports_dir_fd
-"""Whether the system can open a name in an open directory without following links."""
+from llm_kb.files.opener import OPEN, open_regular, read_open
 
 _read_descriptor = os.readlink
 
@@ -87,9 +83,6 @@ class Containment:
 
         Raises OSError; OutsideError if it lies outside.
         """
-        if os.scandir not in os.supports_fd:
-            full = self.prefix + path
-            return _list(full, self._require_inside(os.path.realpath(full)))
         descriptor, real = self.open_directory(path)
         try:
             return _list(descriptor, real)
@@ -99,7 +92,7 @@ class Containment:
     def open_directory(self, path: str) -> tuple[int, str]:
         """Return the descriptor of a directory below the topic, and its path without links."""
         full = self.prefix + path
-        fd = os.open(full, OPEN | DIRECTORY)
+        fd = os.open(full, OPEN | os.O_DIRECTORY)
         try:
             return fd, self._require_inside(real_path(fd, full))
         except OSError:
@@ -134,7 +127,7 @@ class Containment:
             os.close(fd)
 
 
-def _list(directory: int | str, real: str) -> Entries:
+def _list(directory: int, real: str) -> Entries:
     """Return the entries of a directory; `real` is its path without links."""
     entries = Entries(real, [], [], [], [])
     with os.scandir(directory) as scan:
@@ -164,13 +157,11 @@ def real_path(fd: int, path: str) -> str:
 
 def _stat_without_links(path: str) -> os.stat_result:
     """Return the status of a file; raise OSError if a component of its path is a link."""
-    if not CAN_OPEN_BELOW:
-        return os.lstat(path)
-    directory = os.open(os.sep, OPEN | DIRECTORY)
+    directory = os.open(os.sep, OPEN | os.O_DIRECTORY)
     try:
         *parents, name = path.strip(os.sep).split(os.sep)
         for parent in parents:
-            below = os.open(parent, OPEN | DIRECTORY | NO_LINKS, dir_fd=directory)
+            below = os.open(parent, OPEN | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
             os.close(directory)
             directory = below
         return os.stat(name or ".", dir_fd=directory, follow_symlinks=False)

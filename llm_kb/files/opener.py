@@ -9,13 +9,8 @@ import errno
 import os
 import stat
 
-OPEN = os.O_RDONLY | sum(
-    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
-)
-"""Flags for reading; Windows has only O_BINARY of these."""
-
-NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-"""Flag that refuses a link as the last component."""
+OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Flags for reading."""
 
 _LARGEST_READ = 1 << 26
 
@@ -25,7 +20,7 @@ def open_regular(path: str | os.PathLike[str], *, follow_link: bool) -> tuple[in
 
     Raises OSError if it cannot be opened or is not a regular file.
     """
-    descriptor = os.open(path, OPEN if follow_link else OPEN | NO_LINKS)
+    descriptor = os.open(path, OPEN if follow_link else OPEN | os.O_NOFOLLOW)
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return descriptor, status

@@ -107,11 +107,10 @@ def local_environment() -> dict[str, str]:
 def find_program(name: str) -> str | None:
     """Return the path of a program on PATH.
 
-    Relative entries and the current directory, which Windows searches first, are ignored: a
-    clone may contain a `git.exe`.
+    Relative entries are ignored: a clone may contain a `git`.
     """
     for directory in filter(os.path.isabs, os.get_exec_path()):
-        path = Path(directory, f"{name}.exe" if os.name == "nt" else name)
+        path = Path(directory, name)
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
     return None
@@ -287,8 +286,8 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _limited(command: Sequence[str], max_file: int | None) -> list[str]:
-    """Return a command that can only write files up to a size, if the system supports that."""
-    if max_file is None or os.name != "posix":
+    """Return a command that can only write files up to a size."""
+    if max_file is None:
         return list(command)
     blocks = str(max_file // 512 + 1)
     return ["/bin/sh", "-c", 'ulimit -f "$0" 2>/dev/null; exec "$@"', blocks, *command]
@@ -302,19 +301,17 @@ def _family(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """
     guard = None
     try:
-        if os.name == "posix":
-            guard = subprocess.Popen(  # noqa: S603 - a list; the shell gets a number alone
-                ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$0"', str(process.pid)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+        guard = subprocess.Popen(  # noqa: S603 - a list; the shell gets a number alone
+            ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$0"', str(process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         yield
     except BaseException:
-        if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         raise
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,11 +14,6 @@ import click
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import termios
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -41,13 +37,9 @@ def confirm(question: str) -> bool:
 
 def _drop_typed_ahead() -> None:
     """Discard the unread input of a terminal."""
-    if sys.platform == "win32":
-        while msvcrt.kbhit():
-            msvcrt.getwch()
-    else:
-        # Standard input may be an object without a descriptor.
-        with suppress(OSError, termios.error):
-            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    # Standard input may be an object without a descriptor.
+    with suppress(OSError, termios.error):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def say(text: str) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.files.documents import find_size, find_unsearched
 from llm_kb.knowledge_base.reading import MOST_READ, describe_skill, summarize_each
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.learn_text import MOST_LISTED, render_listing
-from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic
-from llm_kb.rendering.menu_budget import find_readable, fit_menu
+from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, find_readable, fit_menu
 from llm_kb.rendering.part_text import decode_exactly, describe_size
 from llm_kb.rendering.parts import find_parts
 from llm_kb.rendering.presentation import read_as_markdown
@@ -99,7 +97,7 @@ def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over:
     """Return a topic for the menu, with its subjects' sizes and summaries."""
     is_skills = opened.topic.layout is Layout.SKILLS
     summed_up = tuple(
-        replace(entry, summary=entry.summary or summary)
+        entry._replace(summary=entry.summary or summary)
         for entry, summary in zip(
             describe_each(opened, subjects, outline_over),
             [""] * len(subjects) if is_skills else summarize_each(opened, subjects),

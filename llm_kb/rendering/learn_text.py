@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from llm_kb.errors import NoMatchError
-from llm_kb.rendering.groups import narrow
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, MenuSubject
 from llm_kb.rendering.plain_text import count, name_some, one_line, shorten
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
@@ -195,3 +197,94 @@ def _render_already(learned: Sequence[str]) -> str:
 
 def _bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
+
+
+# Long lists of names, partitioned into groups that are each exactly what one pattern matches
+
+_WILDCARDS = re.compile(r"([*?\[])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The names that one pattern matches, and no others.
+
+    All begin with `stem`, and `rest` matches the remainder: `**` below a
+    directory, `*` side by side, `*/**` in directories side by side, or nothing.
+    """
+
+    stem: str
+    rest: str
+    names: tuple[str, ...]
+
+    @property
+    def pattern(self) -> str:
+        """The pattern that matches exactly these names."""
+        return _WILDCARDS.sub(r"[\1]", self.stem) + self.rest
+
+
+def narrow(names: Iterable[str], *, few: int, most: int) -> tuple[Group, ...]:
+    """Partition names into at most `most` groups, of at most `few` names each if possible.
+
+    The largest group is split first. Groups are sorted by their patterns.
+    """
+    whole = Group(stem="", rest="**", names=tuple(sorted(names)))
+    pending = [whole]
+    done: list[Group] = []
+    while pending:
+        pending.sort(key=lambda group: (-len(group.names), group.stem, group.rest))
+        group, *pending = pending
+        room = most - len(pending) - len(done)
+        parts = _split(group, room) if len(group.names) > few else ()
+        if parts:
+            pending += parts
+        else:
+            done.append(group)
+    return tuple(sorted(done, key=lambda group: group.pattern))
+
+
+def _split(group: Group, room: int) -> tuple[Group, ...]:
+    """Return at most `room` groups of the same names; none if that is impossible.
+
+    A directory is split into its files and its directories. If those are too
+    many, and among files side by side, the next character decides.
+    """
+    if group.rest == "**":
+        parts = _divide(group, _by_component, len(group.stem))
+        if len(parts) <= room:
+            return parts
+    start = _count_alike(group.names) if group.rest == "*" else len(group.stem)
+    parts = _divide(group, _by_character, start)
+    # Names that are all alike cannot be told apart any more.
+    return parts if len(parts) <= room and parts != (group,) else ()
+
+
+def _count_alike(names: Sequence[str]) -> int:
+    """Return the length of the common start of sorted names."""
+    first, last = names[0], names[-1]
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(last)))
+
+
+def _divide(
+    group: Group, key: Callable[[str, int], tuple[str, str]], start: int
+) -> tuple[Group, ...]:
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for name in group.names:
+        found[key(name, start)].append(name)
+    return tuple(
+        Group(stem=stem, rest=rest, names=tuple(names)) for (stem, rest), names in found.items()
+    )
+
+
+def _by_component(name: str, start: int) -> tuple[str, str]:
+    """Separate the names below each directory from the other names."""
+    end = name.find("/", start) + 1
+    return (name[:end], "**") if end else (name[:start], "*")
+
+
+def _by_character(name: str, start: int) -> tuple[str, str]:
+    """Lengthen the stem by a character."""
+    stem = name[: start + 1]
+    if "/" in name[start:]:
+        return stem, "**" if stem.endswith("/") else "*/**"
+    return stem, "*" if len(name) > start else ""

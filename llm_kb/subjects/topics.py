@@ -25,11 +25,10 @@ REFERENCE_PREFIX = "topic-"
 
 
 class Visibility(Enum):
-    """Who may see a subject: everyone, those who know its slug, or nobody."""
+    """Who may see a subject: everyone, or those who know its slug."""
 
     LISTED = "listed"
     HIDDEN = "hidden"
-    DISABLED = "disabled"
 
 
 class Layout(Enum):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from pathlib import Path
 
 import pytest
 
 from llm_kb.files.containment import Containment, OutsideError
-from tests.files.test_directory import catalog, matched, names, root, skipped, write
+from tests.files.test_directory import catalog, matched, root, write
 from tests.files.test_hostile_directory import count_open
 
 __all__ = ["root"]  # the fixture
@@ -66,11 +65,3 @@ def test_a_walk_that_is_given_up_keeps_nothing_open(tree: Path) -> None:
     next(subjects)
     subjects.close()  # type: ignore[attr-defined]  # it is a generator
     assert count_open() == before
-
-
-def test_a_system_that_opens_by_path_alone_finds_the_same(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = names(catalog(tree)), skipped(catalog(tree))
-    monkeypatch.setattr(os, "supports_fd", os.supports_fd - {os.scandir})
-    assert (names(catalog(tree)), skipped(catalog(tree))) == found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.groups import Group, narrow
+from llm_kb.rendering.learn_text import Group, narrow
 from llm_kb.subjects.patterns import parse_pattern
 
 

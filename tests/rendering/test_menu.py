@@ -14,10 +14,12 @@ from llm_kb.rendering.menu import (
     MenuSubject,
     MenuTopic,
     estimate_tokens,
+    find_readable,
+    fit_menu,
+    list_topics,
     plain_menu,
     render_menu,
 )
-from llm_kb.rendering.menu_budget import find_readable, fit_menu, list_topics
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS
 

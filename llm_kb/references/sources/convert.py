@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _limit() -> None:
-    with suppress(ImportError, OSError, ValueError):  # not on Windows; not over a harder limit
+    with suppress(OSError, ValueError):  # not over a harder limit
         import resource  # noqa: PLC0415 - as above
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
