@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -20,9 +19,8 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.knowledge_base.tools import DEFAULT_LIMIT
-from llm_kb.rendering.passages import Passage, find_notes
-from llm_kb.rendering.plain_text import MAX_NAMED, name_some, visible_line, visible_text
-from llm_kb.subjects.topics import REFERENCE_PREFIX
+from llm_kb.rendering.passages import Passage, Passages, find_notes
+from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
 from llm_kb.upkeep.subject_list import name_file
 
 
@@ -64,8 +62,8 @@ def search(
     Every topic in the menu is searched, by words and, if llm has a default embedding
     model, by meaning. In a workspace, fetched topics are not in the menu unless
     `[kb] references` puts them there; -t searches them. Hidden and disabled subjects are
-    never found. Each passage is headed by its file and line, and by its address for
-    `learn`. Finding nothing is not an error: it exits with 0.
+    never found. Each passage is headed by its file and line, its address for `learn`,
+    and how well it answers, from 0 to 1. The exit status is 1 if nothing is found.
 
     Without QUERY, or if it is '-', standard input is searched for; of a long log the
     beginning and the end count. A query such as --no-color follows '--'.
@@ -88,22 +86,18 @@ def search(
     else:
         show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
     if not found.passages:
-        _explain_nothing(kb, topics, found.why_nothing)
+        say(f"llm-kb: {_explain_nothing(kb, topics, found)}")
     for note in find_notes(found):
         say(f"llm-kb: {note}")
+    if not found.passages:
+        raise SystemExit(1)
 
 
-def _explain_nothing(kb: KnowledgeBase, topics: Sequence[str], why: str) -> None:
-    """Say why nothing was found, and which fetched topics were not searched."""
-    if topics or kb.menu_ids:
-        say(f"llm-kb: {visible_line(why) or 'no matches; try other words, or fewer'}")
-    else:
-        say(f"llm-kb: {kb.explain_nothing()}")
-    aside = [id_ for id_ in kb.topics.ids() if id_.startswith(REFERENCE_PREFIX)]
-    left = [id_ for id_ in aside if not topics and id_ not in kb.menu_ids]
-    # With -t, too, an obsolete topic is not searched.
-    if left := [id_ for id_ in left if id_ not in kb.topics or kb.topics[id_].topic.in_menu]:
-        say(f"llm-kb: reference topics are searched only with -t: {name_some(left)}")
+def _explain_nothing(kb: KnowledgeBase, topics: tuple[str, ...], found: Passages) -> str:
+    """Return why nothing was found, and what to do."""
+    if not topics and not kb.menu_ids:
+        return kb.explain_nothing()
+    return visible_line(found.why_nothing) or "no text has a word of that; try other words"
 
 
 def _as_dict(passage: Passage) -> dict[str, object]:
@@ -127,7 +121,7 @@ def _as_dict(passage: Passage) -> dict[str, object]:
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a passage for people: its heading, the places of its copies, its text."""
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
-    heading = f"{file}:{passage.first_line}: {passage.topic}/{passage.address}"
+    heading = f"{file}:{passage.first_line}: {passage.topic}/{passage.address} ({passage.score})"
     lines = [style(visible_line(heading), fg="cyan")]
     if passage.also_in:
         copies = join_names(passage.also_in, MAX_NAMED)

@@ -11,9 +11,13 @@ from llm_kb.config.fragments import split_knowledge
 from llm_kb.errors import UnknownTopicError
 from llm_kb.host.request import MEMORY, PREFIX, SEARCH, SECTION, Request, current_request
 from llm_kb.host.terminal import say
-from llm_kb.rendering.passages import render_passages
+from llm_kb.rendering.passages import explain_nothing, render_passages
+from llm_kb.rendering.plain_text import shorten, visible_line
 from llm_kb.rendering.section import PreloadedTopic, describe_large
 from llm_kb.subjects.selection import Selection, join_selections, subtract
+
+LONGEST_SHOWN = 100
+"""Number of characters of a long question that an error repeats."""
 
 _MISTYPED_TOPIC = re.compile(r"[\w-]*[^\W\d][\w-]*:[^\s:/\\]")
 """A text that begins like `topic:question`, rather than like a message: `error: disk full`, an
@@ -58,6 +62,9 @@ def load_passages(reference: str) -> llm.Fragment:
     topics, question = _split_search(kb, reference)
     # A model without tools cannot load the rest of a passage.
     found = kb.find_passages(question, topics, whole=True)
+    if not found.passages:
+        asked = shorten(visible_line(reference), LONGEST_SHOWN)
+        raise ValueError(f"{SEARCH}{asked}: {explain_nothing(found)}")
     return llm.Fragment(render_passages(found), f"{SEARCH}{reference}")
 
 

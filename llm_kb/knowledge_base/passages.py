@@ -15,12 +15,12 @@ from llm_kb.knowledge_base.topics import EmptyTopicError
 from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
 from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
-from llm_kb.search.gate import keep_answers, require_words
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.documents_table import read_text
 from llm_kb.search.index.index import Progress
 from llm_kb.search.index.vectors import Embedder
+from llm_kb.search.question import require_words
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import search_as_possible
 
@@ -88,7 +88,7 @@ def find_passages(
         return Passages(passages=(), topics=tuple(sets), why_nothing=str(gone))
     sources = _Sources(topics, sets)
     passages: list[Passage] = []
-    for group in _join_neighbours(keep_answers(result, question), limit + SPARE):
+    for group in _join_neighbours(result.hits, limit + SPARE):
         if len(passages) == limit:
             break
         source = sources.find(group[0].topic, group[0].path)
@@ -102,6 +102,7 @@ def find_passages(
         about=tuple(_describe_fetched(topics, passages)),
         legs=result.legs,
         unknown=result.unknown,
+        counts=result.counts if passages and result.is_weak else (),
         replaced=result.replaced,
         notices=tuple(result.notices),
         why_nothing="" if result.is_covered else f"there is no {options.scope}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -15,10 +14,9 @@ from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
 from llm_kb.references.topic_names import find_named
-from llm_kb.rendering.passages import find_missing_words
-from llm_kb.search.gate import keep_answers, require_words
+from llm_kb.rendering.passages import describe_words
 from llm_kb.search.index.documents import File
-from llm_kb.search.question import parse_question
+from llm_kb.search.question import parse_question, require_words
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import search_as_possible
 from llm_kb.subjects.selection import keep_tagged
@@ -82,13 +80,14 @@ def ask(  # noqa: PLR0913 - each narrows the search
     chosen = [chosen[number] for number in tagged]
     sets = [library.store.documents(each.id) for each in chosen]
     result = search_as_possible(sets, question, library.find_embedder, limit=limit, scope=scope)
-    result = replace(result, hits=tuple(keep_answers(result, question)))
     problems += result.notices
-    problems += find_missing_words(result.unknown, result.replaced)
+    problems += describe_words(
+        result.unknown, result.replaced, result.counts if result.hits and result.is_weak else ()
+    )
     if not result.is_covered and chosen:
         problems.append(f"there is no {scope}")
     elif not result.hits and chosen:
-        problems.append("no matches; try the words such a text would use, fewer, or all topics")
+        problems.append("no text has a word of that; try the words such a text would use")
     topics = {each.id: each for each in chosen}
     searched = list(dict.fromkeys(hit.topic for hit in result.hits))
     for topic_id in searched:

@@ -79,6 +79,8 @@ class Passages:
     """Telling words of the question that no text has."""
     replaced: tuple[tuple[str, str], ...] = ()
     """Pairs of an unknown word and the nearest word, which was searched instead."""
+    counts: tuple[tuple[str, int], ...] = ()
+    """The other words with the numbers of passages that have them, if the answer is weak."""
     why_nothing: str = ""
     """Why nothing was searched, if so."""
     notices: tuple[str, ...] = ()
@@ -110,7 +112,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     if more:
         parts.append(f"Also: {', '.join(more)}\n")
     if not found.passages:
-        parts.append(_nothing(found))
+        parts.append(f"{explain_nothing(found)}\n")
     return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
 
 
@@ -121,38 +123,50 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
         cut = text.rfind("\n", 0, room) + 1 or room
         text = f"{text[:cut]}\n(note: cut here)"
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
-    opening = f'<passage "{attribute(passage.heading)}"{attribute(copies)}>'
+    place = f'"{attribute(passage.heading)}", score {passage.score}{attribute(copies)}'
+    opening = f"<passage {place}>"
     source = (
         f"source: {defuse(one_line(passage.origin))}\n" if passage.origin and with_origin else ""
     )
     return f"{opening}\n{source}{defuse(text)}\n</passage>\n"
 
 
-def _nothing(found: Passages) -> str:
-    """Return the answer for a question without matches."""
+def explain_nothing(found: Passages) -> str:
+    """Return why a search found nothing, and what to do, in one line."""
     where = name_some(found.topics) or "no topic"
     if found.why_nothing:
-        return f"{FOUND_NOTHING}{where} was searched: {bounded_line(found.why_nothing)}\n"
+        return f"{FOUND_NOTHING}{where} was searched: {bounded_line(found.why_nothing)}"
     return (
-        f"{FOUND_NOTHING}{where} fits that question. Try the words such a text would use,"
-        " fewer words, another topic, or `learn` with only a topic, which lists its subjects.\n"
+        f"{FOUND_NOTHING}{where} has a word of that question. Try the words such a text would"
+        " use, another topic, or `learn` with only a topic, which lists its subjects."
     )
 
 
-def find_missing_words(
-    unknown: Sequence[str], replaced: Sequence[tuple[str, str]]
+def describe_words(
+    unknown: Sequence[str],
+    replaced: Sequence[tuple[str, str]],
+    counts: Sequence[tuple[str, int]] = (),
 ) -> Iterator[str]:
-    """Yield notes on words of a question that no text has, and on those searched instead."""
+    """Yield notes on the words of a question: those that no text has, and those searched instead.
+
+    With `counts`, of a weak answer, the other words are listed as well.
+    """
     for word, nearest in replaced:
         searched = f"searched {bounded_line(nearest)!r} as well"
         yield f"not found in any text: {bounded_line(word)!r}; {searched}"
-    if missing := [word for word in unknown if word not in dict(replaced)]:
-        yield f"not found in any text: {name_some(missing)}"
+    missing = [word for word in unknown if word not in dict(replaced)]
+    nowhere = [f"not found in any text: {name_some(missing)}"] if missing else []
+    if counts:
+        rarest = sorted(counts, key=lambda pair: pair[1])[:MAX_NAMED]
+        known = ", ".join(f"{bounded_line(word)} in {number:,}" for word, number in rarest)
+        yield "; ".join(["weak answer", *nowhere, f"found: {known}"])
+    else:
+        yield from nowhere
 
 
 def find_notes(found: Passages) -> Iterator[str]:
     """Yield the notes on a search, a line each."""
-    yield from find_missing_words(found.unknown, found.replaced)
+    yield from describe_words(found.unknown, found.replaced, found.counts)
     for leg in found.legs:
         if leg.startswith("dense ("):
             yield f"searched by words, and by meaning only in part: {leg}"

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 
+from llm_kb.errors import KbError
 from llm_kb.search.chunking.documents import split_identifiers, split_unspaced
 
 MAX_WORDS = 48
@@ -87,6 +88,19 @@ def fold(text: str) -> str:
     return lower if lower.isascii() else lower.translate(_letters)
 
 
+class EmptyQuestionError(KbError):
+    """A question without a word in it."""
+
+    def __init__(self) -> None:
+        super().__init__("the question has no word to look for")
+
+
+def require_words(question: str) -> None:
+    """Raise EmptyQuestionError for a question without a word."""
+    if not parse_question(question):
+        raise EmptyQuestionError
+
+
 def parse_question(question: str) -> tuple[str, ...]:
     """Return the terms to search for, each once: the words, and identifiers as phrases.
 
@@ -151,11 +165,6 @@ def bound_question(question: str) -> str:
 def split_words(question: str) -> list[str]:
     """Return the first and last words of a question in its order, folded, with stop words."""
     return _take_ends([fold(word) for word in _WORD.findall(bound_question(question))], MAX_COUNTED)
-
-
-def is_sentence(question: str) -> bool:
-    """Return whether a question is a sentence, rather than words to look for."""
-    return not STOP_WORDS.isdisjoint(split_words(question))
 
 
 def is_correctable(word: str) -> bool:

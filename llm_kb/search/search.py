@@ -39,6 +39,9 @@ MAX_SPELLED = 8
 RANKED = 150
 """Number of chunks compared by score and role alone, before the best are read."""
 
+WEAK = 0.4
+"""Score below which a hit is a weak answer."""
+
 EMBED_AT_ONCE = 256
 """Number of chunks that a search embeds itself; an update embeds more."""
 
@@ -61,6 +64,8 @@ class SearchResult:
     """The documents of each set that were not searched, keyed by its name."""
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no set has."""
+    counts: tuple[tuple[str, int], ...] = ()
+    """The other telling words, with the number of passages that have each."""
     replaced: tuple[tuple[str, str], ...] = ()
     """Pairs of an unknown word and the nearest word, which was searched instead."""
     rarities: Mapping[str, float] = field(default_factory=dict, compare=False)
@@ -69,6 +74,11 @@ class SearchResult:
     """Whether the scope has any document."""
     words_only: str = ""
     """Why the search was by words only, although there is an embedding model."""
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether no hit has most of what the question asks for."""
+        return max((hit.score for hit in self.hits), default=0.0) < WEAK
 
     @property
     def notices(self) -> list[str]:
@@ -217,6 +227,11 @@ def _search(  # noqa: PLR0913 - as above
             word
             for word, frequency in zip(candidates.words, candidates.frequencies, strict=True)
             if not frequency
+        ),
+        counts=tuple(
+            (word, frequency)
+            for word, frequency in zip(candidates.words, candidates.frequencies, strict=True)
+            if frequency
         ),
         rarities=candidates.question.rarities,
         is_covered=not scope or any(each.is_covered for each in found.values()),

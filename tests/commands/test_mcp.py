@@ -113,12 +113,13 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
 
     assert talk(conversation, workspace) == [
         (
-            '<passage "project/review#review (lines 1-3)">\n# Review\n\nTwo eyes.\n</passage>\n',
+            '<passage "project/review#review (lines 1-3)", score 1.0>\n'
+            "# Review\n\nTwo eyes.\n</passage>\n",
             False,
         ),
         (
-            "Nothing in project fits that question. Try the words such a text would use, fewer"
-            " words, another topic, or `learn` with only a topic, which lists its subjects.\n\n"
+            "Nothing in project has a word of that question. Try the words such a text would"
+            " use, another topic, or `learn` with only a topic, which lists its subjects.\n\n"
             "(note: not found in any text: nothing)\n",
             False,
         ),

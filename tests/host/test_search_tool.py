@@ -13,7 +13,8 @@ from tests.conftest import RunLlm
 from tests.scripted import Script
 
 CONFIG = '[kb]\nsearch = {}\n[kb.topic.zoo]\ntitle = "Zoo"\nsubjects = "kb"\n'
-PASSAGE = '<passage "zoo/walrus#walrus (lines 1-3)">\n# Walrus\n\nTusks.\n</passage>\n'
+HEADED = '<passage "zoo/walrus#walrus (lines 1-3)", score '
+PASSAGE = f"{HEADED}1.0>\n# Walrus\n\nTusks.\n</passage>\n"
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +111,7 @@ def test_a_fragment_of_passages_for_models_without_tools(
     result = run_llm(["-m", "scripted-no-tools", "-f", f"kb-search:{reference}", "hi"])
 
     assert result.exit_code == 0, result.output
-    assert PASSAGE in script.last.prompt
+    assert HEADED in script.last.prompt
 
 
 def test_a_fragment_has_long_passages_whole(
@@ -131,7 +132,7 @@ def test_a_long_search_may_be_of_a_template(run_llm: RunLlm, script: Script) -> 
     result = run_llm(["-m", "scripted", "-t", "long", "hi"])
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert PASSAGE in script.last.prompt
+    assert HEADED in script.last.prompt
 
 
 @pytest.mark.parametrize(
@@ -159,6 +160,7 @@ def test_a_message_with_colons_is_a_question(run_llm: RunLlm, script: Script, me
             "unknown topic 'gone'; valid topics: zoo; kb-search::QUESTION searches all topics",
         ),
         ("zoo:?!", "the question has no word to look for"),
+        ("zoo:xyzzy", "kb-search:zoo:xyzzy: Nothing in zoo has a word of that question."),
     ],
 )
 def test_a_fragment_that_cannot_be_one_says_why(

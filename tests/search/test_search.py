@@ -76,7 +76,7 @@ def test_a_hit_says_where_it_stands(zoo: Path) -> None:
         text="# Walrus\n\nA large animal with tusks.\n",
         score=1.0,
     )
-    assert result == SearchResult(hits=(hit,), legs=("keyword",))
+    assert result == SearchResult(hits=(hit,), legs=("keyword",), counts=(("tusks", 1),))
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,8 @@ def search(
     """
     Search the files of reference topics
 
-    Without QUERY, or if it is '-', standard input is searched for, as `llm kb search` does.
+    Without QUERY, or if it is '-', standard input is searched for, as `llm kb search` does. The
+    exit status is 1 if nothing is found.
 
     \b
         llm kb references search "component lifecycle hooks" -t dioxus
@@ -148,6 +149,8 @@ def search(
     say(f"{found} ({' and '.join(answer['legs'])} search{where})")
     for warning in answer.get("warnings", ()):
         say(f"Warning: {warning}")
+    if not answer["results"]:
+        raise SystemExit(1)
 
 
 @click.command()
