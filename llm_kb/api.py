@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -47,17 +47,6 @@ RECHECK_SECONDS = 2.0
 """Seconds for which a process does not compare files with their index again."""
 
 
-class Memory(NamedTuple):
-    """A conversation's workspace, its restriction to topics, and the subjects it was sent."""
-
-    workspace: str
-    """The directory of the workspace; empty if there was none."""
-    only: tuple[str, ...]
-    """The topics it was restricted to; empty for no restriction."""
-    sent: tuple[tuple[str, str, str], ...]
-    """Topic id, root of the topic and name of each subject that was sent."""
-
-
 class KnowledgeBase(knowledge_base.KnowledgeBase):
     """The knowledge base of a directory, as `llm -T learn` run there would see it.
 
@@ -76,7 +65,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         fragments: Sequence[str] = (),
         knowledge: Sequence[str] = (),
         only: Sequence[str] = (),
-        memory: Memory | None = None,
+        excluded: Sequence[str] = (),
         given: Sequence[str] = (),
         builtin: bool = False,
         references: bool = False,
@@ -84,19 +73,17 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         """Load the configuration in effect in `cwd` and open its topics.
 
         `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are the `kb:`
-        fragments of the request, and `memory` is what the conversation was given before.
-        `only` keeps these topics and those of `knowledge`; `builtin` adds the shipped topic to
-        the menu, which is useful with the tools it describes; `references` adds the fetched
-        topics. Raises KbError: ConfigError for a broken file, UnknownTopicError
+        fragments of the request, and `excluded` what `list_exclusions` returned for an earlier
+        turn. `only` keeps these topics and those of `knowledge`; `builtin` adds the shipped
+        topic to the menu, which is useful with the tools it describes; `references` adds the
+        fetched topics. Raises KbError: ConfigError for a broken file, UnknownTopicError
         and NoMatchError for knowledge that does not exist.
         """
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
         user_dir = find_user_dir()
         load = partial(load_config, directory, user_dir=user_dir, environ=os.environ)
-        config = load(fragments=tuple(fragments))
+        config = load(fragments=tuple(fragments), excluded=tuple(excluded))
         asked = _iter_added(load(), config) if fragments else ()
-        if memory is not None and memory.workspace == str(config.workspace or ""):
-            only = only or memory.only
         kb = cls(
             config,
             open_catalogs(
@@ -107,7 +94,6 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             ),
             knowledge=[*asked, *map(split_knowledge, knowledge)],
             only=only,
-            remembered=memory.sent if memory else (),
             given=[split_knowledge(value) for value in given],
             references=references,
         )
@@ -148,6 +134,14 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             tags=tags,
         )
         return self.search(question, topics, limit, options)
+
+    def unrestricted(self) -> KnowledgeBase:
+        """Return the topics of this configuration without the restriction of `only`."""
+        if not self.only:
+            return self
+        kb = KnowledgeBase(self.config, self._catalogs)
+        kb.directory, kb.index_dir = self.directory, self.index_dir
+        return kb
 
     def subjects(self, topic: str) -> list[str]:
         """Return the names of a topic's listed subjects, sorted. Raises UnknownTopicError."""

@@ -28,15 +28,9 @@ def current_layers() -> Layers:
     return read_layers(find_cwd(), user_dir=find_user_dir(), environ=os.environ)
 
 
-def current_config(kb_cfg: tuple[str, ...] = (), knowledge: tuple[str, ...] = ()) -> Config:
+def current_config(kb_cfg: tuple[str, ...] = ()) -> Config:
     """Load the configuration in effect here. Raises KbError."""
-    return load_config(
-        find_cwd(),
-        user_dir=find_user_dir(),
-        environ=os.environ,
-        fragments=kb_cfg,
-        knowledge=knowledge,
-    )
+    return load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ, fragments=kb_cfg)
 
 
 def say_notices(config: Config) -> None:

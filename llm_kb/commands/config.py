@@ -6,11 +6,10 @@ import os
 
 import click
 
-from llm_kb.api import find_user_dir
-from llm_kb.commands._config import current_config
+from llm_kb.api import KnowledgeBase, find_user_dir
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show_content, show_json
-from llm_kb.config.report import list_values, render_values
+from llm_kb.config.report import add_knowledge, list_values, render_values
 from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import show_place
 
@@ -30,7 +29,8 @@ def config(knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], json_: bool) -> 
         llm kb config --json
         llm kb config --kb-cfg 'kb.topic.project.learned+="maintainers/*"'
     """
-    effective = current_config(kb_cfg, knowledge)
+    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
+    effective = add_knowledge(kb.config, kb.knowledge)
     values = list_values(effective)
     if json_:
         show_json([value.as_dict() for value in values])

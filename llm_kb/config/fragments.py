@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_kb.config.keys import TABLES, TOPIC_KEYS, Key, LayerSource, ListKey
-from llm_kb.config.layers import LayerConfig, Setting, parse_layer, topic_key
+from llm_kb.config.layers import LayerConfig, parse_layer
 from llm_kb.config.workspace import read_toml
 from llm_kb.errors import (
     MAX_PATH_SHOWN,
     ConfigError,
     KbError,
     PatternError,
-    UnknownTopicError,
     cut,
     quote,
     show_place,
@@ -151,19 +150,6 @@ def split_knowledge(text: str) -> tuple[str, str]:
     if slash and not pattern:
         raise PatternError(text, f"nothing follows the slash; {topic!r} alone means all of it")
     return topic, parse_pattern(pattern).text if slash else "**"
-
-
-def parse_knowledge(text: str, topics: Sequence[str]) -> LayerConfig:
-    """Return the layer of a value of `-k`: one more pattern to pre-load.
-
-    Raises UnknownTopicError, PatternError.
-    """
-    topic, pattern = split_knowledge(text)
-    if topic not in topics:
-        raise UnknownTopicError(topic, sorted(topics))
-    origins = (Origin(layer=Layer.COMMAND_LINE, place=f"-k {cut(text, MAX_PATH_SHOWN)}"),)
-    learned = Setting(value=(pattern,), origins=origins)
-    return LayerConfig(settings={topic_key(topic, "learned"): learned}, topics={topic: origins})
 
 
 def _split_key(text: str) -> list[str]:

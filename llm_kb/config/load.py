@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_kb.config.fragments import parse_knowledge, read_fragment
+from llm_kb.config.fragments import read_fragment
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, default_layer, merge, parse_layer
 from llm_kb.config.resolve import (
     ACTING_KEYS,
     find_missing,
     find_withheld,
+    is_given,
     load_path_values,
     resolve,
 )
@@ -115,12 +116,13 @@ def load_config(
     user_dir: Path,
     environ: Mapping[str, str],
     fragments: Sequence[str] = (),
-    knowledge: Sequence[str] = (),
+    excluded: Sequence[str] = (),
 ) -> Config:
     """Load all layers and return the effective configuration.
 
     `cwd` is None if the current directory was deleted. `fragments` are the values of
-    `--kb-cfg`, `knowledge` those of `-k`, in order. Raises KbError.
+    `--kb-cfg`, in order; `excluded` are what `list_exclusions` returned for an earlier
+    configuration, without those of topics that are gone. Raises KbError.
     """
     layers = read_layers(cwd, user_dir=user_dir, environ=environ)
     withheld, file = layers.withheld, layers.file
@@ -130,14 +132,16 @@ def load_config(
     root = file.root if file else (cwd or user_dir)
     workspace = file.root if file else None
     own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=root, home=find_home(environ))
+    for text in excluded:
+        layer, _ = read_fragment(text, own, cwd=cwd, workspace=workspace, load_paths=())
+        if all(id_ in merged.topics or is_given(id_) for id_ in layer.topics):
+            merged = merge([merged, layer])
     for text in fragments:
         load_paths = [root / place for place in load_path_values(merged)]
         layer, source = read_fragment(
             text, own, cwd=cwd, workspace=workspace, load_paths=load_paths
         )
         merged = _add_fragment(merged, layer, source)
-    for text in knowledge:
-        merged = merge([merged, parse_knowledge(text, list(merged.topics))])
     config = resolve(
         merged,
         root=root,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from llm_kb.config.keys import TOPIC_KEYS
 from llm_kb.config.layers import LayerConfig, iter_values, topic_key
-from llm_kb.errors import show_place
+from llm_kb.errors import MAX_PATH_SHOWN, cut, show_place
 from llm_kb.subjects.topics import Config, Layer, Origin, Topic
 
 Plain: TypeAlias = "bool | int | str | list[str] | None"
@@ -47,6 +47,27 @@ class ConfigValue:
             "place": last.place,
             "origins": [{"layer": o.layer.value, "place": o.place} for o in self.origins],
         }
+
+
+def add_knowledge(config: Config, knowledge: Iterable[tuple[str, str]]) -> Config:
+    """Return the configuration with the topics and patterns of `-k` in `learned`."""
+    for id_, pattern in knowledge:
+        topics = {topic.id: topic for topic in (*config.topics, *config.adjustments)}
+        topic = topics.get(id_) or Topic(id=id_, root=Path())
+        if pattern in topic.learned:
+            continue
+        topics[id_] = replace(topic, learned=(*topic.learned, pattern))
+        configured = [each.id for each in config.topics]
+        key = topic_key(id_, "learned")
+        place = f"-k {cut(f'{id_}/{pattern}', MAX_PATH_SHOWN)}"
+        origin = Origin(layer=Layer.COMMAND_LINE, place=place)
+        config = replace(
+            config,
+            topics=tuple(topics[each] for each in configured),
+            adjustments=tuple(t for each, t in topics.items() if each not in configured),
+            origins={**config.origins, key: (*config.origins.get(key, ()), origin)},
+        )
+    return config
 
 
 def list_values(config: Config) -> list[ConfigValue]:

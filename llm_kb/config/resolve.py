@@ -5,7 +5,8 @@ Pure: `load` reads the files, and `layers` their tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from llm_kb.subjects.topics import (
 _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
 """The layers of one run, which rarely define a topic."""
 
+EXCLUDING = ("disabled", "enable")
+"""The keys of a topic by which a model sees less of it."""
 
 ACTING_KEYS = ("kb.auto", "kb.capture.offer")
 """Keys by which a workspace affects requests that do not ask for it."""
@@ -46,7 +49,7 @@ def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[s
             continue
         for name in TOPIC_KEYS:
             key = topic_key(id_, name)
-            is_less = name == "disabled" or (name == "enable" and not _is_true(layer, key))
+            is_less = name in EXCLUDING and not _is_true(layer, key)
             if key in layer.settings and not is_less:
                 keys.append(key)
     return tuple(keys)
@@ -59,6 +62,19 @@ def _is_outside(layer: LayerConfig, id_: str, root: Path) -> bool:
 
 def _is_true(layer: LayerConfig, key: str) -> bool:
     return key in layer.settings and layer.settings[key].value is True
+
+
+def list_exclusions(config: Config) -> Iterator[str]:
+    """Yield the assignments that repeat what the config fragments of one run exclude."""
+    values = {"kb.max_result_chars": config.max_result_chars}
+    for topic in (*config.topics, *config.adjustments):
+        values |= {topic_key(topic.id, name): getattr(topic, name) for name in EXCLUDING}
+    for key, value in values.items():
+        if key in config.origins and config.origins[key][-1].layer in _PASSING:
+            if isinstance(value, tuple):
+                yield f"{key}+={json.dumps(value)}"
+            elif value is not True:
+                yield f"{key}={json.dumps(value)}"
 
 
 def load_path_values(merged: LayerConfig) -> tuple[str, ...]:
@@ -110,6 +126,11 @@ def _given(settings: Mapping[str, Setting], table: str) -> dict[str, Any]:
     return {name: each.value for name, each in found.items() if each and each.value != ""}
 
 
+def is_given(id_: str) -> bool:
+    """Tell whether a topic may exist without configuration: a built-in or a reference topic."""
+    return id_ in BUILT_IN_TOPICS or id_.startswith(REFERENCE_PREFIX)
+
+
 def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
     """Tell whether a topic's table changes a topic that is not defined by configuration.
 
@@ -120,7 +141,7 @@ def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
     if _find_misplaced(merged, id_):
         return False
     by_user = all(origin.layer is not Layer.WORKSPACE for origin in merged.topics[id_])
-    return id_ in BUILT_IN_TOPICS or (by_user and id_.startswith(REFERENCE_PREFIX))
+    return is_given(id_) and (by_user or id_ in BUILT_IN_TOPICS)
 
 
 def _find_misplaced(merged: LayerConfig, id_: str) -> tuple[str, ...]:
@@ -143,7 +164,7 @@ def find_missing(merged: LayerConfig) -> dict[str, list[str]]:
 def _describe_missing(merged: LayerConfig, id_: str) -> str:
     """Return the problem of a topic without `subjects`, with its most likely solution."""
     misplaced = _find_misplaced(merged, id_)
-    if misplaced and (id_ in BUILT_IN_TOPICS or id_.startswith(REFERENCE_PREFIX)):
+    if misplaced and is_given(id_):
         return (
             f"{misplaced[0]}: not for topic {id_!r}, whose subjects are not in a directory of "
             "yours; 'enable = false' leaves all of it out"

@@ -19,7 +19,7 @@ import llm
 from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, PREFIX, SEARCH, SECTION, Rounds, tool_name
 
 if TYPE_CHECKING:
-    from llm_kb.api import Memory
+    from llm_kb.host.log import Memory
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
 
@@ -82,7 +82,7 @@ class Arguments:
 
     @cached_property
     def memory(self) -> Memory | None:
-        """The subjects that a continued conversation was given before; None if unknown."""
+        """What the turns of a continued conversation recorded; None if unknown."""
         if self.conversation is None:
             return None
         from llm_kb.host.log import read_memory  # noqa: PLC0415 - few are continued
@@ -97,6 +97,11 @@ class Arguments:
             for fragment in self._fragments()
             if fragment.startswith(SECTION) and fragment not in {SECTION, MEMORY}
         ]
+
+    @property
+    def preloads(self) -> list[str]:
+        """The `TOPIC/PATTERN` that templates pre-load, as saved from `-k`."""
+        return [spec for spec in self.specs if "/" in spec]
 
     @property
     def topics(self) -> list[str]:

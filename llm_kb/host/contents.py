@@ -8,12 +8,13 @@ from pathlib import Path
 
 import llm
 
-from llm_kb.api import KnowledgeBase, Memory
+from llm_kb.api import KnowledgeBase
 from llm_kb.config.report import render_notices
+from llm_kb.config.resolve import list_exclusions
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.arguments import Arguments
 from llm_kb.host.capture_tools import find_root
-from llm_kb.host.log import render_memory
+from llm_kb.host.log import Memory, render_memory
 from llm_kb.host.request import SECTION
 from llm_kb.host.terminal import leave_out, say
 from llm_kb.rendering.section import describe_large
@@ -56,15 +57,24 @@ def has_repository() -> bool:
 
 
 def iter_texts(
-    arguments: Arguments, kb: KnowledgeBase, tools: AbstractSet[str], *, has_section: bool
+    arguments: Arguments,
+    kb: KnowledgeBase,
+    tools: AbstractSet[str],
+    *,
+    is_given: bool,
+    is_offered: bool,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the texts that were not sent yet, each with its source."""
+    """Yield the texts of a request, each with its source.
+
+    `is_given` tells whether the request pre-loads subjects, `is_offered` whether it offers `learn`
+    anew. A continued conversation is sent the section again if its menu changed.
+    """
     earlier = arguments.earlier_text()
     menu = kb.render_menu(search="search_knowledge" in tools) if "learn" in tools else ""
+    has_menu = is_offered and menu not in earlier
     section = None
-    if has_section:
-        learn = bool(menu) and menu not in earlier
-        section = kb.section(learn=learn, search="search_knowledge" in tools)
+    if is_given or has_menu or (is_offered and not earlier):
+        section = kb.section(learn=has_menu, search="search_knowledge" in tools)
     if section:
         if large := describe_large(kb.preloaded):
             say(large)
@@ -80,5 +90,11 @@ def iter_texts(
 
 def render_sent(kb: KnowledgeBase, *, preloaded: bool) -> tuple[str, str]:
     """Return the memory of this turn, as the text and the source of a fragment."""
-    sent = tuple(kb.iter_sent(preloaded=preloaded))
-    return render_memory(Memory(workspace=str(kb.config.workspace or ""), only=kb.only, sent=sent))
+    return render_memory(
+        Memory(
+            workspace=str(kb.config.workspace or ""),
+            only=kb.only,
+            excluded=tuple(list_exclusions(kb.config)),
+            sent=tuple(kb.iter_sent(preloaded=preloaded)),
+        )
+    )

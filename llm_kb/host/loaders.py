@@ -99,9 +99,9 @@ def load_template(reference: str) -> llm.Template:
 
 
 def _open(request: Request | None) -> KnowledgeBase:
-    """Return the knowledge base of a request, or that of this directory if topics are left out."""
-    if request is not None and request.kb is not None and not request.kb.only:
-        return request.kb
+    """Return the knowledge base of a request with all topics, or that of this directory."""
+    if request is not None and request.kb is not None:
+        return request.kb.unrestricted()
     return KnowledgeBase.discover()
 
 

@@ -1,4 +1,4 @@
-"""Reads a conversation's sent subjects and calls of our tools from the log of `llm`.
+"""Reads what earlier turns recorded, and the calls of our tools, from the log of `llm`.
 
 The log records the fragments of each turn, and the source of each text; but for equal texts
 it records only the first source. So the memory of a turn is the source of a fragment of its
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
-from llm_kb.api import Memory
 from llm_kb.errors import KbError
 from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.upkeep.usage import Call, Turn
@@ -50,6 +50,19 @@ _PASSAGES = """
 """
 
 
+class Memory(NamedTuple):
+    """The record of one turn."""
+
+    workspace: str
+    """The directory of the workspace; empty if there was none."""
+    only: tuple[str, ...]
+    """The topics it was restricted to; empty for no restriction."""
+    excluded: tuple[str, ...]
+    """The assignments that repeat what `--kb-cfg` excluded."""
+    sent: tuple[tuple[str, str, str], ...]
+    """Topic id, root of the topic and name of each subject that it sent."""
+
+
 class LogError(KbError):
     """A log that does not exist or cannot be read."""
 
@@ -62,7 +75,7 @@ def render_memory(memory: Memory) -> tuple[str, str]:
     topics: dict[str, dict[str, list[str]]] = {}
     for topic, root, name in memory.sent:
         topics.setdefault(topic, {}).setdefault(root, []).append(name)
-    record = {"workspace": memory.workspace, "only": memory.only, "sent": topics}
+    record = {**memory._asdict(), "sent": topics}
     source = SECTION + json.dumps(record)
     digest = blake2b(source.encode(), digest_size=16).digest()
     bits = "".join(f"{byte:08b}" for byte in digest)
@@ -70,9 +83,11 @@ def render_memory(memory: Memory) -> tuple[str, str]:
 
 
 def read_memory(conversation_id: str, database: str | None) -> Memory | None:
-    """Return the memory of a conversation in the log; None without one.
+    """Return what the turns of a conversation recorded; None without a record.
 
-    A conversation loaded from the log holds the texts that were sent, not their sources.
+    It was made in the workspace of the first turn, stays with the topics of the first
+    restriction, and excludes what the last turn did. A conversation loaded from the log holds
+    the texts that were sent, not their sources.
     """
     try:
         with closing(_open(Path(database or _default_path()))) as log:
@@ -80,16 +95,10 @@ def read_memory(conversation_id: str, database: str | None) -> Memory | None:
     except sqlite3.Error:
         return None  # also for a log in another format
     memories = [memory for (source,) in rows if (memory := parse_memory(str(source)))]
-    return join_memories(memories) if memories else None
-
-
-def join_memories(memories: Sequence[Memory]) -> Memory:
-    """Return the memory of several turns, with each subject once."""
-    return Memory(
-        workspace=memories[0].workspace,
-        only=next((memory.only for memory in memories if memory.only), ()),
-        sent=tuple(dict.fromkeys(each for memory in memories for each in memory.sent)),
-    )
+    if not memories:
+        return None
+    only = next((memory.only for memory in memories if memory.only), ())
+    return memories[-1]._replace(workspace=memories[0].workspace, only=only)
 
 
 def parse_memory(source: str) -> Memory | None:
@@ -99,6 +108,7 @@ def parse_memory(source: str) -> Memory | None:
         return Memory(
             workspace=str(record["workspace"]),
             only=tuple(map(str, record["only"])),
+            excluded=tuple(map(str, record["excluded"])),
             sent=tuple(
                 (str(topic), str(root), str(name))
                 for topic, roots in record["sent"].items()

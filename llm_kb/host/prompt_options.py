@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import llm
 
-from llm_kb.config.workspace import find_cwd, mentions_auto
-from llm_kb.errors import KbError, join_names
+from llm_kb.config.workspace import find_cwd, find_workspace, mentions_auto
+from llm_kb.errors import KbError
 from llm_kb.host.arguments import Arguments, require_no_files
 from llm_kb.host.request import (
     MEMORY,
@@ -99,13 +99,17 @@ def _prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[st
 
     tools = decide_tools(arguments, kb, asked) if is_asked else asked
     _set_tools(arguments, tools)
+    is_given = bool(knowledge or kb_cfg or arguments.preloads)
     # The other tools do not read it: recording a note does not justify the cost of `learned`.
-    has_section = bool(knowledge or kb_cfg or arguments.specs or "learn" in asked | tools)
+    is_offered = "learn" in (asked | tools) - arguments.restored_tools
+    texts: tuple[tuple[str, str], ...] = ()
+    if is_asked:
+        texts = tuple(iter_texts(arguments, kb, tools, is_given=is_given, is_offered=is_offered))
     request = Request(
         kb,
         tools,
-        iter_texts(arguments, kb, tools, has_section=has_section) if is_asked else (),
-        memory=[render_sent(kb, preloaded=is_asked and has_section)],
+        texts,
+        memory=[render_sent(kb, preloaded=any(source == SECTION for _, source in texts))],
         specs=arguments.specs,
     )
     _place(arguments, request)
@@ -131,11 +135,6 @@ def _open(
     if asked or knowledge or kb_cfg or arguments.specs:
         kb = _discover(arguments, knowledge, kb_cfg, asked | restored)
         kept: AbstractSet[str] = asked | _keep_restored(arguments, kb, restored)
-        if kb.elsewhere:
-            say(
-                f"not looked up here: {join_names(kb.elsewhere, 5)}; this conversation was given"
-                " that of another place"
-            )
         return kb, kept
     if not restored:
         return _discover_automatic(arguments), set()
@@ -200,16 +199,27 @@ def _discover(
 ) -> KnowledgeBase:
     from llm_kb.api import KnowledgeBase  # most requests need none of it
 
-    specs = arguments.specs
-    return KnowledgeBase.discover(
+    memory = arguments.memory
+    if memory is not None and memory.workspace != _find_here():
+        memory = None
+    kb = KnowledgeBase.discover(
         fragments=kb_cfg,
-        knowledge=(*(spec for spec in specs if "/" in spec), *knowledge),
-        only=arguments.topics,
-        memory=arguments.memory,
+        excluded=memory.excluded if memory else (),
+        knowledge=(*arguments.preloads, *knowledge),
+        only=arguments.topics or (memory.only if memory else ()),
         given=arguments.references,
         builtin=bool(asked & {"References", "emit_knowledge"}),
         references="References" in asked,
     )
+    # Some models get the system prompt with the first turn alone.
+    kb.repeats_preloaded = arguments.command == "chat" or arguments.conversation is not None
+    return kb
+
+
+def _find_here() -> str:
+    """Return the directory of the workspace; empty if there is none."""
+    file = find_workspace(find_cwd(), os.environ, user_dir=Path(llm.user_dir()))
+    return str(file.root) if file else ""
 
 
 def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:

@@ -47,10 +47,8 @@ class KnowledgeBase:
     """The topics of one request, with the subjects pre-loaded and the answers of `learn`.
 
     `catalogs` are the enabled topics. `knowledge` are the values of `-k`, as (topic id,
-    pattern); `remembered` are the subjects sent in earlier turns, as (topic id, root of the
-    topic, name), without those that no longer exist; `given` are the (topic id, pattern) of
-    this request's fragments. `only`, if it is not empty, keeps the topics
-    it names and those of `knowledge`.
+    pattern); `given` are the (topic id, pattern) of this request's fragments. `only`, if it is
+    not empty, keeps the topics it names and those of `knowledge`.
     `references` tells whether the tools of References are offered, which puts the fetched
     topics into the menu. Raises UnknownTopicError or NoMatchError if one of these names
     nothing.
@@ -66,7 +64,6 @@ class KnowledgeBase:
         knowledge: Sequence[tuple[str, str]] = (),
         only: Sequence[str] = (),
         *,
-        remembered: Sequence[tuple[str, str, str]] = (),
         given: Sequence[tuple[str, str]] = (),
         references: bool = False,
     ) -> None:
@@ -79,21 +76,11 @@ class KnowledgeBase:
         )
         for topic, pattern in self.knowledge:
             self.require(topic, pattern)
-        self.remembered = tuple(
-            (topic, name)
-            for topic, root, name in remembered
-            if self._is_at(topic, root) and self._names_something(topic, name)
-        )
-        """The subjects that this conversation was sent before, as topic id and name."""
-        self.elsewhere = tuple(
-            f"{topic}/{name}" for topic, root, name in remembered if not self._is_at(topic, root)
-        )
-        """The subjects it was sent from topics that do not exist here."""
         named = ((self._find_id(name, catalogs.ids()), pattern) for name, pattern in given)
         self._given = tuple(
             (id_, pattern) for id_, pattern in named if id_ and self._names_something(id_, pattern)
         )
-        self._named = {*self.only, *(topic for topic, _ in (*self.knowledge, *self.remembered))}
+        self._named = {*self.only, *(topic for topic, _ in self.knowledge)}
         self._offers_references = references
         ids = [id_ for id_ in catalogs.ids() if not only or id_ in self._named]
         self.topics = TopicsById({id_: partial(self._open, id_) for id_ in ids})
@@ -137,7 +124,7 @@ class KnowledgeBase:
         if id_ not in self._catalogs:
             return None
         topic, catalog = self._catalogs[id_]
-        known = [pattern for name, pattern in (*self.remembered, *self._given) if name == id_]
+        known = [pattern for name, pattern in self._given if name == id_]
         asked = (*(pattern for name, pattern in self.knowledge if name == id_), *known)
         topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
         learned = join_selections(self._select_each(id_, topic.learned))
@@ -226,9 +213,9 @@ class KnowledgeBase:
         return any(opened.learned.subjects for opened in self.active)
 
     def iter_sent(self, *, preloaded: bool) -> Iterator[tuple[str, str, str]]:
-        """Yield topic id, root of the topic and name of each subject that has been sent.
+        """Yield topic id, root of the topic and name of each subject that this request sends.
 
-        These are the ones sent before, those of fragments, and if `preloaded` this section's.
+        These are those of fragments, and if `preloaded` this section's.
         """
         for opened in self.active:
             sent = opened.learned if preloaded else opened.known
@@ -240,12 +227,9 @@ class KnowledgeBase:
         """Return the `<knowledge>` section; None if it would be empty.
 
         `learn` and `search` tell whether these tools are offered in this request: without
-        `learn` the section has only pre-loaded subjects. Subjects that the conversation was sent
-        before are only named.
+        `learn` the section has only pre-loaded subjects.
         """
-        menu = self.menu() if learn else ()
-        already = [f"{topic}/{name}" for topic, name in self.remembered]
-        return render_section(self.preloaded, menu, already, search=search)
+        return render_section(self.preloaded, self.menu() if learn else (), search=search)
 
     def render_menu(self, *, search: bool = False) -> str:
         """Return the menu as it is in the section; empty if there is none."""
@@ -406,10 +390,6 @@ class KnowledgeBase:
             yield from take_pieces(
                 subject, opened.catalog.read(subject).data, selection.asked_of(subject)
             )
-
-    def _is_at(self, topic: str, root: str) -> bool:
-        """Tell whether a topic exists here and has this root."""
-        return topic in self._catalogs and str(self._catalogs[topic][0].root) == root
 
     def _names_something(self, topic: str, pattern: str) -> bool:
         return topic in self._catalogs and not self.select(topic, pattern).missing

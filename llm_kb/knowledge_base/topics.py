@@ -136,9 +136,9 @@ class OpenTopic:
     catalog: Catalog
     learned: Selection
     known: Selection
-    """The subjects that the conversation was sent before, or that are fragments of the request."""
+    """The subjects that are fragments of the request."""
     is_repeated: bool = False
-    """Whether pre-loaded subjects can also be learned, since a client may not show them."""
+    """Whether pre-loaded subjects can also be learned, since a model may not have them."""
 
     @property
     def new(self) -> Selection:

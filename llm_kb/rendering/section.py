@@ -34,15 +34,13 @@ class PreloadedTopic:
 def render_section(
     preloaded: Sequence[PreloadedTopic],
     menu: FittedMenu | Sequence[MenuTopic] = (),
-    already: Sequence[str] = (),
     *,
     search: bool = False,
 ) -> str | None:
     """Return the element without a final line feed; None if it would be empty.
 
     `search` says whether the menu names the search. A menu that was not fitted is
-    rendered whole. A pre-loaded topic without subjects is left out. `already` names what
-    the conversation was sent before; alone it does not justify an element.
+    rendered whole. A pre-loaded topic without subjects is left out.
     """
     if not isinstance(menu, FittedMenu):
         menu = plain_menu(menu)
@@ -53,11 +51,7 @@ def render_section(
     parts = ["<knowledge>\n"]
     if preloaded:
         _append_preloaded(parts, preloaded)
-        parts[-1] = "\n\n" if menu.topics or already else "\n"
-    if already:
-        parts.append(f"Already in your system prompt: {', '.join(map(defuse, already))}\n")
-        if menu.topics:
-            parts.append("\n")
+        parts[-1] = "\n\n" if menu.topics else "\n"
     if menu.topics:
         parts += (render_menu(menu, search=search), "\n")
     parts.append("</knowledge>")

@@ -25,7 +25,9 @@ def workspace(tmp_path: Path, user_dir: Path) -> Path:
 def test_each_value_is_shown_with_its_layer(
     workspace: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
-    result = run_llm(["kb", "config", "-k", "v1.2/a*"])
+    (workspace / "kb").mkdir()
+    (workspace / "kb/ab.md").write_text("AB")
+    result = run_llm(["kb", "config", "-k", "t/a*"])
     assert (result.exit_code, result.stdout) == (
         0,
         f"""\
@@ -53,6 +55,23 @@ learned = ["a*"]                          # command line
 """,
     )
     assert result.stderr == f"llm-kb: kb.auto in {workspace}/llm-kb.toml waits for 'llm kb trust'\n"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["v1.2", "T/a", "v1.2/nope", "nope", "v1.2/", "llm-kb", "Using llm-kb", "topic-nope"],
+)
+def test_knowledge_is_resolved_as_in_a_request(
+    workspace: Path, run_llm: RunLlm, value: str
+) -> None:
+    (workspace / "kb").mkdir()
+    (workspace / "kb/a.md").write_text("A")
+    shown, sent = (run_llm(["kb", command, "-k", value]) for command in ("config", "prompt"))
+    assert shown.exit_code == sent.exit_code
+    if shown.exit_code:
+        assert shown.stderr == sent.stderr
+    else:
+        assert "learned = [" in shown.stdout
 
 
 def test_json_has_every_value_with_all_its_origins(

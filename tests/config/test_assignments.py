@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from llm_kb.config.fragments import (
     is_assignment,
     parse_assignment,
-    parse_knowledge,
     split_knowledge,
 )
 from llm_kb.config.keys import LayerSource, Value
 from llm_kb.config.layers import LayerConfig, Setting
-from llm_kb.errors import ConfigError, PatternError, UnknownTopicError
+from llm_kb.errors import ConfigError, PatternError
 from llm_kb.subjects.topics import Layer, Origin
 
 SOURCE = LayerSource(
@@ -189,17 +188,3 @@ def test_nothing_after_the_slash_is_told_how_to_name_all_of_it() -> None:
     assert str(caught.value) == (
         "invalid pattern 'project/': nothing follows the slash; 'project' alone means all of it"
     )
-
-
-def test_knowledge_adds_one_pattern() -> None:
-    origins = (Origin(layer=Layer.COMMAND_LINE, place="-k p/a"),)
-    assert parse_knowledge("p/a", ["p"]) == LayerConfig(
-        settings={"kb.topic.p.learned": Setting(value=("a",), origins=origins)},
-        topics={"p": origins},
-    )
-
-
-def test_knowledge_of_an_unknown_topic_names_what_there_is() -> None:
-    with pytest.raises(UnknownTopicError) as caught:
-        parse_knowledge("nope/a", ["q", "p"])
-    assert (caught.value.name, caught.value.topics) == ("nope", ("p", "q"))

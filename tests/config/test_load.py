@@ -18,7 +18,7 @@ from llm_kb.config.workspace import (
     find_workspace,
     mentions_auto,
 )
-from llm_kb.errors import ConfigError, KbError, PatternError, UnknownTopicError
+from llm_kb.errors import ConfigError, KbError
 from llm_kb.subjects.topics import Config, Layer, Origin
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
@@ -52,7 +52,6 @@ def load(
     cwd: Path | None,
     user_dir: Path,
     *fragments: str,
-    knowledge: tuple[str, ...] = (),
     environ: dict[str, str] | None = None,
 ) -> Config:
     return load_config(
@@ -60,7 +59,6 @@ def load(
         user_dir=user_dir,
         environ=environ if environ is not None else {"HOME": str(user_dir.parent)},
         fragments=fragments,
-        knowledge=knowledge,
     )
 
 
@@ -191,28 +189,17 @@ def test_layers_lie_over_one_another(
     (user_dir / "kb.toml").write_text(
         '[kb]\nmenu = "topics"\nmenu_budget = 1\n[kb.topic.notes]\nsubjects = "~/notes"\n'
     )
-    config = load(workspace, user_dir, "kb.menu_budget=2", knowledge=("project/a*", "notes"))
+    config = load(workspace, user_dir, "kb.menu_budget=2", 'kb.topic.notes.learned+="**"')
     assert (config.menu, config.menu_budget) == ("subjects", 2)
     assert [(t.id, t.root, t.learned) for t in config.topics] == [
         ("notes", user_dir.parent / "notes", ("**",)),
-        ("project", workspace / "kb" / "project", ("a*",)),
+        ("project", workspace / "kb" / "project", ()),
     ]
     assert [origin.layer for origin in config.origins["kb.menu_budget"]] == [
         Layer.DEFAULT,
         Layer.USER,
         Layer.COMMAND_LINE,
     ]
-
-
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [("nope/x", UnknownTopicError), ("", PatternError), ("project/", PatternError)],
-)
-def test_knowledge_that_names_nothing_is_an_error(
-    workspace: Path, user_dir: Path, value: str, error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        load(workspace, user_dir, knowledge=(value,))
 
 
 # Reading

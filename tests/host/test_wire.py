@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 from tests.conftest import RunLlm
-from tests.openai_server import OpenAIServer, serve_openai
+from tests.openai_server import Calls, OpenAIServer, serve_openai
 
 CONFIG = """
 [kb.topic.project]
@@ -176,13 +176,39 @@ def test_continued_in_the_same_place_nothing_is_sent_again(
     result = ask("-c", "two")
     assert (result.stderr, server.last.prompt) == ("", "two")
     assert server.last.tools == ["learn"] * has_menu
-    # What is known already is neither offered nor sent when more is asked for.
+    # A menu that was sent is not sent again.
     server.call(("learn", {"topic": "project"}))
     ask("-c", "-T", "learn", "three")
     assert server.last.everything.count("jean reviews.") == int(is_preloaded)
-    assert server.last.everything.count(MENU) == 1
-    already = server.last.outputs[0].partition("Already learned")[2]
-    assert ("- maintainers/jean" in already) == is_preloaded
+    assert MENU in server.last.everything
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("later", ["-c", "chat -c", "later turn of a chat"])
+@pytest.mark.usefixtures("templates")
+def test_after_the_first_turn_learn_returns_what_was_preloaded(
+    ask: Ask, server: OpenAIServer, way: str, later: str
+) -> None:
+    """Some models get the system prompt with the first turn alone."""
+    args, _, _ = WAYS[way]
+    answer: Calls = [
+        ("learn", {"topic": "project"}),
+        ("learn", {"topic": "project", "subjects": ["maintainers/jean"]}),
+    ]
+    if later == "later turn of a chat":
+        server.script += ("one", answer)
+        ask("chat", "-m", "wire", *args, "-T", "learn", input="one\ntwo\nexit\n")
+    else:
+        ask(*args, "-T", "learn", "one")
+        server.script.append(answer)
+        if later == "-c":
+            ask("-c", "two")
+        else:
+            ask("chat", "-c", input="two\nexit\n")
+    listing, subject = server.last.outputs
+    assert "- maintainers/jean" in listing
+    assert "earned" not in listing
+    assert subject == "jean reviews.\n"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -215,47 +241,107 @@ def test_what_is_asked_for_elsewhere_is_of_there(
     result = ask("-c", "-k", "project/code-quality", "two")
     assert result.stderr == (
         f"llm-kb: learn is left out: this conversation learned from {here}, here is {there};"
-        " -T learn offers what is here\n"
-        "llm-kb: not looked up here: project/maintainers/jean; this conversation was given that of"
-        f" another place\n{TO_PROMPT}"
+        f" -T learn offers what is here\n{TO_PROMPT}"
     )
     assert server.last.prompt.startswith(f'<knowledge>\n{INTRO}\n\n<topic "General">')
     assert "alice" not in server.last.everything
 
 
-def test_what_is_new_is_sent_and_what_is_old_is_named(
-    here: Path, ask: Ask, server: OpenAIServer
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param(["-k", "project/maintainers/*"], id="-k"),
+        pytest.param(["--kb-cfg", "maintainers"], id="config fragment"),
+        pytest.param(["-t", "saved"], id="saved template"),
+    ],
+)
+@pytest.mark.usefixtures("templates")
+def test_who_asks_for_knowledge_again_gets_it_again(
+    ask: Ask, server: OpenAIServer, again: list[str]
 ) -> None:
     ask("-k", "project/maintainers/*", "one")
-    result = ask("-c", "-k", "project", "two")
-    assert result.stderr == TO_PROMPT
-    assert server.last.prompt == (
-        f"<knowledge>\n{INTRO}\n\n"
-        '<topic "General">\n\n<subject "code-quality">\nShort functions.\n</subject>\n</topic>\n\n'
-        "Already in your system prompt: project/maintainers/jean\n</knowledge>\ntwo"
-    )
-    ask("-c", "-k", "project", "-k", "skills", "three")
-    assert server.last.prompt == (
-        f"<knowledge>\n{INTRO}\n\n"
-        '<topic "skills">\n\n<subject "ast-grep">\nSearch by structure.\n</subject>\n</topic>\n\n'
-        "Already in your system prompt: project/maintainers/jean, project/code-quality\n"
-        "</knowledge>\nthree"
-    )
-    assert ask("-c", "-k", "project", "four").stderr == ""
-    assert server.last.prompt == "four"
-    ask("-c", "-T", "learn", "five")
-    assert (server.last.tools, server.last.prompt) == ([], "five")
+    for _ in range(2):
+        result = ask("-c", *again, "two")
+        assert result.stderr == TO_PROMPT
+        assert f"{INTRO}\n\n<topic" in server.last.prompt
+        assert server.last.prompt.count("jean reviews.") == 1
 
 
-def test_memory_does_not_depend_on_who_logged_a_text_first(
+def test_a_menu_that_changed_is_sent_again(here: Path, ask: Ask, server: OpenAIServer) -> None:
+    ask("-T", "learn", "one")
+    config = (here / "llm-kb.toml").read_text()
+    (here / "llm-kb.toml").write_text(config.replace("How we work.", "How we work here."))
+    ask("-c", "two")
+    assert server.last.prompt == "two"
+    ask("-c", "-T", "learn", "three")
+    assert "How we work here." in server.last.prompt
+
+
+EXCLUDED = {
+    "disabled": 'kb.topic.project.disabled+="code-quality"',
+    "disabled, replaced": 'kb.topic.project.disabled=["code-quality"]',
+    "fragment": "safe",
+    "path": "./safe.toml",
+    "topic": "kb.topic.project.enable=false",
+}
+
+
+@pytest.mark.parametrize("way", EXCLUDED)
+def test_what_a_turn_excluded_stays_excluded(
+    here: Path, ask: Ask, server: OpenAIServer, way: str
+) -> None:
+    safe = '[kb.topic.project]\ndisabled = ["code-quality"]\n'
+    for name in ("safe.toml", ".llm/config.d/safe.toml"):
+        (here / name).write_text(safe)
+    ask("--kb-cfg", EXCLUDED[way], "-T", "learn", "one")
+    call = ("learn", {"topic": "project", "subjects": "code-quality"})
+    for turn in (["-c", "two"], ["-c", "three"], ["-c", "-T", "learn", "-k", "skills", "four"]):
+        server.call(call)
+        ask(*turn)
+        assert "Short functions." not in server.last.everything
+        assert server.last.outputs[-1].startswith("Error: ")
+    # It is what the user said last that counts.
+    (here / "safe.toml").unlink()
+    server.call(call)
+    again = "enable=true" if way == "topic" else "disabled=[]"
+    ask("-c", "--kb-cfg", f"kb.topic.project.{again}", "five")
+    assert server.last.outputs[-1] == "Short functions.\n"
+
+
+def test_a_limit_of_a_turn_stays(here: Path, ask: Ask, server: OpenAIServer) -> None:
+    (here / "kb/project/long.md").write_text("word\n" * 1000)
+    ask("--kb-cfg", "kb.max_result_chars=50", "-T", "learn", "one")
+    server.call(("learn", {"topic": "project", "subjects": "long"}))
+    ask("-c", "two")
+    assert len(server.last.outputs[0]) < 500
+
+
+def test_an_exclusion_of_a_topic_that_is_gone_is_ignored(
     here: Path, ask: Ask, server: OpenAIServer
 ) -> None:
-    ask("--kb-cfg", "maintainers", "-T", "learn", "one")
-    ask("-T", "learn", "-k", "project/maintainers/*", "one")
+    ask("--kb-cfg", 'kb.topic.project.disabled+="a"', "-T", "learn", "one")
+    (here / "llm-kb.toml").write_text('[kb.topic.skills]\nsubjects = "kb/skills"\n')
+    ask("-c", "two")
+    assert server.last.tools == ["learn"]
+
+
+def test_a_fragment_of_another_topic_keeps_to_what_is_excluded(
+    here: Path, run_llm: RunLlm, server: OpenAIServer
+) -> None:
+    args = ["-m", "wire", "-t", "kb:skills", "--kb-cfg", EXCLUDED["disabled"], "hi"]
+    result = run_llm([*args, "-f", "kb:project/code-quality"])
+    assert (result.exit_code, server.sent) == (1, [])
+    assert "no subject of topic 'project' matches 'code-quality'" in result.stderr
+
+
+def test_a_memory_does_not_depend_on_who_logged_a_text_first(
+    here: Path, ask: Ask, server: OpenAIServer
+) -> None:
+    ask("-t", "kb:skills", "one")
+    ask("-T", "learn", "-t", "kb:skills", "one")
     server.call(("learn", {"topic": "project"}))
-    result = ask("-c", "two")
-    assert (result.stderr, server.last.prompt) == ("", "two")
-    assert "## Already learned (in system prompt):\n\n- maintainers/jean" in server.last.outputs[0]
+    ask("-c", "two")
+    assert server.last.outputs == ["Error: unknown topic 'project'; valid topics: skills"]
 
 
 def test_a_template_of_one_topic_stays_with_it(here: Path, ask: Ask, server: OpenAIServer) -> None:
