@@ -22,9 +22,10 @@ from llm_kb.capture.entries import (
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.likeness import find_duplicate, find_nearest, find_place_problem, plain_place
 from llm_kb.capture.rendering import render_short
+from llm_kb.characters import JOINERS
 from llm_kb.errors import KbError
 from llm_kb.files.values import describe
-from llm_kb.rendering.plain_text import JOINERS, one_line
+from llm_kb.rendering.plain_text import one_line
 
 MAX_FIELD_CHARS = 2000
 """The most characters of one field: an entry is a sentence or two."""

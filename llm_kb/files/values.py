@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from llm_kb.characters import CONTROLS, SURROGATES
 from llm_kb.errors import MAX_SHOWN, cut, quote
 
 MAX_COUNT = 2**63 - 1
 """The largest number that TOML promises to hold; a larger one may not even be printable."""
 
-# Lone surrogates stand for undecodable bytes of a command line.
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+CONTROL = re.compile(f"[{CONTROLS}{SURROGATES}]")
 
 
 class BadValueError(ValueError):

@@ -26,10 +26,8 @@ LONG_BLOCK = 600
 
 _PARAGRAPH = re.compile(r"\n(?:[ \t]*\r?\n)+")
 _INDENT = re.compile(r"[ \t]*")
-_LEADS_ON = re.compile(
-    r"(?:\.\.[ ](?:_[^\n]*:[ \t]*|[^_\n][^\n]*::[^\n]*)(?:\n[ \t]+:[^\n]*)*(?:\n|\Z))+|[\s\S]*:"
-)
-"""Labels, directives with their options, and text that ends in a colon belong to what follows."""
+_DIRECTIVE = re.compile(r"\.\.[ ](?:_[^\n]*:[ \t]*|[^_\n][^\n]*?::[^\n]*)")
+_OPTION = re.compile(r"[ \t]+:[^\n]*")
 
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
 _NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
@@ -287,10 +285,17 @@ def _indent(text: str, at: int) -> int:
 
 
 def _leads_on(text: str, start: int, end: int, labels: Container[int]) -> bool:
-    """Tell whether a block ends with a heading, a directive or an announcement."""
+    """Tell whether a block ends with a heading, a directive or an announcement.
+
+    Labels, directives with their options, and text that ends in a colon belong to what follows.
+    """
     paragraph = text[start:end].rstrip().rpartition("\n\n")[2]
-    is_title = start in labels and _TITLE.fullmatch(paragraph)
-    return bool(is_title or _LEADS_ON.fullmatch(paragraph))
+    if paragraph.endswith(":") or (start in labels and _TITLE.fullmatch(paragraph)):
+        return True
+    lines = paragraph.split("\n")
+    return bool(_DIRECTIVE.fullmatch(lines[0])) and all(
+        _DIRECTIVE.fullmatch(line) or _OPTION.fullmatch(line) for line in lines
+    )
 
 
 def _weigh(whole: Text, start: int, end: int, rarities: Mapping[str, float]) -> _Block:

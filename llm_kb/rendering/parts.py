@@ -190,9 +190,10 @@ def _make_unique(paths: Sequence[tuple[str, ...]]) -> list[str]:
     taken: set[str] = set()
     numbers: defaultdict[str, int] = defaultdict(int)
     for place, anchor in enumerate(anchors):
+        folded = anchor.casefold()  # one counter for all spellings, or each would begin at 1
         while anchors[place].casefold() in taken:
-            numbers[anchor] += 1
-            anchors[place] = f"{anchor}-{numbers[anchor]}"
+            numbers[folded] += 1
+            anchors[place] = f"{anchor}-{numbers[folded]}"
         taken.add(anchors[place].casefold())
     return anchors
 

@@ -10,24 +10,15 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from llm_kb.characters import BLANK_LETTERS, INVISIBLE, JOINERS
+
 # White space, characters without width and attributes are not part of a well-formed end tag,
 # but a model reads `</ Subject >` as one, and `</sub\u200bject>` too.
-_INVISIBLE = (
-    "\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U000e0000-\U000e0fff"
-)
-_GAP = rf"[\s{_INVISIBLE}]*"
+_GAP = rf"[\s{INVISIBLE}]*"
 _TAGS = "|".join(
-    f"[{_INVISIBLE}]*".join(name) for name in ("subject", "topic", "knowledge", "passage")
+    f"[{INVISIBLE}]*".join(name) for name in ("subject", "topic", "knowledge", "passage")
 )
 _CLOSING_TAG = re.compile(rf"<(?={_GAP}/{_GAP}(?:{_TAGS})(?![\w.:-]))", re.IGNORECASE)
-
-JOINERS = "\u200c\u200d"
-"""Characters without width that belong to the spelling of scripts and emoji."""
-
-HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories that control a terminal, reorder or hide text, end a line, or are not text."""
 
 
 def defuse(text: str) -> str:
@@ -56,8 +47,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-_BLANK_LETTERS = {ord(c): f"\\u{ord(c):04x}" for c in "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"}
-"""Codes of letters and symbols that are blank or joined, rows of which draw a line."""
+_BLANK_LETTERS = {ord(c): f"\\u{ord(c):04x}" for c in BLANK_LETTERS}
 
 
 def visible_line(text: str) -> str:

@@ -10,15 +10,9 @@ import re
 from functools import cache
 from importlib.util import find_spec
 
-# Control characters, line and paragraph separators, format characters, which reorder or hide
-# text and are not part of a tag (joiners aside, which emoji and some scripts need), and the
-# surrogates that stand for undecodable bytes.
-UNUSABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
-    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e007f]"
-)
+from llm_kb import characters
+
+UNUSABLE = re.compile(f"[{characters.UNUSABLE}]")
 
 FORBIDDEN_ON_WINDOWS = re.compile(r'[<>:"|?*\\]|[. ](?=/|$)')
 """Characters that Windows refuses in a name, and those it drops from a name's end."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from llm_kb.characters import JOINERS, REORDERING, TAG_CHARACTERS, ZERO_WIDTH
 from llm_kb.files.directory import NO_SKILL
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.rendering.front_matter import read_front_matter
@@ -18,13 +19,13 @@ from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, WINDOWS_DEVICE
 from llm_kb.subjects.topics import Skipped, Subject
 from llm_kb.upkeep.rules import Finding, Rule
 
-_ZERO_WIDTH = re.compile("[\u200b\u2060-\u2064\ufeff]")
+_ZERO_WIDTH = re.compile(f"[{ZERO_WIDTH}]")
 _UNSEEN = (
-    (Rule.INVISIBLE, ("tag character", None), re.compile("[\U000e0000-\U000e007f]")),
+    (Rule.INVISIBLE, ("tag character", None), re.compile(f"[{TAG_CHARACTERS}]")),
     (
         Rule.INVISIBLE,
         ("bidirectional control", None),
-        re.compile("[\u202a-\u202e\u2066-\u2069]"),
+        re.compile(f"[{REORDERING}]"),
     ),
     (Rule.ZERO_WIDTH, ("character without width", "characters without width"), _ZERO_WIDTH),
 )
@@ -43,7 +44,7 @@ _ODD_NAMES = {
     "white space at an edge": re.compile(r"(?:^|/)\s|\s(?:\.[^/.]*)?(?:/|$)"),
     "quotes": re.compile(r"['`]"),
     "a dash at its start, like an option": re.compile(r"^-"),
-    "joiners, which have no width": re.compile("[\u200c\u200d]"),
+    "joiners, which have no width": re.compile(f"[{JOINERS}]"),
 }
 
 

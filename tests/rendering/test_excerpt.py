@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from llm_kb.rendering.excerpt import Excerpt, _split, find_excerpt, read_structure
 from llm_kb.rendering.parts import Span, find_line, find_spans, name_lines
+from tests.cost import at_most
 
 WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
 FILLER = "Nothing is said here.\n\n" * 10
@@ -253,3 +254,18 @@ def test_a_block_that_ends_with_a_paragraph_has_no_empty_piece() -> None:
 
     assert all(start < end for start, end in pieces)
     assert "".join(text[start:end] for start, end in pieces) == text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ".. a:: b:: c:: d:: e:: f:: g:: h:: i\n",
+        ".. |Name1| replace:: :cpp:class:`boost::asio::Name1`\n",
+        ".. _a:\n   :b: c::\n",
+    ],
+)
+def test_directives_in_a_row_are_read_once(line: str) -> None:
+    text = f"Walrus\n======\n\n{FILLER}{line * 2_000}the walrus\n\n{FILLER}"
+
+    with at_most(2):
+        show(text, (0, len(text)), "a.rst", most=300)

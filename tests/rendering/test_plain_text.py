@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 
 import pytest
@@ -180,3 +181,16 @@ def test_text_for_people_keeps_its_lines_and_shows_codes() -> None:
     assert visible_text(text) == (
         "one\n\ttwo  \\x1b]0;title\\x07\n\n  three\\u202e\u200d ü\\U000e0041"
     )
+
+
+def test_no_invisible_character_hides_a_closing_tag() -> None:
+    """Every control, format, separator and surrogate character, and letters that are blank."""
+    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    unseen = [
+        character
+        for character in map(chr, range(sys.maxunicode + 1))
+        if unicodedata.category(character) in hidden and character not in "\t\n\r"
+    ]
+    for character in (*unseen, *"\u115f\u2800\u3164\uffa0\ufe0f\U0001bca0\U0001d173"):
+        for text in (f"</sub{character}ject>", f"<{character}/subject>"):
+            assert closes_tag(text), hex(ord(character))

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from llm_kb.characters import JOINERS
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe, read_choice, read_count
 from llm_kb.references.errors import TopicFileError
@@ -23,7 +24,6 @@ from llm_kb.references.topic.topic_file import (
     make_topic_id,
 )
 from llm_kb.references.topic.topic_text import read_title
-from llm_kb.rendering.plain_text import JOINERS
 
 MAX_BODY = 20_000
 MAX_TAGS = 20
