@@ -9,18 +9,19 @@ PYTEST_ARGS ?= -n auto
 # The suite starts many processes, of which each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all test-base test-lowest test-sdist fuzz coverage lint format types \
-	docs check-docs site bench clean
+.PHONY: help demo test test-all test-base test-lowest test-sdist check fuzz coverage lint format \
+	types docs check-docs site bench clean
 
 help:
 	@echo 'make demo         see what a model sees of sample_kb; MODEL=… asks a real one'
 	@echo 'make test         run the suite without its slowest tests (PYTEST_ARGS="-n 2 -k walk")'
+	@echo 'make check        format, lint, types, generated texts, and tests of what you changed'
 	@echo 'make test-all     run the whole suite, with the thorough profile of hypothesis'
 	@echo 'make test-base    run the suite without the extras'
 	@echo 'make test-lowest  run the suite with the lowest versions pyproject.toml allows'
 	@echo 'make test-sdist   build the sdist and run the suite that it holds'
 	@echo 'make fuzz         run each fuzz target for a minute (FUZZ_SECONDS=…)'
-	@echo 'make coverage     run the whole suite and report branch coverage'
+	@echo 'make coverage     run the whole suite; fail below the floor of branch coverage'
 	@echo 'make lint         ruff, formatting, the import contract'
 	@echo 'make format       let ruff fix what it can'
 	@echo 'make types        mypy'
@@ -90,8 +91,17 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
+# What a contributor runs before a commit. The generated texts take half a minute, so they are
+# compared only where something that they show was changed.
+check: format lint types
+	@if git diff --name-only --merge-base $(BASE) | grep -qE '^(llm_kb/commands|docs|README|sample_kb)'; \
+		then $(MAKE) check-docs; fi
+	$(BIN)/python scripts/changed_tests.py $(BASE)
+
+BASE ?= main
+
 format: $(VENV)/.installed-dev
-	$(BIN)/ruff check --fix .
+	-$(BIN)/ruff check --quiet --fix-only .
 	$(BIN)/ruff format .
 
 types: $(VENV)/.installed-dev
