@@ -42,8 +42,6 @@ _REFERENCES = {
     "approve": "llm_kb.commands.references.fetch:approve",
     "create": "llm_kb.commands.references.create:create",
     "delete": "llm_kb.commands.references.group:delete",
-    "export": "llm_kb.commands.references.share:export",
-    "import": "llm_kb.commands.references.share:import_",
     "list": "llm_kb.commands.references.group:list_",
     "pending": "llm_kb.commands.references.fetch:pending",
     "refresh": "llm_kb.commands.references.fetch:refresh",

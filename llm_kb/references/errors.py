@@ -25,10 +25,6 @@ class TopicFileError(PlacedError):
     """A `topic.md` or a record of files that is invalid or cannot be read."""
 
 
-class ShareError(PlacedError):
-    """A topic that cannot be exported, or an archive that cannot be imported."""
-
-
 class PlaceTakenError(PlacedError):
     """Something that is not a topic in the place of a topic."""
 

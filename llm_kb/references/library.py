@@ -5,14 +5,18 @@ Planning, fetching and refreshing are in `fetch`, which a search never imports.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import os
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
+from llm_kb.files.atomic import replace_file
 from llm_kb.files.documents import find_size
+from llm_kb.files.opener import read_regular
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource, parse_package
 from llm_kb.references.topic.provenance import Differences, compare
@@ -45,6 +49,8 @@ class Library:
     resolver: Resolver | None = None
     """Resolves the names of hosts; None for the system's resolver."""
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+    approvals: Path | None = None
+    """The directory of approved hosts, always the user's own; None for one below `root`."""
 
     @property
     def store(self) -> Store:
@@ -65,6 +71,30 @@ class Library:
     def read(self, topic_id: str) -> TopicFile:
         """Return a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
         return self.store.open(topic_id).file
+
+    def approved_hosts(self, topic_id: str) -> frozenset[str]:
+        """Return the hosts that a person has approved for a topic, with unusual ports."""
+        try:
+            return frozenset(read_regular(self._approval(topic_id)).decode().split())
+        except (OSError, UnicodeDecodeError):
+            return frozenset()
+
+    def approve_hosts(self, topic_id: str, hosts: Collection[str]) -> None:
+        """Record that a person has approved hosts for a topic, in addition to earlier ones."""
+        path = self._approval(topic_id)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        known = self.approved_hosts(topic_id)
+        if not known.issuperset(hosts):
+            replace_file(path, "\n".join(sorted(known.union(hosts))).encode(), new_mode=0o600)
+
+    def _approval(self, topic_id: str) -> Path:
+        """Return the path of a topic's approved hosts.
+
+        Never in its own directory, which may be a copy that somebody else made.
+        """
+        directory = self.store.directory(topic_id)
+        place = hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:16]
+        return (self.approvals or self.root / ".approved") / f"{topic_id}-{place}"
 
     def find_outdated(self, topic: TopicFile) -> str | None:
         """Return the reason why a topic is outdated on this machine; None if it seems current.
@@ -135,6 +165,7 @@ class Library:
         with self.store.lock(topic_id, create=False):
             self.store.require(topic_id)
             self.store.delete(topic_id)
+            self._approval(topic_id).unlink(missing_ok=True)
             discard(self.store.index_path(topic_id))
 
 
@@ -145,4 +176,8 @@ def references_root(settings: References, user_dir: Path) -> Path:
 
 def open_library(config: Config, user_dir: Path) -> Library:
     """Return the reference topics of a user, under the settings of a configuration."""
-    return Library(root=references_root(config.references, user_dir), settings=config.references)
+    return Library(
+        root=references_root(config.references, user_dir),
+        settings=config.references,
+        approvals=user_dir / DIRECTORY / ".approved",
+    )

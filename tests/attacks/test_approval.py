@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -26,7 +27,6 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch.create import approved_hosts, carry_out, create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
-from llm_kb.references.fetch.share import export_topic, import_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import crawl
 from llm_kb.references.plan.make import unmeasured_plan
@@ -45,6 +45,7 @@ from llm_kb.references.sources.records import (
 )
 from llm_kb.subjects.topics import References
 from tests.conftest import RunLlm
+from tests.references.remotes import Remote
 from tests.references.requests import PAGE, never, request, yes
 from tests.references.sites import Answer, Site, serve_site
 
@@ -495,24 +496,47 @@ def test_the_index_leads_to_no_host_unasked(
     assert other.requests == []
 
 
-def test_the_hosts_of_an_imported_topic_are_not_approved(
+def test_the_hosts_of_a_copied_topic_are_not_approved(
     careful: Library, site: Site, tmp_path: Path
 ) -> None:
-    """Its archive may name any; whoever packed it chose them."""
+    """Its record may name any; whoever made the copy chose them."""
     with serve_site() as elsewhere:
         elsewhere.put("/robots.txt", "User-agent: *\nDisallow: /x")
         site.redirect("/robots.txt", f"{elsewhere.url}/robots.txt")
         create_topic(careful, request(CrawlSource(url=site.put("/a", PAGE))), yes)
         elsewhere.requests.clear()
+        shown = [each.url.removeprefix("http://") for each in (site, elsewhere)]
         hosts = {each.url.removeprefix("http://") for each in (site, elsewhere)}
         assert approved_hosts(careful) == hosts
-        export_topic(careful, "topic-frob", tmp_path / "frob.tar.gz")
         other = replace(careful, root=tmp_path / "other")
-        import_topic(other, tmp_path / "frob.tar.gz")
+        shutil.copytree(careful.root / "topic-frob", other.root / "topic-frob")
         assert approved_hosts(other) == frozenset()
+        reasons = []
+
+        def deny(_: Plan, reason: str) -> bool:
+            reasons.append(reason)
+            return False
+
         with pytest.raises(DeniedError):
-            refresh_topic(other, "topic-frob", lambda plan, reason: False)
+            refresh_topic(other, "topic-frob", deny)
         assert elsewhere.requests == []
+        assert reasons == [f"no approval of its hosts is recorded here: {', '.join(shown)}"]
+
+
+def test_a_record_of_files_approves_no_host(library: Library, remote: Remote) -> None:
+    """Its addresses are shown to nobody, and were counted as approved after one refresh."""
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    path = library.root / "topic-frob" / ".provenance.json"
+    record = json.loads(path.read_text())
+    for file in record["files"].values():
+        file["url"] = "http://evil.invalid/x"
+    record["hosts"] = ["evil.invalid"]
+    path.write_text(json.dumps(record))
+    remote.write({"new.md": "# New"})
+    refresh_topic(library, "topic-frob", yes)
+    assert approved_hosts(library) == frozenset()
+    stored = library.store.open("topic-frob").read_provenance()
+    assert {file.url for file in stored.files.values()} == {remote.url}
 
 
 def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, site: Site) -> None:

@@ -1,38 +1,20 @@
-"""Hostile archives, as sources or to import a topic from."""
+"""Hostile archives as sources."""
 
 from __future__ import annotations
 
 import gzip
 import io
-import json
 import tarfile
 import zipfile
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from llm_kb.errors import KbError
 from llm_kb.references.errors import FetchError
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.refresh import refresh_topic
-from llm_kb.references.fetch.share import (
-    MAX_TOPIC_FILE,
-    export_topic,
-    fetch_archive,
-    import_topic,
-)
-from llm_kb.references.library import Library
 from llm_kb.references.sources import archive
 from llm_kb.references.sources.archive import list_archive, read_archive
-from llm_kb.references.sources.records import WebSource
-from llm_kb.references.topic.provenance import hash_content
-from tests.conftest import RunLlm
 from tests.cost import peak_of
 from tests.references.conftest import clock, library, site  # noqa: F401 - fixtures
-from tests.references.requests import PAGE, files_of, request, yes
-from tests.references.sites import Site
 
 
 def header(name: str, size: bytes, kind: bytes = tarfile.REGTYPE) -> bytes:
@@ -130,157 +112,3 @@ def test_links_and_devices_are_not_files(tmp_path: Path) -> None:
             tar.addfile(entry)
     assert [file.mode for file in list_archive(path)] == ["special", "120000", "special"]
     assert list(read_archive(path, ["a", "b", "c"])) == []
-
-
-# Topics
-
-Files = dict[str, bytes]
-NAME = "topic-frob"
-
-
-@pytest.fixture
-def packed(library: Library, site: Site, tmp_path: Path) -> Path:  # noqa: F811
-    """An exported topic of one page."""
-    create_topic(library, request(WebSource(url=site.put("/a", PAGE))), yes)
-    path = tmp_path / "frob.tar.gz"
-    export_topic(library, NAME, path)
-    return path
-
-
-@pytest.fixture
-def other(library: Library, tmp_path: Path) -> Library:  # noqa: F811
-    """The library of somebody else."""
-    return replace(library, root=tmp_path / "other")
-
-
-def repack(
-    path: Path, change: Callable[[Files], object], again: tuple[str, bytes] | None = None
-) -> None:
-    """Change what an archive holds; with `again` a second entry has a name of the first."""
-    with tarfile.open(path) as tar:
-        files = {e.name.partition("/")[2]: (tar.extractfile(e) or io.BytesIO()).read() for e in tar}
-    change(files)
-    with tarfile.open(path, "w:gz") as tar:
-        for name, data in (*files.items(), *([again] if again else ())):
-            entry = tarfile.TarInfo(f"{NAME}/{name}")
-            entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
-
-
-def record_also(name: str, data: bytes) -> Callable[[Files], None]:
-    """Return a change that puts a file into an archive, and into its record."""
-
-    def change(files: Files) -> None:
-        record = json.loads(files[".provenance.json"])
-        (known, *_) = record["files"].values()
-        record["files"][name] = {**known, "hash": hash_content(data), "size": len(data)}
-        files[".provenance.json"] = json.dumps(record).encode()
-        files.setdefault(name, data)
-
-    return change
-
-
-def set_key(key: str, value: str) -> Callable[[Files], None]:
-    """Return a change that writes a key into the front matter of `topic.md`."""
-
-    def change(files: Files) -> None:
-        lines = files["topic.md"].decode().splitlines()
-        lines = [line for line in lines if not line.startswith(f"{key} ")]
-        files["topic.md"] = "\n".join([lines[0], f"{key} = {value}", *lines[1:]]).encode()
-
-    return change
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(record_also("../up.md", b"x"), id="a way out"),
-        pytest.param(record_also("/tmp/abs.md", b"x"), id="an absolute name"),
-        pytest.param(record_also("a/.git/config", b"x"), id="a repository's configuration"),
-        pytest.param(record_also("a\x1b[2J.md", b"x"), id="an escape code"),
-        pytest.param(record_also("C:evil.md", b"x"), id="a drive"),
-        pytest.param(record_also("con", b"x"), id="a device of Windows"),
-        pytest.param(lambda files: record_also("topic.md", files["topic.md"])(files), id="ours"),
-        pytest.param(set_key("x", f"'{'x' * MAX_TOPIC_FILE}'"), id="a long topic.md"),
-        pytest.param(set_key("id", "'topic-../../x'"), id="an id that leads out"),
-        pytest.param(set_key("title", "'\u202e'"), id="a title that shows nothing"),
-    ],
-)
-def test_a_hostile_topic_is_refused_whole(
-    packed: Path, other: Library, change: Callable[[Files], object]
-) -> None:
-    repack(packed, change)
-    with pytest.raises(KbError):
-        import_topic(other, packed)
-    assert other.store.ids() == []
-    assert not (other.root.parent / "up.md").exists()
-
-
-def test_a_second_entry_of_a_name_is_verified_too(packed: Path, other: Library) -> None:
-    name = "evil.md"
-    repack(packed, record_also(name, b"good"), (name, b"evil"))
-    with pytest.raises(KbError, match="is not the file that its record names"):
-        import_topic(other, packed)
-    assert other.store.ids() == []
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(set_key("max_age_days", "9000000000000000000"), id="days without end"),
-        pytest.param(set_key("fetched_at", "0001-01-01T00:00:00+14:00"), id="before time"),
-        pytest.param(set_key("fetched_at", "9999-12-31T23:59:59-14:00"), id="after time"),
-        pytest.param(set_key("trust_score", "9000000000000000000"), id="trusted without end"),
-        pytest.param(set_key("tags", '["\\u001b[2J", "\\u202e", "</knowledge>"]'), id="tags"),
-        pytest.param(set_key("created_by", '{ghost = "\\u001b[2J"}'), id="its author"),
-    ],
-)
-def test_whatever_a_topic_says_of_itself_commands_go_on(
-    packed: Path, run_llm: RunLlm, change: Callable[[Files], object]
-) -> None:
-    repack(packed, change)
-    run_llm(["kb", "references", "import", str(packed)])
-    for command in (
-        ["references", "list"],
-        ["references", "show", NAME],
-        ["references", "search", "hooks"],
-        ["references", "refresh", "--stale"],
-        ["list"],
-        ["prompt", "-k", f"{NAME}/**"],
-    ):
-        result = run_llm(["kb", *command])
-        assert result.exception is None or isinstance(result.exception, SystemExit), command
-        assert "Traceback" not in result.stderr
-
-
-def test_an_address_is_shown_as_it_is_asked(library: Library) -> None:  # noqa: F811
-    shown: list[str] = []
-
-    def approve(host: str) -> bool:
-        shown.append(host)
-        return False
-
-    with pytest.raises(KbError, match="you said no"):
-        fetch_archive(library, "https://fa\u00df.invalid/x.tar.gz", None, approve)
-    assert shown == ["xn--fa-hia.invalid"]
-
-
-def test_what_is_new_of_an_imported_topic_is_asked_about_once(
-    packed: Path,
-    other: Library,
-    site: Site,  # noqa: F811
-) -> None:
-    """Who packed it chose its hosts."""
-    import_topic(other, packed)
-    reasons: list[str] = []
-
-    def approve(_: object, reason: str) -> bool:
-        reasons.append(reason)
-        return True
-
-    for text in ("<p>second", "<p>third"):
-        site.put("/a", text)
-        refresh_topic(other, NAME, approve)
-    host = site.url.removeprefix("http://")
-    assert reasons == [f"no approval of its hosts is recorded here: {host}"]
-    assert list(files_of(other).values()) == ["third\n"]

@@ -73,7 +73,6 @@ JSON_COMMANDS = {
     "knowledge list": ["knowledge", "list"],
     "references approve": None,  # its answer is that of create
     "references create": ["references", "create", "--title", "New", "--local", "kb", "-y"],
-    "references import": None,  # its answer is that of show, of an archive made elsewhere
     "references list": ["references", "list"],
     "references pending": ["references", "pending"],
     "references refresh": ["references", "refresh", "topic-evil", "-y"],

@@ -326,7 +326,6 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
         (["create", "--title", "T", "--web", "http://e.org/", "--path", "x"], 2, "belongs to one"),
         (["create", "--git", "http://e.org/x", "--ref", "a", "--ref", "b"], 2, "one --ref"),
         (["create", "--pypi", "x", "--version", "1", "--version", "2"], 2, "one --version"),
-        (["import", "nope.tar.gz"], 1, "Error: nope.tar.gz: no such file\n"),
         (["create", "--title", "T", "--web", "http://e.org/", "--depth", "1"], 2, "--crawl"),
         (["create", "--crawl", "http://e.org/", "--max-pages", "0"], 2, "1<=x<=500"),
         (["create", "--title", "T", "--source", "{"], 2, "not JSON"),

@@ -60,9 +60,3 @@ def test_translations_are_left_out_unless_paths_name_them(
     entries = [GitFile(path=name, blob="0" * 40) for name in TRANSLATED]
     tree = select_files(GitSource(url="https://e.org/x", paths=paths), entries)
     assert ([file.path for file in tree.files], tree.notes) == (kept, notes)
-
-
-def test_a_topic_that_a_repository_keeps_is_whole() -> None:
-    own = ("topic.md", ".provenance.json")
-    entries = [GitFile(path=name, blob="0" * 40) for name in (*own, *TRANSLATED)]
-    assert len(select_files(GitSource(url="https://e.org/x"), entries).files) == len(TRANSLATED)

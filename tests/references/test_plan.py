@@ -14,7 +14,6 @@ from llm_kb.references.plan.plan import (
     Plan,
     PlannedSource,
     format_about,
-    grows_beyond,
     parse_plan,
     plan_table,
 )
@@ -141,20 +140,6 @@ def test_the_digest_covers_all_that_is_approved(changed: Plan) -> None:
 )
 def test_sizes_that_may_be_estimates(size: int, text: str) -> None:
     assert format_about(size) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "hosts", "reason"),
-    [
-        (200_000_000, {"github.com", "dioxuslabs.com"}, None),
-        (1_000, {"github.com", "dioxuslabs.com"}, "it grew from ~1.0 KB to ~98 MB"),
-        (200_000_000, {"github.com"}, "it now leads to dioxuslabs.com"),
-    ],
-)
-def test_a_refresh_that_grows_or_moves_needs_a_word(
-    size: int, hosts: set[str], reason: str | None
-) -> None:
-    assert grows_beyond(PLAN, size, frozenset(hosts)) == reason
 
 
 @pytest.mark.parametrize(

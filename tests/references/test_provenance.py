@@ -23,11 +23,6 @@ from llm_kb.references.topic.provenance import (
 RECORD: dict[str, Any] = {"source": 0, "url": "https://e.org/a", "hash": "sha256:1", "size": 3}
 
 
-def with_hosts(hosts: object) -> bytes:
-    """Return a record of no file with some hosts."""
-    return json.dumps({"version": 1, "request": "", "files": {}, "hosts": hosts}).encode()
-
-
 def record(**changes: Any) -> bytes:
     """Return a record of one file, with some of its fields changed."""
     return json.dumps({"version": 1, "request": "", "files": {"a.md": RECORD | changes}}).encode()
@@ -51,9 +46,6 @@ def at(path: str) -> bytes:
             b'{"version": 1, "request": [], "files": {}}', "request: found", id="the request"
         ),
         pytest.param(b'{"version": 1, "request": "", "files": []}', "list", id="no files"),
-        pytest.param(with_hosts("e.org"), "hosts: found 'e.org'", id="hosts that are a text"),
-        pytest.param(with_hosts([1]), "hosts[0]: found the number 1", id="a host that is a number"),
-        pytest.param(with_hosts(["\ud800"]), "surrogates", id="a host that is no Unicode"),
         pytest.param(record(sise=3), "sise", id="an unknown field"),
         pytest.param(record(size="x"), "size is not a number", id="a size that is a text"),
         pytest.param(record(size=True), "size is not a number", id="a size that is a boolean"),
@@ -116,7 +108,7 @@ json_values = st.recursive(
     ),
     max_leaves=6,
 )
-FIELDS = ("version", "request", "files", "sources", "hosts")
+FIELDS = ("version", "request", "files", "sources")
 
 
 @given(
@@ -139,7 +131,6 @@ def test_a_record_is_read_back() -> None:
         request="d",
         files={"a.md": FileRecord(source=0, url="https://e.org/a", etag='"\x9b"', size=3)},
         sources=(WebSource(url="https://e.org/a"),),
-        hosts=("e.org", "e.org:8080"),
     )
     assert parse_provenance(render_provenance(provenance), "r.json") == provenance
 

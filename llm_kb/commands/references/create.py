@@ -19,7 +19,6 @@ from llm_kb.commands.references._shared import (
 )
 from llm_kb.host.terminal import read_input
 from llm_kb.references.fetch.create import Created, create_topic, created_answer
-from llm_kb.references.fetch.share import describe_kept
 from llm_kb.references.plan.topic_request import parse_request
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS
@@ -115,17 +114,14 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
     """
     library = current_library()
     sources = _collect_sources(options)
-    kept = {} if title or len(sources) > 1 else describe_kept(library, sources[0])
     fields = {
-        "title": title or kept.pop("title", None) or _name_source(options),
+        "title": title or _name_source(options),
         "body": read_input() if body == "-" else body,
         "sources": sources,
         "tags": list(options["tags"]),
         "max_age_days": options["max_age_days"],
         "trust_score": options["trust_score"],
     }
-    # Options that are not given are taken from the repository's topic.
-    fields |= {key: value for key, value in kept.items() if fields[key] in ("", [], MAX_AGE)}
     request = parse_request(
         fields,
         created_by={"ghost": "operator"},

@@ -45,8 +45,8 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
     Fetch what has changed since a topic was fetched
 
     A page or repository that has not changed costs one request. You are asked only if a
-    topic now leads to another host, would fetch more than twice as much as before, or was
-    imported.
+    topic leads to a host that was not approved here, or would fetch more than twice as much
+    as before.
 
     \b
         llm kb references refresh topic-dioxus-ui

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from llm_kb.errors import KbError
 from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
 from llm_kb.references.fetch.publish import fetch_topic, index_topic
 from llm_kb.references.fetch.staging import Staged
@@ -23,7 +21,6 @@ from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
@@ -165,19 +162,8 @@ def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
 
 
 def approved_hosts(library: Library) -> frozenset[str]:
-    """Return the hosts of existing topics, each of which was fetched by an approved plan.
-
-    The hosts of imported topics were not approved here; their records have no request.
-    """
-    hosts: set[str] = set()
-    for topic_id in library.store.ids():
-        with suppress(KbError):
-            recorded = read_provenance(library.store.directory(topic_id))
-            if recorded.request:
-                urls = {source.url for source in recorded.sources}
-                urls |= {record.url for record in recorded.files.values()}
-                hosts |= {*map(host_and_port, urls), *recorded.hosts}
-    return frozenset(filter(None, hosts))
+    """Return the hosts that the operator has approved for existing topics."""
+    return frozenset().union(*map(library.approved_hosts, library.store.ids()))
 
 
 def _find_made(library: Library, request: Description) -> Provenance | None:

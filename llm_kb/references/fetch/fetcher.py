@@ -104,11 +104,8 @@ class _Fetcher:
             raise PlanChangedError(
                 source.url, f"{planned.files:,} files planned, {len(files):,} found"
             )
-        paths = {file.path: file.path.removeprefix(tree.root) for file in files}
-        prefix = _prefix(source, self.folder, list(paths.values()))
-        wanted = [
-            file for file in files if not self._keep_blob(source, file, prefix + paths[file.path])
-        ]
+        prefix = _prefix(source, self.folder, [file.path for file in files])
+        wanted = [file for file in files if not self._keep_blob(source, file, prefix + file.path)]
         fetched = repository.fetch_blobs(wanted)
         size = sum(file.size or 0 for file in fetched)
         if is_measured and planned.size is not None and size > planned.size:
@@ -121,14 +118,20 @@ class _Fetcher:
                 commit=repository.commit,
                 blob=file.blob,
             )
-            self.staged.write(prefix + paths[file.path], data, record)
+            self.staged.write(prefix + file.path, data, record)
             self._report(done, len(fetched))
 
     def _keep_blob(self, source: GitSource, file: GitFile, path: str) -> bool:
         old = self._recorded(path)
         if old is None or old.blob != file.blob:
             return False
-        record = replace(old, commit=source.commit, revision=source.ref, fetched_at=self.staged.now)
+        record = replace(
+            old,
+            url=source.url,
+            commit=source.commit,
+            revision=source.ref,
+            fetched_at=self.staged.now,
+        )
         return self.staged.keep(path, record)
 
     def _fetch_local(self, source: LocalSource | ArchiveSource) -> None:

@@ -55,22 +55,12 @@ def fetch_topic(  # noqa: PLR0913 - what a topic is made of
             request=old.record.request or plan.request.digest,
             files=staged.files,
             sources=sources,
-            hosts=tuple(sorted({*old.record.hosts, *plan.hosts})),
         )
-        put_in_place(library, topic_id, staged, render(staged), record)
+        write_topic_text(directory, render(staged))
+        write_provenance(directory, record)
+        library.store.publish(topic_id, directory)
+        library.approve_hosts(topic_id, plan.hosts)
     return staged
-
-
-def put_in_place(
-    library: Library, topic_id: str, staged: Staged, text: str, record: Provenance
-) -> None:
-    """Complete a staged topic with our own two files, and swap it in.
-
-    The caller must hold the topic's lock.
-    """
-    write_topic_text(staged.directory, text)
-    write_provenance(staged.directory, record)
-    library.store.publish(topic_id, staged.directory)
 
 
 def asked_sources(

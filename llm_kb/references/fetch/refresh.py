@@ -23,10 +23,10 @@ from llm_kb.references.plan.make import (
     plan_sources,
     silent,
 )
-from llm_kb.references.plan.plan import Plan, PlannedSource, grows_beyond
+from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
 from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.sources.records import SLACK_BYTES
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import total_size
 from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
@@ -61,14 +61,15 @@ def refresh_topic(
 ) -> Refreshed:
     """Fetch the changes of a topic's sources.
 
-    `approve` is called with the reason, only if the topic now leads to another host, has
-    grown far beyond what was fetched before, or was imported and never refreshed since.
+    `approve` is called with the reason, only if the topic leads to a host that was not approved
+    here, or has grown far beyond what was fetched before.
     After a KbError the topic is as it was, except that a host which was approved stays so.
     """
     library.store.clean()
     with library.store.lock(topic_id, create=False), open_remotes(library) as remotes:
         topic = library.store.open(topic_id)
         old = OldTopic.match(topic.directory, topic.read_provenance(), topic.file.sources)
+        old = replace(old, approved=library.approved_hosts(topic_id))
         refreshed = _Refresh(library, remotes, topic, old).run(approve, progress)
     # Also if nothing has changed: an earlier run may have been interrupted, or had no
     # embedding model.
@@ -108,11 +109,10 @@ class _Refresh:
             )
         self._require_approval(plan, approve)
         if any(each.has_moved for each in found):  # its host is approved now: plan it there
-            hosts = tuple(sorted({*self.old.record.hosts, *plan.hosts}))
-            record = replace(self.old.record, hosts=hosts)
             # At once: if it moves on to another host, the next refresh asks about that one.
-            write_provenance(self.topic.directory, record)
-            old = replace(self.old, record=record, has_asked=True)
+            self.library.approve_hosts(file.id, plan.hosts)
+            approved = self.library.approved_hosts(file.id)
+            old = replace(self.old, approved=approved, has_asked=True)
             return replace(self, old=old).run(approve, progress)
         render = partial(self._render, found)
         staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)
@@ -121,12 +121,7 @@ class _Refresh:
     def _require_approval(self, plan: Plan, approve: ApproveGrowth) -> None:
         """Ask about a plan that exceeds what was fetched before; raise DeniedError."""
         check_limits(plan, self.remotes.policy)
-        records = self.old.record.files.values()
-        urls = {source.url for source in plan.request.sources} | {r.url for r in records}
-        known = frozenset(filter(None, map(host_and_port, urls))).union(self.old.record.hosts)
-        reason = grows_beyond(plan, total_size(records), known)
-        if records and not self.old.record.request and not self.old.has_asked:
-            reason = f"no approval of its hosts is recorded here: {list_hosts(plan)}"
+        reason = _reason_to_ask(plan, self.old)
         if reason and not approve(plan, reason):
             raise DeniedError(plan.request.title, summarize_plan(plan))
 
@@ -166,6 +161,23 @@ class _Refresh:
                 "its sources were edited while they were fetched; refresh it again",
             )
         return edited
+
+
+def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
+    """Return the reason why a refresh needs the operator's approval; empty if it does not.
+
+    It would contact a host that was not approved here, or fetch more than twice as much as before.
+    """
+    if strange := [host for host in plan.hosts if host not in old.approved]:
+        if not old.approved:
+            return f"no approval of its hosts is recorded here: {list_hosts(strange)}"
+        robots = {host for planned in plan.sources for host in planned.robots}
+        what = "its robots.txt is on" if robots.issuperset(strange) else "it now leads to"
+        return f"{what} {list_hosts(sorted(strange))}"
+    before = total_size(old.record.files.values())
+    if plan.size > 2 * before + 10 * SLACK_BYTES:
+        return f"it grew from {format_about(before)} to {format_about(plan.size)}"
+    return ""
 
 
 def _failures(found: Sequence[PlannedSource]) -> dict[int, str]:

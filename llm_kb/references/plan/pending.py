@@ -79,7 +79,7 @@ class PendingPlans:
         """Store a plan for the operator; return the error that says how to approve it."""
         self.add(plan)
         title, summary = plan.request.title, summarize_plan(plan)
-        return ApprovalNeededError(plan.id, title, summary, list_hosts(plan))
+        return ApprovalNeededError(plan.id, title, summary, list_hosts(plan.hosts))
 
     def keep(self, plan: Plan) -> bool:
         """Store a plan for the operator; raises ApprovalNeededError in any case."""

@@ -12,7 +12,6 @@ from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe, read_count
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import (
-    SLACK_BYTES,
     PlannedPage,
     Source,
     read_source,
@@ -166,18 +165,3 @@ def _read_pages(value: object) -> tuple[PlannedPage, ...]:
 def format_about(size: int) -> str:
     """Return a size that may be an estimate: `~98 MB`; bytes are exact."""
     return format_size(size) if size < 1000 else f"~{format_size(size)}"
-
-
-def grows_beyond(new: Plan, fetched_bytes: int, fetched_hosts: frozenset[str]) -> str | None:
-    """Return the reason why a refresh needs the operator's approval; None if it does not.
-
-    It does if it would contact a host that was not approved, or fetch more than
-    twice what was fetched before.
-    """
-    if fetched_hosts and (strange := sorted(set(new.hosts) - fetched_hosts)):
-        robots = {host for planned in new.sources for host in planned.robots}
-        what = "its robots.txt is on" if robots.issuperset(strange) else "it now leads to"
-        return f"{what} {', '.join(strange)}"
-    if new.size > 2 * fetched_bytes + 10 * SLACK_BYTES:
-        return f"it grew from {format_about(fetched_bytes)} to {format_about(new.size)}"
-    return None

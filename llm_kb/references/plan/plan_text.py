@@ -6,6 +6,7 @@ repaint or hide others, pose as another host, or push the first lines off the sc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
@@ -53,14 +54,14 @@ def describe_plan(plan: Plan) -> str:
         lines += [f"    {_show(note)}" for note in planned.notes[:MOST_NOTES]]
         if len(planned.notes) > MOST_NOTES:
             lines.append(f"    and {count(len(planned.notes) - MOST_NOTES, 'more note')}")
-    return "\n".join([*lines, f"  from {list_hosts(plan)}"])
+    return "\n".join([*lines, f"  from {list_hosts(plan.hosts)}"])
 
 
-def list_hosts(plan: Plan) -> str:
-    """Return the hosts of a plan on one line: in ASCII, with their spelling if it differs."""
-    hosts = [_show(show_host(host)) for host in plan.hosts] or ["this machine"]
+def list_hosts(hosts: Sequence[str]) -> str:
+    """Return hosts on one line: in ASCII, with their spelling if it differs."""
+    shown = [_show(show_host(host)) for host in hosts[:MOST_HOSTS]] or ["this machine"]
     more = [f"and {len(hosts) - MOST_HOSTS} more"] if len(hosts) > MOST_HOSTS else []
-    return ", ".join([*hosts[:MOST_HOSTS], *more])
+    return ", ".join([*shown, *more])
 
 
 def _name(planned: PlannedSource) -> str:

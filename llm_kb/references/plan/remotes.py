@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -78,20 +78,19 @@ class Remotes:
         if isinstance(source, LocalSource):
             return source
         if source.hash not in self.archives:
-            self.archives[source.hash] = self.download(source.url, source.hash)
+            self.archives[source.hash] = self._download(source.url, source.hash)
         return LocalSource(url=self.archives[source.hash].as_posix(), paths=source.paths)
 
-    def download(self, url: str, known: str | None, hosts: Collection[str] | None = None) -> Path:
+    def _download(self, url: str, known: str) -> Path:
         """Fetch an archive to a temporary path; raise FetchError unless it has the known hash.
 
-        Raises PlanChangedError if it leads to a host not among `hosts`, by default its own.
+        Raises PlanChangedError if it leads to another host.
         """
-        hosts = hosts or {host_and_port(url)}
-        answer = request(url, self.policy, hosts=hosts, most=MAX_ARCHIVE_BYTES)
+        answer = request(url, self.policy, hosts={host_and_port(url)}, most=MAX_ARCHIVE_BYTES)
         if answer.status != 200:
             raise FetchError(url, f"the server answered {answer.status}")
-        algorithm, _, digits = (known or "").partition(":")
-        if known and hashlib.new(algorithm, answer.body).hexdigest() != digits:
+        algorithm, _, digits = known.partition(":")
+        if hashlib.new(algorithm, answer.body).hexdigest() != digits:
             raise FetchError(url, f"it is not the file whose {algorithm} is known")
         name = PurePosixPath(urlsplit(url).path).name
         suffix = next((s for s in (*ZIPS, *TARS) if name.endswith(s)), None)

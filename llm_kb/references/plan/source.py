@@ -152,7 +152,7 @@ def _plan_page(index: int, source: WebSource, old: OldTopic, remotes: Remotes) -
         found = find_page(
             source.url,
             remotes.policy,
-            hosts=None if old.is_new else _approved_hosts(source, old, records),
+            hosts=None if old.is_new else _allowed_hosts(source, old),
             known=record.conditions if record else None,
         )
     except PlanChangedError as error:
@@ -189,7 +189,7 @@ def _plan_crawl(
         record.url: record.conditions if is_same_wish and record.url in there else {}
         for record in records.values()
     }
-    hosts = None if old.is_new else _approved_hosts(source, old, records)
+    hosts = None if old.is_new else _allowed_hosts(source, old)
 
     def is_known(url: str, text: str) -> bool:
         return url in there and old.gave(there[url], text)
@@ -258,12 +258,9 @@ def _plan_move(
     return replace(planned, contacted=(host,), notes=_moved(source.url, error.leads_to))
 
 
-def _approved_hosts(
-    source: WebSource | CrawlSource, old: OldTopic, records: Mapping[str, FileRecord]
-) -> frozenset[str]:
-    """Return the hosts that a source names or was fetched from, and those approved since."""
-    urls = [source.url, *(record.url for record in records.values())]
-    return frozenset(filter(None, map(host_and_port, urls))).union(old.record.hosts)
+def _allowed_hosts(source: WebSource | CrawlSource, old: OldTopic) -> frozenset[str]:
+    """Return the hosts that planning may contact: a source's own, and those approved."""
+    return old.approved | {host_and_port(source.url)}
 
 
 def _warn(failed: Mapping[str, str], kept: Collection[str]) -> tuple[str, ...]:

@@ -198,16 +198,10 @@ class GitFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """The wanted files of a source, and notes on those left out.
-
-    `root` is the directory, with its `/`, of a topic that a repository keeps, and `own` the two
-    files of that topic itself, which are not fetched.
-    """
+    """The wanted files of a source, and notes on those left out."""
 
     files: tuple[GitFile, ...]
     notes: tuple[str, ...] = ()
-    root: str = ""
-    own: tuple[GitFile, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
     """The directories that could not be read, each with the reason; a path ends in `/`."""
 
@@ -232,19 +226,10 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[GitFile]) ->
         for path in source.paths
         if not any(covers([path], file.path) for file in files)
     ]
-    root = _find_kept(source, files)
-    if root is None and (others := _find_others(source, files)):
+    if others := _find_others(source, files):
         files = [file for file in files if not file.path.startswith(tuple(others))]
         notes.append(describe_editions(others, "paths (--path '{}')"))
-    own = tuple(file for file in files if root is not None and file.path in _own_paths(root))
-    if own:
-        notes.append("a topic that the repository keeps; its files have its commit as their origin")
-    return Tree(
-        files=tuple(file for file in files if file not in own),
-        notes=tuple(notes),
-        root=root or "",
-        own=own,
-    )
+    return Tree(files=tuple(files), notes=tuple(notes))
 
 
 def _find_others(source: GitSource | LocalSource, files: Sequence[GitFile]) -> Mapping[str, str]:
@@ -252,16 +237,3 @@ def _find_others(source: GitSource | LocalSource, files: Sequence[GitFile]) -> M
     named = tuple(f"{path.rstrip('/')}/" for path in source.paths)
     found = find_translations(file.path for file in files).items()
     return {path: kind for path, kind in found if not any(n.startswith(path) for n in named)}
-
-
-def _find_kept(source: GitSource | LocalSource, files: Sequence[GitFile]) -> str | None:
-    """Return the directory of a topic that is kept in the repository; None without one."""
-    if not isinstance(source, GitSource) or len(source.paths) > 1:
-        return None
-    root = f"{source.paths[0].rstrip('/')}/" if source.paths else ""
-    return root if _own_paths(root) <= {file.path for file in files} else None
-
-
-def _own_paths(root: str) -> set[str]:
-    # The names in `topic_directory.RESERVED`, which may not be imported here.
-    return {f"{root}topic.md", f"{root}.provenance.json"}

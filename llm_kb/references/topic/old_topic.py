@@ -32,6 +32,8 @@ class OldTopic:
     files: Mapping[str, FileRecord]
     asked: tuple[Source | None, ...]
     record: Provenance
+    approved: frozenset[str] = frozenset()
+    """The hosts that a person has approved for the topic."""
     is_new: bool = False
     has_asked: bool = False
 

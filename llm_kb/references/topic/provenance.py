@@ -53,15 +53,12 @@ class Provenance:
     """The record of a topic's files, keyed by path, and the digest of the topic's request.
 
     `sources` are those that were fetched, as they were then; `topic.md` may list others by now.
-    `hosts` are those that the operator has approved for the topic, with unusual ports: a redirect
-    or `robots.txt` may lead to a host that neither a source nor a file names. Earlier versions
-    recorded neither.
+    Earlier versions did not record them. Anybody may have written a record, so it approves nothing.
     """
 
     request: str = ""
     files: Mapping[str, FileRecord] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
-    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +115,6 @@ def render_provenance(provenance: Provenance) -> bytes:
         "version": VERSION,
         "request": provenance.request,
         "sources": [source_table(source) for source in provenance.sources],
-        "hosts": list(provenance.hosts),
         "files": files,
     }
     return json.dumps(table, indent=1, ensure_ascii=False).encode() + b"\n"
@@ -137,21 +133,17 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
             read_source(each, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
             for each in fields.list_of_fields("sources")
         ]
-        hosts = fields.texts("hosts", read_string)
         request = fields.text("request", "" if fields.has("request") else None, read_string)
         fields.raise_problems(lambda problems: ValueError("; ".join(problems)))
         files = {path: FileRecord(**record) for path, record in table["files"].items()}
         for path, file in files.items():
             _check_file(path, file)
-        for text in (request, *hosts):
-            text.encode()  # JSON can name half surrogate pairs
+        request.encode()  # JSON can name half surrogate pairs
     except KeyError as error:
         raise _no_record(where, f"{error} is missing") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _no_record(where, str(error)) from error
-    return Provenance(
-        request=request, files=files, sources=tuple(filter(None, sources)), hosts=hosts
-    )
+    return Provenance(request=request, files=files, sources=tuple(filter(None, sources)))
 
 
 def _no_record(where: str, reason: str) -> TopicFileError:
