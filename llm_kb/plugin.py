@@ -54,7 +54,6 @@ COMMANDS: dict[str, Member] = {
     "add": "llm_kb.commands.topics:add",
     "check": "llm_kb.commands.check:check",
     "config": "llm_kb.commands.config:config",
-    "describe": "llm_kb.commands.describe:describe",
     "disable": "llm_kb.commands.topics:disable",
     "edit": "llm_kb.commands.new:edit",
     "init": "llm_kb.commands.init:init",

@@ -38,7 +38,6 @@ COMMANDS = [
     "knowledge --help",
     "knowledge capture --help",
     "knowledge list",
-    "describe --help",
     "serach eyes",
     "nope",
     "list -x",
@@ -118,7 +117,7 @@ def test_the_script_completes_without_llm(workspace: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PYTHONPATH", str(workspace))
     monkeypatch.setenv("_LLM_KB_COMPLETE", "bash_complete")
     completed = []
-    for words in ("llm-kb des", "llm-kb learn pr", "llm-kb show project/r"):
+    for words in ("llm-kb disab", "llm-kb learn pr", "llm-kb show project/r"):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
         done = subprocess.run(
@@ -128,7 +127,7 @@ def test_the_script_completes_without_llm(workspace: Path, monkeypatch: pytest.M
             check=True,
         )
         completed.append(done.stdout)
-    assert completed == ["plain,describe\n", "plain,project\n", "plain,project/review\n"]
+    assert completed == ["plain,disable\n", "plain,project\n", "plain,project/review\n"]
 
 
 @pytest.mark.parametrize("path", [None, "", "elsewhere/llm"], ids=["unset", "empty", "set"])

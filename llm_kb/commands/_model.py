@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import llm
 
 
-def load_model(model_id: str | None, *, with_tools: bool = True) -> llm.Model:
-    """Return the model of an id or alias, by default llm's own default."""
+def load_model(model_id: str | None) -> llm.Model:
+    """Return the model of an id or alias, which must support tools; by default llm's own."""
     import llm  # noqa: PLC0415 - see the module's docstring, also for those below
 
     try:
@@ -24,7 +24,7 @@ def load_model(model_id: str | None, *, with_tools: bool = True) -> llm.Model:
     except llm.UnknownModelError as error:
         # Its message is complete as it stands.
         raise click.ClickException(str(error.args[0])) from error
-    if with_tools and not model.supports_tools:
+    if not model.supports_tools:
         raise click.ClickException(
             f"{model.model_id} does not support tools; `llm models --tools` lists those that do"
         )

@@ -89,12 +89,6 @@ def reduce_patterns(
     return Change(("kb", "topic", id_, name), [each for each in there if each not in patterns])
 
 
-def set_text(document: Mapping[str, Any], id_: str, name: str, value: str) -> Change:
-    """Return the change that sets a text of a topic. Raises UnknownTopicError."""
-    _require_topic(document, id_)
-    return Change(("kb", "topic", id_, name), value)
-
-
 def _topics(document: Mapping[str, Any]) -> Mapping[str, Any]:
     topics: Mapping[str, Any] = document.get("kb", {}).get("topic", {})
     return topics
