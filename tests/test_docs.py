@@ -13,7 +13,7 @@ import click
 import pytest
 
 from llm_kb.plugin import make_options, register_commands
-from scripts import plot
+from scripts import plot, plot_tokens
 from scripts.screenshot import PICTURE, draw, record
 from tests.console import PROJECT, SAMPLE, find_transcripts, iter_commands
 from tests.scripted import Script
@@ -200,6 +200,13 @@ def test_the_readme_tells_what_was_measured() -> None:
         f" For questions in a user's own words it is {tell(own, 0)} of 100, and {tell(own, 2)}"
     )
     assert expected in " ".join(section.split())
+
+
+def test_the_plot_of_tokens_shows_what_was_measured() -> None:
+    """Made anew by scripts/plot_tokens.py."""
+    table = plot_tokens.read_table(plot_tokens.RESULTS.read_text(encoding="utf-8"))
+    assert len(table) > 4
+    assert plot_tokens.draw(table) == plot_tokens.PLOT.read_text(encoding="utf-8")
 
 
 def test_the_plot_shows_what_was_measured() -> None:
