@@ -112,3 +112,78 @@ def test_links_and_devices_are_not_files(tmp_path: Path) -> None:
             tar.addfile(entry)
     assert [file.mode for file in list_archive(path)] == ["special", "120000", "special"]
     assert list(read_archive(path, ["a", "b", "c"])) == []
+
+
+def pax(records: dict[str, str]) -> bytes:
+    """Return an extended header for the next entry."""
+    data = b""
+    for key, value in records.items():
+        record = f" {key}={value}\n".encode()
+        length = next(
+            n for n in range(len(record), len(record) + 9) if n - len(str(n)) == len(record)
+        )
+        data += str(length).encode() + record
+    return header("x", b"%011o\0" % len(data), b"x") + data + b"\0" * (-len(data) % 512)
+
+
+def test_a_sparse_file_is_refused_before_its_map_is_read(tmp_path: Path) -> None:
+    """A map of 3 MB in the archive took minutes of processor time and gigabytes."""
+    path = tmp_path / "x.tar.gz"
+    sparse = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "a.md"}
+    number = 3_000_000
+    with gzip.open(path, "wb", 1) as file:
+        file.write(pax({**sparse, "GNU.sparse.realsize": "10"}))
+        file.write(header("a.md", b"%011o\0" % 1024) + f"{number}\n".encode())
+        file.write(b"1\n" * number * 2)
+
+    def read() -> None:
+        with pytest.raises(FetchError, match="it has a sparse file"):
+            list_archive(path)
+
+    assert peak_of(read) < 5_000_000
+
+
+def test_headers_are_not_kept(tmp_path: Path) -> None:
+    """`tarfile` keeps what every entry says of itself until the archive is closed."""
+    path = tmp_path / "x.tar.gz"
+    with gzip.open(path, "wb", 1) as file:
+        for number in range(400):
+            file.write(pax({"comment": "x" * 50_000}) + header(f"{number}.md", EMPTY))
+        file.write(END)
+    assert peak_of(lambda: list_archive(path)) < 5_000_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"9" * 60_000, id="a length without end"),
+        pytest.param(b"0 a=b\n", id="a record without length"),
+        pytest.param(b"-5 a=b\n", id="a negative length"),
+        pytest.param(b"1" * 30_000 + b" hdrcharset=" + b"1" * 30_000, id="a character set"),
+    ],
+)
+def test_a_broken_header_is_refused_in_time(tmp_path: Path, data: bytes) -> None:
+    """`tarfile` of older Pythons looks for its end from each digit on."""
+    path = tmp_path / "x.tar"
+    extended = header("x", b"%011o\0" % len(data), b"x") + data + b"\0" * (-len(data) % 512)
+    path.write_bytes(extended + header("a.md", EMPTY) + END)
+    with pytest.raises(FetchError, match="it is not an archive that can be read"):
+        list_archive(path)
+
+
+def test_what_archives_say_is_read_as_their_makers_mean_it(tmp_path: Path) -> None:
+    """Names of every form, as the standard library writes them, and what is not a file."""
+    names = ["a.md", "d/" + "n" * 120 + ".md", "p/" * 60 + "q.md", "\u00e4/\u65e5.md", "l" * 300]
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        path = tmp_path / f"{form}.tar.gz"
+        kept = [name for name in names if form != tarfile.USTAR_FORMAT or len(name) < 100]
+        with tarfile.open(path, "w:gz", format=form) as tar:
+            for name in kept:
+                entry = tarfile.TarInfo(f"top/{name}")
+                entry.size, entry.mtime = 3, 1.5
+                tar.addfile(entry, io.BytesIO(b"abc"))
+            folder = tarfile.TarInfo("top/d")
+            folder.type = tarfile.DIRTYPE
+            tar.addfile(folder)
+        assert [file.path for file in list_archive(path)] == kept
+        assert dict(read_archive(path, kept)) == dict.fromkeys(kept, b"abc")

@@ -305,38 +305,6 @@ def test_pages_are_found_by_the_contents_in_a_frame(site: Site) -> None:
     assert find(site, start) == (["/d/", "/d/a.html"], ())
 
 
-def test_of_a_wiki_the_pages_are_read_and_not_what_it_makes_of_them(site: Site) -> None:
-    """MediaWiki tells by the class of its body what a page is, in every language."""
-    start = site.put(
-        "/w/Start",
-        "<body class='mediawiki ns-0'><a href=A>a</a> <a href=A?action=edit>edit</a>"
-        " <a href='/w/doku?id=b&do=edit'>edit</a> <a href=A?oldid=7>old</a>"
-        " <a href=A/_history>h</a> <a href=C class=wikilink2>to be written</a>"
-        " <a href=./Spezial:Alles>all</a> <a href=./Kategorie:D>d</a> <a href='?C=N;O=D'>by</a>",
-    )
-    site.put(
-        "/w/A",
-        "<body class=ns-0><a href=./Diskussion:A>talk</a> <a href=./Portal:P>p</a>"
-        " <a href=./Spezial:Links/A>links</a>",
-    )
-    site.put("/w/Kategorie:D", "<body class=ns-14><p>d")
-    site.put("/w/Portal:P", "<body class=ns-100><p>p")
-    for name, number in {"Spezial:Alles": -1, "Spezial:Links/A": -1, "Diskussion:A": 1}.items():
-        site.put(f"/w/{name}", f"<body class='ns-{number}'><p>{name} <a href=Hidden>x</a>")
-    assert find(site, start) == (
-        ["/w/Start", "/w/A", "/w/Kategorie:D", "/w/Portal:P"],
-        ("left out: the wiki's own pages (Diskussion:, Spezial:)",),
-    )
-    assert {line for line in site.requests if "?" in line or "Hidden" in line} == set()
-    assert {"GET /w/A/_history", "GET /w/Spezial:Links/A"}.isdisjoint(site.requests)
-
-
-def test_a_list_that_a_wiki_makes_may_be_where_a_crawl_begins(site: Site) -> None:
-    start = site.put("/w/Special:All", "<body class=ns--1><a href=A>a</a>")
-    site.put("/w/A", "<body class=ns-0><p>a")
-    assert find(site, start)[0] == ["/w/A"]
-
-
 @pytest.mark.slow
 def test_documents_that_pages_lead_to_are_converted(library: Library, site: Site) -> None:
     start = site.put(

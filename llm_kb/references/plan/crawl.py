@@ -114,8 +114,6 @@ class Crawl:
         self._digests: set[str] = set()
         self._copies = 0
         self._empty = 0
-        self._asides: set[str] = set()
-        """Namespaces of a wiki's own pages, such as `Special:`, in the wiki's language."""
         self._documents: set[str] = set()
         """Documents, such as PDF, that cannot be converted here."""
 
@@ -184,7 +182,7 @@ class Crawl:
         self._paths.update(map(self._site.path_of, urls))
         if not self._source.include:
             self._editions |= find_editions(self._paths)
-        others = (*self._editions, *self._asides)
+        others = tuple(self._editions)
         return [url for url in urls if not self._site.path_of(url).startswith(others)]
 
     @property
@@ -209,8 +207,6 @@ class Crawl:
             (count(self._site.refused, "page"), " that robots.txt does not allow"),
         )
         notes += [f"left out: {what}{more}" for what, more in left_out if what[:2] != "0 "]
-        if self._asides:
-            notes.append(f"left out: the wiki's own pages ({', '.join(sorted(self._asides))})")
         if self._documents:
             documents = count(len(self._documents), "document")
             example = min(self._documents)
@@ -257,7 +253,7 @@ class Crawl:
         if found.is_unchanged and leads_on:
             self._unchanged.append(url)
         self._keep(found)
-        return [] if found.is_aside else links
+        return links
 
     def _keep(self, found: FoundPage) -> None:
         """Add a page, unless the same content or the same address was found before."""
@@ -267,10 +263,6 @@ class Crawl:
         if found.canonical and _name(found.canonical) == _name(url):
             keys.add(page_key(found.canonical))
         if url in self._found or _CONTENTS.search(url):
-            return
-        if found.is_aside:
-            place, colon, _ = self._site.path_of(url).partition(":")
-            self._asides |= {f"{place}:"} if colon else set()
             return
         if not found.content and not found.is_unchanged:
             self._empty += url not in self._known

@@ -26,18 +26,15 @@ from llm_kb.subjects.names import DOCUMENTS
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 # What generators make besides the pages: sources, indices, and all pages as one (of Sphinx, mdBook,
-# rustdoc, javadoc, GitHub's wikis and DokuWiki, in this order).
+# rustdoc and javadoc, in this order).
 _GENERATED = re.compile(
     r"/(?:_sources|_modules)/|/(?:genindex(?:-[^/]*)?|(?:py-)?modindex)(?:\.html?|/)$|/search\.html$"
     r"|/print(?:\.html?|/)$|\.rs\.html$|/(?:class-use|index-files)/"
     r"|/(?:index-all|all(?:classes|packages)-index|(?:overview|package)-tree|package-use)\.html$"
-    r"|/_(?:access|compare|delete|edit|history|new|pages)(?:/|$)|/lib/exe/"
     r"|/llms(?:-full)?\.txt$"
 )
-# Actions on a page, other revisions and feeds: of MediaWiki, DokuWiki, WordPress and Apache.
-_ACTION = re.compile(
-    r"(?:^|[&;])(?:action|diff|feed|oldid|printable|redlink|veaction|do|idx|rev|replytocom|C)="
-)
+# Actions on a page, other revisions, feeds, and lists in another order.
+_ACTION = re.compile(r"(?:^|[&;])(?:action|diff|do|feed|oldid|rev|replytocom|C)=")
 _PAGES = DOCUMENTS | frozenset(
     {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
 )

@@ -16,7 +16,6 @@ from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, 
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.html.page import (
     canonical_link,
-    is_wiki_aside,
     page_links,
     refresh_target,
 )
@@ -85,8 +84,6 @@ class FoundPage:
     content: Page | None = None
     """The page as it would be kept; None if it has no text."""
     is_unchanged: bool = False
-    is_aside: bool = False
-    """Whether it is a page of a wiki that is not content; it is neither kept nor followed."""
     hosts: tuple[str, ...] = ()
     """The hosts that were contacted for it."""
 
@@ -119,12 +116,10 @@ def find_page(
     text = _convert(answer) or _decode(answer)
     links: list[str] = []
     canonical = None
-    is_aside = False
     if answer.content_type in HTML_TYPES:
         budget = Budget(len(text))
         root = parse_html(text, budget)
         links, canonical = page_links(root, answer.url), canonical_link(root, answer.url)
-        is_aside = is_wiki_aside(root)
         text = tree_to_markdown(root, answer.url, budget)
     content = Page(
         url=answer.url,
@@ -139,7 +134,6 @@ def find_page(
         links=tuple(links),
         canonical=canonical,
         content=content if text.strip() else None,
-        is_aside=is_aside,
         hosts=answer.hosts,
     )
 

@@ -10,19 +10,16 @@ from llm_kb.references.sources.html.tree import Element
 _SKIPPED = frozenset(
     """
     script style template noscript svg nav form button input select textarea iframe object
-    canvas audio video map head footer dialog menu title link meta
+    canvas audio video map head footer dialog menu title link meta label
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
-_SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "dialog", "menu"})
+_SKIPPED_ROLES = frozenset(
+    {"navigation", "search", "banner", "contentinfo", "dialog", "menu", "tablist"}
+)
 # Classes of links that documentation tools add to headings, and to source code.
 _PERMALINKS = frozenset(
     {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
 )
-# Classes and ids that MediaWiki and DokuWiki use for editing, navigation and citation.
-_WIKI = frozenset(
-    {"mw-editsection", "editsection", "mw-jump-link", "printfooter", "pageId", "docInfo"}
-)
-_WIKI_IDS = frozenset({"siteSub", "contentSub", "dw__toc"})
 _PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]+)")
 
@@ -45,8 +42,6 @@ def is_skipped(element: Element) -> bool:
         or (element.tag == "span" and element.classes() == ["lang"])
         # rustdoc's "Expand description".
         or (element.tag == "summary" and "hideme" in element.classes())
-        or not _WIKI.isdisjoint(element.classes())
-        or attributes.get("id") in _WIKI_IDS
     )
 
 
@@ -78,12 +73,6 @@ def find_rows(table: Element) -> Iterator[Element]:
 def find_cells(row: Element) -> list[Element]:
     """Return the visible cells of a row."""
     return [c for c in row.elements() if c.tag in {"td", "th"} and not is_skipped(c)]
-
-
-def find_tex(math: Element) -> str:
-    """Return the TeX annotation of a MathML formula; empty without one."""
-    found = math.find("annotation")
-    return next((e.line() for e in found if "tex" in e.attributes.get("encoding", "")), "")
 
 
 def find_language(element: Element) -> str:

@@ -14,12 +14,10 @@ from llm_kb.references.sources.html.element_kinds import (
     find_language,
     find_members,
     find_rows,
-    find_tex,
     is_permalink,
     is_skipped,
 )
 from llm_kb.references.sources.html.page import (
-    TabLabels,
     absolute_link,
     find_main,
     page_base,
@@ -53,7 +51,7 @@ def html_to_markdown(html: str, url: str) -> str:
 
 def tree_to_markdown(root: Element, url: str, budget: Budget) -> str:
     """Return the main part of a parsed page, as `html_to_markdown` does."""
-    writer = _Writer(page_base(root, url), budget, TabLabels(root))
+    writer = _Writer(page_base(root, url), budget)
     blocks = list(writer.blocks(find_main(root).children))
     title = page_title(root)
     if title and not any(block.startswith("# ") for block in blocks):
@@ -65,10 +63,9 @@ def tree_to_markdown(root: Element, url: str, budget: Budget) -> str:
 class _Writer:
     """Turns elements into blocks of Markdown; holds the state around the current element."""
 
-    def __init__(self, base: str, budget: Budget, labels: TabLabels) -> None:
+    def __init__(self, base: str, budget: Budget) -> None:
         self._base = base
         self._budget = budget
-        self._labels = labels
         self._level = 1
         """The level of the last heading."""
         self._keeps_links = True
@@ -94,12 +91,8 @@ class _Writer:
             # Escape lines that would begin a heading, a list or a fence.
             yield re.sub(r"(?m)^(#{1,6} |>|[-+] |```|~~~)", r"\\\1", text)
 
-    def _block(self, element: Element) -> Iterator[str]:  # noqa: C901 - one branch for each kind
+    def _block(self, element: Element) -> Iterator[str]:
         tag = element.tag
-        if self._labels.take(element):
-            return
-        if label := self._labels.label_of(element):
-            yield f"**{label}**"
         if tag in _HEADINGS:
             self._level = int(tag[1])
             yield from self._heading(element, self._level)
@@ -247,7 +240,7 @@ class _Writer:
         self._budget.step()
         if isinstance(child, str):
             return _BLANK.sub(" ", child)
-        if is_skipped(child) or is_permalink(child) or self._labels.take(child):
+        if is_skipped(child) or is_permalink(child):
             return ""
         if child.tag == "br":
             return _BREAK
@@ -256,8 +249,6 @@ class _Writer:
             return f"[{alt}]" if alt else ""
         if child.tag in _CODE:
             return _code_span(child.text())
-        if child.tag == "math" and (formula := find_tex(child)):
-            return f"${formula}$"
         text = "".join(self._inline(inner) for inner in child.children)
         if child.tag in _MARKS:
             return _wrap(text, _MARKS[child.tag])
