@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git.run import GitError, git_environment, run_git, run_remote
+from llm_kb.git.run import GitError, git_environment, run_git
 from tests.capture.repositories import Repo, make_repo
 
 
@@ -40,10 +40,10 @@ def test_who_the_user_is_and_how_servers_are_reached_is_inherited(
     }
     for name, value in {**wanted, "GIT_AUTHOR_DATE": "1", "GIT_TRACE": "1"}.items():
         monkeypatch.setenv(name, value)
-    made = git_environment({"GIT_ALLOW_PROTOCOL": "https"})
+    made = git_environment()
     assert {k: v for k, v in made.items() if k in wanted} == wanted
     assert {"GIT_AUTHOR_DATE", "GIT_TRACE"} & made.keys() == set()
-    assert (made["GIT_TERMINAL_PROMPT"], made["GIT_ALLOW_PROTOCOL"]) == ("0", "https")
+    assert made["GIT_TERMINAL_PROMPT"] == "0"
 
 
 def test_a_failure_says_what_git_said(repo: Repo) -> None:
@@ -66,7 +66,7 @@ def test_without_git_the_error_says_so(repo: Repo, monkeypatch: pytest.MonkeyPat
 def test_a_git_that_hangs_is_ended_with_its_children() -> None:
     started = time.monotonic()
     with pytest.raises(GitError, match="timed out after 1 s"):
-        run_remote("git", "-c", "alias.x=!sleep 60 & sleep 60", "x", timeout=1)
+        run_git("-c", "alias.x=!sleep 60 & sleep 60", "x", server=True, timeout=1)
     assert time.monotonic() - started < 40
 
 
@@ -76,5 +76,5 @@ def test_a_watch_that_raises_ends_the_command() -> None:
 
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        run_remote("git", "-c", "alias.x=!sleep 60", "x", timeout=30, watch=refuse)
+        run_git("-c", "alias.x=!sleep 60", "x", server=True, timeout=30, watch=refuse)
     assert time.monotonic() - started < 40

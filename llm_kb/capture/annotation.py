@@ -10,9 +10,8 @@ from pathlib import Path
 from llm_kb.capture.emission import add_entry, parse_emission, with_provenance
 from llm_kb.capture.entries import Entry, dump_json, read_fields
 from llm_kb.capture.errors import InvalidAnnotationError, InvalidEntryError
-from llm_kb.capture.git.notes import ANNOTATIONS_REF, commit_note, read_note
-from llm_kb.capture.git.repository import read_config
 from llm_kb.capture.likeness import find_place_problem
+from llm_kb.capture.notes import ANNOTATIONS_REF, commit_notes, read_config, read_note
 from llm_kb.capture.store import Change, Snapshot, change_store, has_place
 from llm_kb.files.fields import Fields
 from llm_kb.git.read import ObjectReader
@@ -166,7 +165,7 @@ def annotate(directory: Path, live: LiveInput) -> LiveResult:
         now = datetime.now(timezone.utc).isoformat()
         raw = annotation_json(live, commit=commit, timestamp=now, author=author)
         message = f"Annotate {commit[:12]}"
-        new = commit_note(directory, note, dump_json(raw), message)
+        new = commit_notes(directory, note.commit, {commit: dump_json(raw)}, message)
         said, files = _read_commit(directory, commit)
         warnings = find_warnings(
             live, commit=commit, message=said, files=files, overwrites=note.data is not None

@@ -12,12 +12,18 @@ from typing import NamedTuple
 
 from llm_kb.capture import wisdom
 from llm_kb.capture.entries import KINDS, KnowledgeStore
-from llm_kb.capture.git.history import load_statuses
-from llm_kb.capture.git.notes import ANNOTATIONS_REF, KNOWLEDGE_REF, read_note
-from llm_kb.capture.git.repository import Repository, find_repository, has_ref
+from llm_kb.capture.export import exports_of, find_exported, render_line
+from llm_kb.capture.history import load_statuses
 from llm_kb.capture.likeness import find_place_problem, normalize_place
+from llm_kb.capture.notes import (
+    ANNOTATIONS_REF,
+    KNOWLEDGE_REF,
+    Repository,
+    find_repository,
+    has_ref,
+    read_note,
+)
 from llm_kb.capture.rendering import View, make_section
-from llm_kb.capture.sharing.export import exports_of, find_exported, render_line
 from llm_kb.capture.store import parse_note
 from llm_kb.capture.subjects import Section, describe_places, make_texts, render_place
 from llm_kb.capture.wisdom import read_lessons
@@ -177,8 +183,8 @@ class KnowledgeCatalog:
     def _load(self) -> _Loaded:
         with ObjectReader(self._repository.root) as reader:
             store = parse_note(read_note(reader, KNOWLEDGE_REF))
-            lessons = read_lessons(reader)
             commit = reader.read("HEAD")
+        lessons = read_lessons(self._repository.root)
         head = commit.id if commit else None
         anchors = {entry.anchor for entry in store.entries}
         statuses = load_statuses(self._repository, head, anchors) if anchors else {}

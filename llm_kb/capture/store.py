@@ -28,18 +28,19 @@ from llm_kb.capture.errors import (
     NotARepositoryError,
     UnknownCommitError,
 )
-from llm_kb.capture.git.history import has_path
-from llm_kb.capture.git.notes import (
+from llm_kb.capture.history import has_path
+from llm_kb.capture.likeness import find_place_problem, normalize_place
+from llm_kb.capture.notes import (
     EMPTY_TREES,
     KNOWLEDGE_REF,
     Note,
     RefMovedError,
-    commit_note,
+    Repository,
+    commit_notes,
+    find_repository,
     move_refs,
     read_note,
 )
-from llm_kb.capture.git.repository import Repository, find_repository
-from llm_kb.capture.likeness import find_place_problem, normalize_place
 from llm_kb.git.read import ObjectReader
 
 PATIENCE = 30.0
@@ -147,8 +148,8 @@ def change_store(
 def _write(directory: Path, note: Note, change: Change[T]) -> None:
     moves = list(change.moves)
     if change.store is not None:
-        data = dump_store(change.store)
-        new = commit_note(directory, note, data, change.message)
+        notes = {note.target: dump_store(change.store)}
+        new = commit_notes(directory, note.commit, notes, change.message)
         moves.append((note.ref, new, note.commit))
     if moves:
         move_refs(directory, moves, change.message)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from llm_kb.capture.annotation import CATEGORIES, Wisdom
-from llm_kb.capture.git.notes import ANNOTATIONS_REF, flatten_notes
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
+from llm_kb.capture.notes import ANNOTATIONS_REF, list_notes
 from llm_kb.capture.rendering import shorten_commit
 from llm_kb.capture.subjects import Item, Section, code_span
 from llm_kb.git.read import ObjectReader
+from llm_kb.git.run import run_git
 from llm_kb.rendering.plain_text import one_line, shorten
 
 MAX_NOTES = 2000
 """The most annotations that are read."""
+
+MAX_NOTE_BYTES = 200_000
+MAX_BYTES = 10_000_000
+"""The most bytes of one annotation and of all that are read."""
 
 _MAX_CHARS = 500
 
@@ -24,22 +30,37 @@ Lesson: TypeAlias = tuple[str, Wisdom]
 """A commit and a lesson from its annotation."""
 
 
-def read_lessons(reader: ObjectReader) -> tuple[Lesson, ...]:
+def read_lessons(directory: Path) -> tuple[Lesson, ...]:
     """Return the lessons of a repository's annotations.
 
     Raises DamagedNotesError. Other notes are passed over: git-chronicle keeps several things
     under this ref.
     """
-    if reader.read(ANNOTATIONS_REF) is None:
-        return ()
-    notes = sorted(flatten_notes(reader, ANNOTATIONS_REF).items())[:MAX_NOTES]
-    blobs = reader.read_ids([entry.id.hex() for _, entry in notes])
-    return tuple(
-        lesson
-        for (name, _), blob in zip(notes, blobs, strict=True)
-        if blob
-        for lesson in parse_lessons(name.decode(errors="replace"), blob.data)
-    )
+    with ObjectReader(directory) as reader:
+        if reader.read(ANNOTATIONS_REF) is None:
+            return ()
+        notes = sorted(list_notes(directory, ANNOTATIONS_REF).items())[:MAX_NOTES]
+        readable = _find_readable(directory, [blob for _, blob in notes])
+        return tuple(
+            lesson
+            for commit, id_ in notes
+            if id_ in readable and (blob := reader.read(id_))
+            for lesson in parse_lessons(commit, blob.data)
+        )
+
+
+def _find_readable(directory: Path, blobs: Sequence[str]) -> set[str]:
+    """Return the blobs that exist and are short, together as well as each."""
+    asked = "".join(f"{blob}\n" for blob in blobs).encode()
+    command = ("cat-file", "--batch-check=%(objectname) %(objectsize)")
+    listed = run_git(*command, cwd=directory, stdin=asked).decode(errors="replace")
+    readable, left = set(), MAX_BYTES
+    for line in listed.splitlines():
+        id_, _, size = line.partition(" ")
+        if size.isdigit() and int(size) <= min(MAX_NOTE_BYTES, left):
+            readable.add(id_)
+            left -= int(size)
+    return readable
 
 
 def parse_lessons(commit: str, data: bytes) -> Iterator[Lesson]:

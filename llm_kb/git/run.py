@@ -1,21 +1,20 @@
-"""Starts git without a shell, in a cleaned environment.
+"""Runs git without a shell, in a cleaned environment and with bounded output.
 
 A repository may be a stranger's: no command starts a program that the repository's
-configuration names, and local commands fetch nothing.
+configuration names, and without `server` none fetches anything.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import IO, Literal
+from typing import IO
 
 from llm_kb.errors import KbError
 
@@ -23,12 +22,15 @@ MAX_MESSAGE = 4096
 """The most bytes of git's messages that are kept, the last ones, which hold the reason."""
 
 MAX_OUTPUT = 100_000_000
-"""The most bytes of output of a command that contacts a server."""
+"""The most bytes of output of a command."""
 
+TIMED_OUT = 124
 OUTPUT_TOO_LARGE = 125
-"""The code of a GitError for output over its limit."""
+NOT_STARTED = 126
+NOT_FOUND = 127
+"""The codes of a GitError for a command that did not run to its end."""
 
-CHUNK = 65_536
+_CHUNK = 65_536
 
 _KEPT = frozenset(
     {
@@ -59,14 +61,25 @@ _KEPT_PREFIXES = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 repository: git sets GIT_DIR and others for its hooks, and with them every command here would
 run in the repository of the hook. The directory decides instead."""
 
-_SETTINGS = {
-    "core.fsmonitor": "false",
+NO_PROGRAMS = (
+    # Asked for the refs of alternates, at each end of a fetch or push. `true` lists none.
+    ("core.alternateRefsCommand", "true"),
+    ("core.fsmonitor", "false"),
     # Hooks are for commits and branches; only notes are written here.
-    "core.hooksPath": os.devnull,
-    "protocol.ext.allow": "never",
+    ("core.hooksPath", os.devnull),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("protocol.ext.allow", "never"),
+)
+"""Settings that keep git from starting programs that a repository names."""
+
+_SETTINGS = (
+    *NO_PROGRAMS,
     # A clone can carry a bare repository among its files, with a configuration of its own.
-    "safe.bareRepository": "explicit",
-}
+    ("safe.bareRepository", "explicit"),
+)
+
+Settings = Iterable[tuple[str, str]]
 
 
 class GitError(KbError):
@@ -80,16 +93,14 @@ class GitError(KbError):
         super().__init__(f"git {command[0] if command else ''} failed: {reason}")
 
 
-def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def git_environment() -> dict[str, str]:
     """Return the environment of git, without an inherited repository and without prompts."""
     kept = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith("GIT_") or key in _KEPT or key.startswith(_KEPT_PREFIXES)
     }
-    kept["GIT_TERMINAL_PROMPT"] = "0"
-    kept["LC_ALL"] = "C.UTF-8"
-    return {**kept, **(extra or {})}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
 
 
 def local_environment() -> dict[str, str]:
@@ -116,144 +127,105 @@ def find_program(name: str) -> str | None:
     return None
 
 
-def git_command(args: Sequence[str], settings: Mapping[str, str] | None = None) -> list[str]:
+def git_command(args: Sequence[str], settings: Settings = ()) -> list[str]:
     """Return the command that starts git with these settings and the common ones."""
-    options = [f"{key}={value}" for key, value in {**_SETTINGS, **(settings or {})}.items()]
     program = find_program("git")
     if program is None:
-        raise GitError(args, 127, "git is not installed or not on PATH")
-    return [program, *(word for option in options for word in ("-c", option)), *args]
+        raise GitError(args, NOT_FOUND, "git is not installed or not on PATH")
+    options = (("-c", f"{key}={value}") for key, value in (*_SETTINGS, *settings))
+    return [program, *(word for option in options for word in option), *args]
 
 
-def run_git(
+def run_git(  # noqa: PLR0913 - the arguments of a process
     *args: str,
     cwd: Path | None = None,
     stdin: bytes = b"",
-    timeout: float | None = None,
-    network: bool = False,
-) -> bytes:
-    """Run git and return its standard output; raise GitError if it fails.
-
-    With `network` it may contact a remote that the user named, and ask the user for a
-    passphrase, with the programs of the user's own configuration.
-    """
-    try:
-        done = subprocess.run(  # noqa: S603 - a list, no shell
-            git_command((*_own_programs(), *args) if network else args),
-            cwd=cwd,
-            input=stdin,
-            # An empty value prevents a proxy that the repository names.
-            env=git_environment({"GIT_PROXY_COMMAND": ""}) if network else local_environment(),
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-    except OSError as error:
-        raise _not_started(args, error) from error
-    except subprocess.TimeoutExpired as error:
-        raise GitError(args, 124, f"timed out after {timeout} s") from error
-    if done.returncode:
-        raise GitError(args, done.returncode, done.stderr[-MAX_MESSAGE:].decode(errors="replace"))
-    return done.stdout
-
-
-def _own_programs() -> Iterator[str]:
-    """Yield options that set the programs for servers to those of the user's configuration.
-
-    The ssh command and credential helper of a repository are not trusted.
-    """
-    listed = ""
-    for place in ("--system", "--global"):
-        with suppress(GitError):  # there is no such file
-            listed += run_git("config", place, "--includes", "--null", "--list").decode()
-    own = [entry.partition("\n") for entry in listed.split("\0")]
-    found = {key: value for key, _, value in own if key in {"core.sshcommand", "core.askpass"}}
-    ssh = found.get("core.sshcommand") or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
-    askpass = found.get("core.askpass") or os.environ.get("SSH_ASKPASS", "")
-    yield from ("-c", f"core.sshCommand={ssh}", "-c", f"core.askPass={askpass}")
-    yield from ("-c", "credential.helper=")  # resets the list of helpers
-    for key, _, value in own:
-        if key.startswith("credential."):
-            yield from ("-c", f"{key}={value}")
-
-
-def start_git(*args: str, cwd: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a local git with pipes to write to and to read from; the caller ends it."""
-    try:
-        return subprocess.Popen(  # noqa: S603 - a list, no shell
-            git_command(args, settings),
-            cwd=cwd,
-            env=local_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    except OSError as error:
-        raise _not_started(args, error) from error
-
-
-def _not_started(args: Sequence[str], error: OSError) -> GitError:
-    """Return the error of a git that could not be started, as in a missing directory."""
-    return GitError(args, 126, f"{error.filename}: {error.strerror}")
-
-
-def run_remote(  # noqa: PLR0913 - the arguments of a process
-    program: Literal["git", "gh"],
-    *args: str,
-    cwd: Path | None = None,
-    stdin: bytes = b"",
+    server: bool = False,
+    terminal: bool = False,
     env: Mapping[str, str] | None = None,
-    settings: Mapping[str, str] | None = None,
-    timeout: float,
+    settings: Settings = (),
+    timeout: float | None = None,
     watch: Callable[[], None] = lambda: None,
     max_output: int = MAX_OUTPUT,
     max_file: int | None = None,
 ) -> bytes:
-    """Run git or GitHub's gh to contact a server, and return its output.
+    """Run git and return its output; raise GitError if it fails.
 
-    The whole family of processes ends at the timeout, when `watch`, called a few times a
-    second, raises, and with this process, however that ends: helpers such as
-    git-remote-https outlive git itself otherwise, and go on fetching. No file they write is
-    larger than `max_file` bytes. Raises GitError, with the code OUTPUT_TOO_LARGE where more
-    than `max_output` bytes are printed.
+    Only with `server` it may contact one, and only with `terminal` ask for a passphrase
+    there. It is ended after `timeout` seconds, when `watch`, called a few times a second,
+    raises, and after `max_output` bytes, then with an OutputTooLargeError. With a
+    `timeout` and no `terminal` all processes that it started end with it. No file it
+    writes is larger than `max_file` bytes.
     """
-    if program == "git":
-        command = git_command(args, settings)
-    elif gh := find_program(program):
-        command = [gh, *args]
-    else:
-        raise GitError(args, 127, f"{program} is not installed or not on PATH")
+    command = _limited(git_command(args, settings), max_file)
+    environment = (git_environment() if server else local_environment()) | dict(env or {})
+    is_guarded = timeout is not None and not terminal
+    with start_process(command, args, cwd, environment, is_guarded=is_guarded) as process:
+        return _communicate(process, args, stdin, timeout, watch, max_output)
+
+
+def run_gh(*args: str, timeout: float) -> bytes:
+    """Run GitHub's gh and return its output; raise GitError if it fails."""
+    program = find_program("gh")
+    if program is None:
+        raise GitError(args, NOT_FOUND, "gh is not installed or not on PATH")
     quiet = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1"}
+    environment = git_environment() | quiet
+    with start_process([program, *args], args, None, environment, is_guarded=True) as process:
+        return _communicate(process, args, b"", timeout, lambda: None, MAX_OUTPUT)
+
+
+def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
+    """Return at most `limit` bytes of git's output, and whether there was more."""
     try:
-        process = subprocess.Popen(  # noqa: S603 - a list
-            _limited(command, max_file),
-            cwd=cwd,
-            env=git_environment(quiet | dict(env or {})),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise _not_started(args, error) from error
-    with _family(process):
-        out, messages = (
-            PipeReader(process.stdout, max_output),
-            PipeReader(process.stderr, -MAX_MESSAGE),
-        )
-        Thread(target=_feed, args=(process.stdin, stdin), daemon=True).start()
-        deadline = time.monotonic() + timeout
-        while out.is_alive() or messages.is_alive() or process.poll() is None:
-            out.join(0.2)
-            messages.join(0 if out.is_alive() else 0.2)
-            if out.is_over:
-                raise GitError(args, OUTPUT_TOO_LARGE, f"it printed over {max_output:,} bytes")
-            if time.monotonic() > deadline:
-                raise GitError(args, 124, f"timed out after {timeout:g} s")
-            watch()
+        return run_git(*args, cwd=cwd, max_output=limit), False
+    except OutputTooLargeError as error:
+        return error.data, True
+
+
+class OutputTooLargeError(GitError):
+    """A git command that was ended after its first bytes of output."""
+
+    def __init__(self, command: Sequence[str], data: bytes) -> None:
+        self.data = data
+        super().__init__(command, OUTPUT_TOO_LARGE, f"it printed over {len(data):,} bytes")
+
+
+def _communicate(  # noqa: PLR0913, PLR0917 - the arguments of a process
+    process: subprocess.Popen[bytes],
+    args: Sequence[str],
+    stdin: bytes,
+    timeout: float | None,
+    watch: Callable[[], None],
+    max_output: int,
+) -> bytes:
+    """Write to a process, return its output, and raise GitError if it fails."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    # Both pipes are read all the time: git stops when one is full.
+    out = PipeReader(process.stdout, max_output)
+    messages = PipeReader(process.stderr, -MAX_MESSAGE)
+    Thread(target=_feed, args=(process.stdin, stdin), daemon=True).start()
+    while not _has_ended(process, out, messages):
+        if deadline is not None and time.monotonic() > deadline:
+            raise GitError(args, TIMED_OUT, f"timed out after {timeout:g} s")
+        watch()
+    if out.is_over:
+        raise OutputTooLargeError(args, bytes(out.data[:max_output]))
     if process.returncode:
         raise GitError(args, process.returncode, messages.data.decode(errors="replace"))
     return bytes(out.data)
+
+
+def _has_ended(process: subprocess.Popen[bytes], out: PipeReader, messages: PipeReader) -> bool:
+    """Wait a moment; tell whether a process and its output have ended, or were cut."""
+    out.join(0.2)
+    if out.is_over:
+        return True
+    if not out.is_alive():
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.2)
+            messages.join(0.2)
+    return process.returncode is not None and not out.is_alive() and not messages.is_alive()
 
 
 class PipeReader(Thread):
@@ -271,7 +243,7 @@ class PipeReader(Thread):
     def run(self) -> None:
         """Read to the end, or until there is more than may be kept."""
         with suppress(OSError, ValueError):  # the process has ended
-            while chunk := os.read(self._pipe.fileno(), CHUNK):
+            while chunk := os.read(self._pipe.fileno(), _CHUNK):
                 self.data += chunk
                 if self._most < 0:
                     del self.data[: self._most]
@@ -285,40 +257,64 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def _limited(command: Sequence[str], max_file: int | None) -> list[str]:
+def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:
     """Return a command that can only write files up to a size."""
     if max_file is None:
-        return list(command)
+        return command
     blocks = str(max_file // 512 + 1)
     return ["/bin/sh", "-c", 'ulimit -f "$0" 2>/dev/null; exec "$@"', blocks, *command]
 
 
 @contextmanager
-def _family(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End a process with its children if the block raises or this process is killed.
+def start_process(
+    command: Sequence[str],
+    args: Sequence[str],
+    cwd: Path | None,
+    env: Mapping[str, str],
+    *,
+    is_guarded: bool = False,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process with three pipes; it has ended after the block.
 
-    A shell waits for the end of a pipe that only this process has open.
+    It is killed if the block raises. With `is_guarded` so are all processes that it started,
+    also when this process is killed: helpers such as git-remote-https outlive git itself
+    otherwise, and go on fetching.
     """
-    guard = None
     try:
-        guard = subprocess.Popen(  # noqa: S603 - a list; the shell gets a number alone
-            ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$0"', str(process.pid)],
+        process = subprocess.Popen(  # noqa: S603 - a list, no shell
+            command,
+            cwd=cwd,
+            env=env,
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=is_guarded,
         )
-        yield
+    except OSError as error:
+        raise GitError(args, NOT_STARTED, f"{error.filename}: {error.strerror}") from error
+    guard = _start_guard(process.pid) if is_guarded else None
+    try:
+        yield process
     except BaseException:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        if guard:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         raise
     finally:
         if guard:
             guard.kill()
             guard.communicate()
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe:
-                pipe.close()
+        with suppress(OSError), process:  # closes the pipes and waits for its end
+            pass
+
+
+def _start_guard(group: int) -> subprocess.Popen[bytes]:
+    """Start a shell that waits for the end of this process and then kills a process group."""
+    return subprocess.Popen(  # noqa: S603 - a list; the shell gets a number alone
+        ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$0"', str(group)],
+        stdin=subprocess.PIPE,  # only this process has the other end
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )

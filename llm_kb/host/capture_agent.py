@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_kb.capture.commits.briefing import SYSTEM_PROMPT, Briefing, estimate_request
-from llm_kb.capture.commits.diffs import read_briefing
-from llm_kb.capture.commits.journal import Journal, Record
+from llm_kb.capture.briefing import SYSTEM_PROMPT, Briefing, estimate_request
+from llm_kb.capture.commits import Journal, Record, read_briefing
 from llm_kb.capture.emission import Addition
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError

@@ -15,7 +15,7 @@ from llm_kb.capture.emission import (
     render_reply,
 )
 from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
-from llm_kb.capture.git.repository import find_repository
+from llm_kb.capture.notes import find_repository
 from llm_kb.capture.store import record_entry
 from llm_kb.config.workspace import find_cwd
 from llm_kb.knowledge_base.tool_text import make_signature

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
 from llm_kb.capture.catalog import KnowledgeCatalog
-from llm_kb.capture.git.notes import KNOWLEDGE_REF
+from llm_kb.capture.notes import KNOWLEDGE_REF
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import (
     ConfigError,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.entries import parse_store
-from llm_kb.capture.sharing.export import BEGIN, END, MOST_EXPORTS, exports_of, find_exported
+from llm_kb.capture.export import BEGIN, END, MOST_EXPORTS, exports_of, find_exported
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git.run import GitError, find_program, run_git, run_remote
+from llm_kb.capture.notes import KNOWLEDGE_REF
+from llm_kb.capture.remotes import fetch_ref
+from llm_kb.git.run import GitError, find_program, run_git
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
@@ -163,6 +165,92 @@ def test_a_remote_is_reached_by_the_users_own_programs(
         assert not is_sprung(marker)
 
 
+def lend_objects(git_dir: Path, marker: Path) -> None:
+    """Let a repository take objects from another one, whose refs a program is to list."""
+    run_git("init", "--quiet", "--bare", str(git_dir.parent / "lender.git"))
+    alternates = git_dir / "objects" / "info" / "alternates"
+    alternates.write_text(f"{git_dir.parent / 'lender.git' / 'objects'}\n")
+    with (git_dir / "config").open("a") as config:
+        config.write(f"[core]\n\talternateRefsCommand = {marker}\n")
+
+
+def hook_remote(repo: Repo, marker: Path) -> None:
+    for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
+        shutil.copy(marker, repo.path / "inner.git" / "hooks" / name)
+
+
+def lend_to_remote(repo: Repo, marker: Path) -> None:
+    lend_objects(repo.path / "inner.git", marker)
+
+
+def lend_to_us(repo: Repo, marker: Path) -> None:
+    lend_objects(repo.path / ".git", marker)
+
+
+@pytest.mark.parametrize("url", ["./inner.git", "file://{}/inner.git", "{}/inner.git"])
+@pytest.mark.parametrize("trap", [hook_remote, lend_to_remote, lend_to_us])
+def test_a_remote_on_this_disk_starts_nothing(
+    trap: Callable[[Repo, Path], None], url: str, marker: Path, repo: Repo, run_llm: RunLlm
+) -> None:
+    """An unpacked archive can bring such a remote, and a `.git` that names it."""
+    run_git("init", "--quiet", "--bare", str(repo.path / "inner.git"))
+    url = url.format(repo.path)
+    repo.git("config", "remote.origin.url", url)
+    trap(repo, marker)
+    for remote in ("origin", url):
+        for command in ("push", "pull"):
+            assert run_llm(["kb", "knowledge", command, remote]).exit_code == 0
+            assert not is_sprung(marker)
+        run_git("--git-dir=inner.git", "update-ref", "-d", KNOWLEDGE_REF, cwd=repo.path)
+
+
+@pytest.mark.parametrize("trap", [hook_remote, lend_to_remote])
+def test_the_traps_of_a_remote_work(
+    trap: Callable[[Repo, Path], None], marker: Path, repo: Repo
+) -> None:
+    run_git("init", "--quiet", "--bare", str(repo.path / "inner.git"))
+    trap(repo, marker)
+    subprocess.run(
+        ["git", "push", "-q", "./inner.git", "HEAD:refs/heads/x"], cwd=repo.path, check=False
+    )
+    assert is_sprung(marker)
+
+
+@pytest.mark.parametrize("rewrite", ["insteadOf", "pushInsteadOf"])
+def test_a_url_that_leads_to_this_disk_is_refused(
+    rewrite: str, marker: Path, repo: Repo, run_llm: RunLlm
+) -> None:
+    inner = repo.path / "inner.git"
+    run_git("init", "--quiet", "--bare", str(inner))
+    hook_remote(repo, marker)
+    repo.git("config", f"url.{inner}.{rewrite}", "https://example.org/x")
+    result = run_llm(["kb", "knowledge", "push", "https://example.org/x"])
+    assert (result.exit_code, is_sprung(marker)) == (1, False)
+    assert "transport 'file' not allowed" in result.stderr
+
+
+SYMBOLIC = ("refs/notes/chronicle-knowledge", "refs/notes/chronicle")
+
+
+@pytest.mark.parametrize("ref", [*SYMBOLIC, "refs/llm-kb/origin/chronicle-knowledge"])
+def test_a_symbolic_ref_leads_no_write_elsewhere(
+    ref: str, repo: Repo, tmp_path: Path, run_llm: RunLlm
+) -> None:
+    repo.git("push", "-q", "origin", KNOWLEDGE_REF)
+    repo.git("branch", "victim")
+    repo.git("symbolic-ref", ref, "refs/heads/victim")
+    live = '{"commit": "HEAD", "summary": "why it was done so"}'
+    commands: tuple[tuple[Sequence[str], str | None], ...] = (
+        ([*ADD, "second"], None),
+        (["kb", "knowledge", "annotate"], live),
+        (["kb", "knowledge", "pull"], None),
+        (["kb", "knowledge", "push"], None),
+    )
+    said = "".join(run_llm(args, stdin).stderr for args, stdin in commands)
+    assert f"{ref} stands for refs/heads/victim" in said
+    assert repo.git("rev-parse", "victim") == repo.head
+
+
 @pytest.mark.parametrize("key", ["credential.helper", "credential.http://127.0.0.1.helper"])
 def test_passwords_are_asked_for_by_the_users_own_helpers(
     marker: Path, tmp_path: Path, key: str
@@ -182,7 +270,7 @@ def test_passwords_are_asked_for_by_the_users_own_helpers(
     with serve_site() as site:
         url = site.answer("/x/info/refs?service=git-upload-pack", demand).partition("/info")[0]
         with pytest.raises(GitError):
-            run_git("ls-remote", url, cwd=repo.path, network=True)
+            fetch_ref(repo.path, url, KNOWLEDGE_REF)
     assert (is_sprung(marker), (tmp_path / "asked").exists()) == (False, True)
 
 
@@ -215,7 +303,7 @@ def test_the_users_own_guards_are_kept(
     name: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    seen = run_git("-c", "alias.x=!env", "x", cwd=tmp_path, network=True).decode()
+    seen = run_git("-c", "alias.x=!env", "x", cwd=tmp_path, server=True).decode()
     assert f"{name}={value}\n" in seen
 
 
@@ -226,7 +314,7 @@ def test_a_user_may_let_a_partial_clone_fetch_what_it_lacks(
     origin.write({"a.md": "words"})
     run_git(
         "clone", "-q", "--no-checkout", "--filter=blob:none", origin.url, "c",
-        cwd=tmp_path, network=True,
+        cwd=tmp_path, server=True,
     )  # fmt: skip
     with pytest.raises(GitError, match=r"not allowed|lazy fetch|could not get"):
         run_git("cat-file", "blob", "HEAD:a.md", cwd=tmp_path / "c")
@@ -319,7 +407,7 @@ def test_of_endless_messages_the_last_are_kept() -> None:
 
     def run() -> None:
         with pytest.raises(GitError, match="the end") as caught:
-            run_remote("git", "-c", f"alias.flood=!{flood}", "flood", timeout=60)
+            run_git("-c", f"alias.flood=!{flood}", "flood", timeout=60)
         assert len(caught.value.stderr) <= 4096
 
     assert peak_of(run) < 5_000_000
@@ -327,7 +415,7 @@ def test_of_endless_messages_the_last_are_kept() -> None:
 
 def test_endless_output_is_ended() -> None:
     with pytest.raises(GitError, match="over 1,000,000 bytes"):
-        run_remote("git", "-c", "alias.y=!yes", "y", timeout=60, max_output=1_000_000)
+        run_git("-c", "alias.y=!yes", "y", timeout=60, max_output=1_000_000)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of processes are of POSIX")
@@ -335,7 +423,7 @@ def test_no_file_may_outgrow_its_limit(tmp_path: Path) -> None:
     """The floor under `watch`, which looks a few times a second."""
     writes = "head -c 5000000 /dev/zero > big"
     with pytest.raises(GitError):
-        run_remote("git", "-c", f"alias.w=!{writes}", "w", cwd=tmp_path, timeout=60, max_file=10**6)
+        run_git("-c", f"alias.w=!{writes}", "w", cwd=tmp_path, timeout=60, max_file=10**6)
     assert (tmp_path / "big").stat().st_size < 1_001_000
 
 

@@ -22,7 +22,7 @@ class Repo:
 
     def git(self, *args: str, stdin: str = "") -> str:
         """Run git here and return what it printed, without the last line's end."""
-        done = run_git(*args, cwd=self.path, stdin=stdin.encode(), network=True)
+        done = run_git(*args, cwd=self.path, stdin=stdin.encode(), server=True)
         return done.decode().rstrip("\n")
 
     def commit(self, message: str = "change", **files: str | bytes) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from llm_kb.capture.annotation import LiveInput, LiveResult, annotate, parse_live_input
 from llm_kb.capture.errors import DamagedStoreError, UnknownCommitError
-from llm_kb.capture.git.notes import ANNOTATIONS_REF
+from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import load_store
 from tests.capture.repositories import Repo
 

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 PURE = (
-    "commits.briefing",
+    "briefing",
     "emission",
     "entries",
     "likeness",
-    "sharing.merging",
+    "merging",
     "rendering",
 )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.capture.commits.briefing import (
+from llm_kb.capture.briefing import (
     MAX_FILES,
     Briefing,
     CommitInfo,

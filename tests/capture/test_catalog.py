@@ -200,7 +200,7 @@ def test_what_is_true_now_is_computed_once(repo: Repo, monkeypatch: pytest.Monke
     repo.commit("src", src__a="1")
     record(repo, entry_type="convention", scope="src/", rule="one")
     first = load(open_catalog(repo.path), "conventions")
-    monkeypatch.setattr("llm_kb.capture.git.history.read_statuses", fail)
+    monkeypatch.setattr("llm_kb.capture.history.read_statuses", fail)
     assert load(open_catalog(repo.path), "conventions") == first
     repo.commit("more", src__a="2")
     with pytest.raises(AssertionError, match="computed"):

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.commits.briefing import MAX_DIFF_CHARS, CommitInfo
-from llm_kb.capture.commits.diffs import read_briefing
-from llm_kb.capture.commits.plan import CommitRange, read_infos, resolve_commits
+from llm_kb.capture.briefing import MAX_DIFF_CHARS, CommitInfo
+from llm_kb.capture.commits import CommitRange, read_briefing, read_infos, resolve_commits
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import NoCommitError, UnknownCommitError
 from llm_kb.capture.store import add_to_store, load_store
@@ -174,7 +173,7 @@ def test_a_small_change_beside_a_large_one_is_seen(repo: Repo) -> None:
 def test_a_file_that_is_not_shown_stands_in_the_way_of_none(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llm_kb.capture.commits.diffs._MAX_BYTES", 2000)
+    monkeypatch.setattr("llm_kb.capture.commits._MAX_BYTES", 2000)
     commit = repo.commit("m", a_lock="x\n" * 2000, logo_png=b"\0", src_py="value = 1\n")
     briefing = read_briefing(repo.path, commit)
     assert "+value = 1\n" in briefing.text
@@ -182,7 +181,7 @@ def test_a_file_that_is_not_shown_stands_in_the_way_of_none(
 
 
 def test_files_that_were_not_read_are_named(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llm_kb.capture.commits.diffs._MAX_BYTES", 2000)
+    monkeypatch.setattr("llm_kb.capture.commits._MAX_BYTES", 2000)
     briefing = read_briefing(repo.path, repo.commit("m", a_py="x\n" * 2000, b_py="y\n"))
     assert briefing.left_out == ("b.py (not read)",)
     files = {f"f{number}_py": "y\n" for number in range(300)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore
-from llm_kb.capture.sharing.export import (
+from llm_kb.capture.export import (
     BEGIN,
     END,
     EXPORTS,

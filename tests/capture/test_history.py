@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.entries import Anchor, Status
-from llm_kb.capture.git.history import read_statuses
+from llm_kb.capture.history import read_statuses
 from llm_kb.git.run import GitError
 from tests.capture.repositories import Repo, make_empty_repo, make_repo
 from tests.git_templates import copy_made

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.capture.commits.journal import Journal, JournalError, Record
-from llm_kb.capture.commits.plan import choose_commits
-from llm_kb.capture.git.repository import find_repository
+from llm_kb.capture.commits import Journal, JournalError, Record, choose_commits
+from llm_kb.capture.notes import find_repository
 from tests.capture.repositories import Repo
 
 

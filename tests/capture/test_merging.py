@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore
 from llm_kb.capture.likeness import dedup_key
-from llm_kb.capture.sharing.merging import Merge, merge
+from llm_kb.capture.merging import Merge, merge
 
 
 def conv(number: int, rule: str, **more: object) -> Entry:

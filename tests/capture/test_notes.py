@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.git.notes import (
+from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
     EMPTY_TREES,
     KNOWLEDGE_REF,
     DamagedNotesError,
     Note,
     RefMovedError,
-    commit_note,
-    flatten_notes,
+    commit_notes,
+    list_notes,
     move_refs,
     read_note,
 )
@@ -34,7 +34,7 @@ def read(repo: Repo, ref: str = KNOWLEDGE_REF, target: str | None = None) -> Not
 def write(repo: Repo, data: bytes, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE) -> None:
     note = read(repo, ref, target)
     assert note is not None
-    new = commit_note(repo.path, note, data, "message")
+    new = commit_notes(repo.path, note.commit, {target: data}, "message")
     move_refs(repo.path, [(ref, new, note.commit)], "message")
 
 
@@ -95,8 +95,7 @@ def test_a_new_note_goes_where_a_split_tree_has_no_branch_for_it(repo: Repo) -> 
     root = repo.git("mktree", stdin=f"040000 tree {inner}\t00\n")
     repo.git("update-ref", KNOWLEDGE_REF, repo.git("commit-tree", root, "-m", "split"))
     write(repo, b"store\n")
-    names = repo.git("ls-tree", "-r", "--name-only", KNOWLEDGE_REF).splitlines()
-    assert names == ["00/" + "0" * 38, f"{SHA1_EMPTY_TREE[:2]}/{SHA1_EMPTY_TREE[2:]}"]
+    assert list_notes(repo.path, KNOWLEDGE_REF).keys() == {"0" * 40, SHA1_EMPTY_TREE}
     assert repo.note() == "store"
 
 
@@ -107,13 +106,13 @@ def _blob(repo: Repo) -> str:
 def test_a_ref_that_moved_is_not_overwritten(repo: Repo) -> None:
     note = read(repo, target=SHA1_EMPTY_TREE)
     assert note is not None
-    mine = commit_note(repo.path, note, b"mine\n", "mine")
+    mine = commit_notes(repo.path, note.commit, {SHA1_EMPTY_TREE: b"mine\n"}, "mine")
     repo.write_note("theirs")
     with pytest.raises(RefMovedError):
         move_refs(repo.path, [(KNOWLEDGE_REF, mine, None)], "mine")
     later = read(repo)
     assert later is not None
-    mine = commit_note(repo.path, later, b"mine\n", "mine")
+    mine = commit_notes(repo.path, later.commit, {SHA1_EMPTY_TREE: b"mine\n"}, "mine")
     repo.write_note("theirs again")
     with pytest.raises(RefMovedError):
         move_refs(repo.path, [(KNOWLEDGE_REF, mine, later.commit)], "mine")
@@ -156,8 +155,8 @@ def test_trees_that_unfold_without_end_are_refused(repo: Repo) -> None:
         lines = "".join(f"040000 tree {tree}\t{number:02x}\n" for number in range(256))
         tree = repo.git("mktree", stdin=lines)
     commit = repo.git("commit-tree", tree, "-m", "bomb")
-    with ObjectReader(repo.path) as reader, pytest.raises(DamagedNotesError):
-        flatten_notes(reader, commit)
+    with pytest.raises(DamagedNotesError):
+        list_notes(repo.path, commit)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +179,36 @@ def test_without_an_identity_the_error_says_how_to_set_one(repo: Repo, home: Pat
     (home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
     with pytest.raises(KbError, match=r"git config --global user\.name"):
         write(repo, b"x\n")
+
+
+def test_a_note_whose_text_is_missing_is_not_taken_for_none(repo: Repo) -> None:
+    write(repo, b"store\n")
+    blob = repo.git("rev-parse", f"{KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}")
+    (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(DamagedNotesError):
+        read(repo)
+
+
+def test_three_hundred_fanned_out_notes_are_kept_and_no_draft_is_left(repo: Repo) -> None:
+    targets = [hashlib.sha1(b"%d" % number).hexdigest() for number in range(300)]
+    new = commit_notes(repo.path, None, dict.fromkeys(targets[:2], b"x"), "first")
+    repo.git("update-ref", ANNOTATIONS_REF, new)
+    for target in targets[2:]:
+        repo.git("notes", f"--ref={ANNOTATIONS_REF}", "add", "-C", _blob(repo), target)
+    new = commit_notes(repo.path, ANNOTATIONS_REF, {targets[5]: b"changed"}, "one more")
+    listed = list_notes(repo.path, new)
+    assert listed.keys() == set(targets)
+    assert len(set(listed.values())) == 2
+    assert repo.git("for-each-ref", "--format=%(refname)", "refs/notes") == ANNOTATIONS_REF
+
+
+def test_text_is_kept_to_the_byte(repo: Repo) -> None:
+    """Given as a file, `git notes` drops comments and empty lines."""
+    text = b"\n\n# a heading \n\n\n\xff \r\n"
+    write(repo, text)
+    note = read(repo)
+    assert note is not None
+    assert note.data == text
 
 
 def test_settings_about_notes_change_nothing(repo: Repo) -> None:

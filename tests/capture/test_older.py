@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.git.notes import ANNOTATIONS_REF
+from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import add_to_store, load_store
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 

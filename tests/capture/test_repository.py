@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.git.repository import Repository, find_repository, has_ref, read_config
+from llm_kb.capture.notes import Repository, find_repository, has_ref, read_config
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
 
 

@@ -23,7 +23,7 @@ from llm_kb.capture.errors import (
     NotARepositoryError,
     UnknownCommitError,
 )
-from llm_kb.capture.git.notes import DamagedNotesError
+from llm_kb.capture.notes import DamagedNotesError
 from llm_kb.capture.store import (
     Change,
     Snapshot,

@@ -10,9 +10,9 @@ import pytest
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import DamagedStoreError
-from llm_kb.capture.git.notes import ANNOTATIONS_REF
-from llm_kb.capture.sharing.sync import Outcome, has_store, join_annotations, pull, push
+from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
+from llm_kb.capture.sync import Outcome, has_store, join_annotations, pull, push
 from llm_kb.git.run import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones
 from tests.preloaded import Process
@@ -135,13 +135,12 @@ def test_a_damaged_store_on_the_remote_leaves_ours_alone(clones: tuple[Repo, Rep
     assert two.git("rev-parse", KNOWLEDGE_REF) == before
 
 
-def test_a_hook_that_refuses_is_not_tried_again(clones: tuple[Repo, Repo]) -> None:
+def test_a_remote_that_refuses_is_not_tried_again(clones: tuple[Repo, Repo]) -> None:
     one, _ = clones
     add(one, "a")
-    hook = one.path.parent / "shared.git" / "hooks" / "pre-receive"
-    hook.write_text("#!/bin/sh\necho no thanks >&2\nexit 1\n")
-    hook.chmod(0o755)
-    with pytest.raises(GitError, match="no thanks"):
+    shared = one.path.parent / "shared.git"
+    one.git(f"--git-dir={shared}", "config", "receive.hideRefs", "refs/notes")
+    with pytest.raises(GitError, match="deny updating a hidden ref"):
         push(one.path, "origin")
 
 
@@ -185,7 +184,7 @@ def test_unknown_keys_travel(clones: tuple[Repo, Repo]) -> None:
 PUSH_MANY = """
 import sys
 from pathlib import Path
-from llm_kb.capture.sharing.sync import push
+from llm_kb.capture.sync import push
 from llm_kb.host.capture_tools import make_emit_tool
 emit = make_emit_tool().implementation
 for number in range(3):

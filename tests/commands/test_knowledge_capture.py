@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from llm.cli import logs_db_path
 
-from llm_kb.capture.commits.briefing import SYSTEM_PROMPT
+from llm_kb.capture.briefing import SYSTEM_PROMPT
 from llm_kb.host.capture_agent import MAX_ENTRIES
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm

@@ -9,9 +9,9 @@ from contextlib import nullcontext
 
 import click
 
-from llm_kb.capture.commits.journal import Journal
-from llm_kb.capture.commits.plan import (
+from llm_kb.capture.commits import (
     CommitRange,
+    Journal,
     PlannedCommit,
     choose_commits,
     plan_commits,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.sharing.export import EXPORTS, exports_of, place_block, render_block
+from llm_kb.capture.export import EXPORTS, exports_of, place_block, render_block
 from llm_kb.capture.store import (
     Change,
     Snapshot,

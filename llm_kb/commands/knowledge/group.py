@@ -22,9 +22,9 @@ from llm_kb.capture.entries import (
     dump_store,
 )
 from llm_kb.capture.errors import InvalidEntryError
-from llm_kb.capture.git.history import read_statuses
-from llm_kb.capture.git.notes import KNOWLEDGE_REF, read_note
+from llm_kb.capture.history import read_statuses
 from llm_kb.capture.likeness import EVERYWHERE
+from llm_kb.capture.notes import KNOWLEDGE_REF, read_note
 from llm_kb.capture.rendering import View, render_short, render_store
 from llm_kb.capture.store import (
     add_to_store,

@@ -10,7 +10,7 @@ import click
 
 from llm_kb.capture.entries import STABILITIES, Anchor, Entry, Status
 from llm_kb.capture.errors import InvalidEntryError
-from llm_kb.capture.git.history import read_statuses
+from llm_kb.capture.history import read_statuses
 from llm_kb.capture.likeness import find_nearest, order_for_review, review_anchor
 from llm_kb.capture.rendering import View, render_entry, render_short
 from llm_kb.capture.store import (
@@ -30,8 +30,7 @@ from llm_kb.commands.knowledge._shared import (
     scope_option,
 )
 from llm_kb.errors import KbError
-from llm_kb.git.read import read_git
-from llm_kb.git.run import GitError
+from llm_kb.git.run import GitError, read_git
 from llm_kb.host import terminal
 from llm_kb.rendering.plain_text import one_line, visible_line
 

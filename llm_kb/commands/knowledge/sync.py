@@ -6,8 +6,7 @@ import shlex
 
 import click
 
-from llm_kb.capture.rendering import render_difference, render_short
-from llm_kb.capture.sharing.remotes import (
+from llm_kb.capture.remotes import (
     UnknownRemoteError,
     add_settings,
     describe_remote,
@@ -15,10 +14,11 @@ from llm_kb.capture.sharing.remotes import (
     missing_settings,
     require_remote,
 )
-from llm_kb.capture.sharing.sync import Outcome, Pull, has_store
-from llm_kb.capture.sharing.sync import pull as pull_store
-from llm_kb.capture.sharing.sync import push as push_store
+from llm_kb.capture.rendering import render_difference, render_short
 from llm_kb.capture.store import load_store, require_repository
+from llm_kb.capture.sync import Outcome, Pull, has_store
+from llm_kb.capture.sync import pull as pull_store
+from llm_kb.capture.sync import push as push_store
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.git.run import GitError

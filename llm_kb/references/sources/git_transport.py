@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from llm_kb.files.tree import iter_files
-from llm_kb.git.run import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_remote
+from llm_kb.git.run import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_git
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.records import GitSource
@@ -72,13 +72,13 @@ def ask_server(  # noqa: PLR0913 - what a process takes
     stalled = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": f"{policy.timeout:.0f}"}
     pinned, ssh_options = _pin(source, policy)
     try:
-        return run_remote(
-            "git",
+        return run_git(
             *args,
             cwd=cwd,
             stdin=stdin,
             env=_server_environment(policy, ssh_options) | {"GIT_DIR": "." if cwd else os.devnull},
-            settings=_SAFE | stalled | dict(settings or {}) | pinned,
+            server=True,
+            settings=(_SAFE | stalled | dict(settings or {}) | pinned).items(),
             timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
             watch=watch,
             max_file=most if cwd else None,
@@ -104,13 +104,12 @@ def run_offline(  # noqa: PLR0913 - what a process takes
     Raises FetchError; TooLargeError for more than `max_output` bytes.
     """
     try:
-        return run_remote(
-            "git",
+        return run_git(
             *args,
             cwd=cwd,
             stdin=stdin,
             env={"GIT_DIR": ".", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
-            settings=_SAFE,
+            settings=_SAFE.items(),
             timeout=policy.timeout,
             max_output=max_output,
         )

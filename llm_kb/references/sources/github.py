@@ -11,7 +11,7 @@ import re
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from llm_kb.git.run import GitError, find_program, run_remote
+from llm_kb.git.run import GitError, find_program, run_gh
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import GitSource
@@ -69,7 +69,7 @@ def _api(source: GitSource, what: str, timeout: float) -> dict[str, Any] | None:
         return None
     endpoint = f"repos/{name}/{what}"
     try:
-        printed = run_remote("gh", "api", "--method", "GET", endpoint, timeout=timeout)
+        printed = run_gh("api", "--method", "GET", endpoint, timeout=timeout)
         answer = json.loads(printed)
     except GitError as error:
         if error.code in _NOT_USABLE:

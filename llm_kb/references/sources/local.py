@@ -13,8 +13,7 @@ from typing import NoReturn
 
 from llm_kb.files.opener import read_regular
 from llm_kb.files.tree import iter_files
-from llm_kb.git.read import read_git
-from llm_kb.git.run import GitError
+from llm_kb.git.run import GitError, read_git
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.archive import is_archive, list_archive, read_archive
 from llm_kb.references.sources.git import GitFile, Tree, select_files

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.capture.entries import MAX_COMMITS, Anchor, Status
-from llm_kb.capture.git.repository import Repository
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place
+from llm_kb.capture.notes import Repository
 from llm_kb.files.atomic import WriteError, replace_file
-from llm_kb.git.read import ObjectReader, read_git
-from llm_kb.git.run import GitError, run_git
+from llm_kb.git.read import ObjectReader
+from llm_kb.git.run import GitError, read_git, run_git
 
 _MAX_BYTES = 64_000_000
 _SKEW = 30 * 86400
@@ -128,11 +128,10 @@ def _has_branch(directory: Path) -> bool:
 
 def _read_commits(reader: ObjectReader, names: Sequence[str]) -> dict[str, _Commit]:
     """Return the commits of these ids, which may be abbreviated; unknown ones are left out."""
-    found = reader.read_ids([f"{name}^{{commit}}" for name in names])
     return {
         name: _Commit(commit.id, commit_time(commit.data), _subject_of(commit.data))
-        for name, commit in zip(names, found, strict=True)
-        if commit
+        for name in names
+        if (commit := reader.read(f"{name}^{{commit}}"))
     }
 
 

@@ -11,23 +11,17 @@ from typing import Any
 
 from llm_kb.capture.entries import KnowledgeStore, dump_json, dump_store
 from llm_kb.capture.errors import BusyStoreError
-from llm_kb.capture.git.notes import (
+from llm_kb.capture.merging import Merge, merge
+from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
-    BLOB,
     KNOWLEDGE_REF,
-    Note,
     RefMovedError,
-    TreeEntry,
-    commit_note,
-    commit_tree,
-    flatten_notes,
-    format_tree,
+    commit_notes,
+    list_notes,
     move_refs,
     read_note,
-    write_object,
 )
-from llm_kb.capture.sharing.merging import Merge, merge
-from llm_kb.capture.sharing.remotes import (
+from llm_kb.capture.remotes import (
     SHARED_REFS,
     fetch_ref,
     find_merge_base,
@@ -87,12 +81,9 @@ def _pull_store(directory: Path, remote: str) -> Pull:
         pulled = Pull(outcome=Outcome.TAKEN_OVER, merge=merge(base, snapshot.store, theirs))
         if ours and ancestor != ours:
             pulled = replace(pulled, outcome=Outcome.MERGED)
-            note = _with_notes_of(directory, snapshot.note, ours, fetched)
-            data, message = (
-                dump_store(pulled.merge.store),
-                f"Merge knowledge of {hide_secrets(remote)}",
-            )
-            new = commit_note(directory, note, data, message, merged=[fetched])
+            notes = {snapshot.note.target: dump_store(pulled.merge.store)}
+            message = f"Merge knowledge of {hide_secrets(remote)}"
+            new = commit_notes(directory, ours, notes, message, merged=fetched)
         moves = ((KNOWLEDGE_REF, new, ours),)
         return Change(result=pulled, message=f"Pull from {hide_secrets(remote)}", moves=moves)
 
@@ -131,13 +122,6 @@ def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
     return parse_note(note, hide_secrets(remote))
 
 
-def _with_notes_of(directory: Path, note: Note, ours: str, theirs: str) -> Note:
-    """Return our note in a tree that holds the other notes of both commits."""
-    with ObjectReader(directory) as reader:
-        notes = {**flatten_notes(reader, theirs), **flatten_notes(reader, ours)}
-    return replace(note, levels=(tuple(notes.values()),))
-
-
 _MAX_ATTEMPTS = 10
 
 
@@ -149,8 +133,7 @@ def pull_annotations(directory: Path, remote: str) -> int:
     for _ in range(_MAX_ATTEMPTS):
         with ObjectReader(directory) as reader:
             found = reader.read(ANNOTATIONS_REF)
-            ours = found.id if found else None
-            before = flatten_notes(reader, ours) if ours else {}
+        ours = found.id if found else None
         base = find_merge_base(directory, ours, theirs) if ours else None
         if base == theirs:
             return 0
@@ -160,32 +143,24 @@ def pull_annotations(directory: Path, remote: str) -> int:
         except RefMovedError as error:
             last = error
             continue
-        with ObjectReader(directory) as reader:
-            after = flatten_notes(reader, new)
-        return sum(before.get(name) != entry for name, entry in after.items())
+        before = list_notes(directory, ours) if ours else {}
+        return sum(before.get(name) != blob for name, blob in list_notes(directory, new).items())
     raise BusyStoreError(ANNOTATIONS_REF, str(last)) from last
 
 
 def _merge(directory: Path, ours: str, theirs: str, base: str | None) -> str:
     """Return a commit that holds the annotations of both sides."""
+    before = list_notes(directory, base) if base else {}
+    here, there = list_notes(directory, ours), list_notes(directory, theirs)
+    joined: dict[str, bytes] = {}
     with ObjectReader(directory) as reader:
-        sides = [flatten_notes(reader, commit) if commit else {} for commit in (base, ours, theirs)]
-        kept: list[TreeEntry] = []
-        joined: dict[bytes, bytes] = {}
-        for name in sorted(sides[1].keys() | sides[2].keys()):
-            old, mine, other = (side.get(name) for side in sides)
-            if mine and other and len({old, mine, other}) == 3:
-                blobs = reader.read_ids([other.id.hex(), mine.id.hex()])
-                joined[name] = join_annotations(*(b.data if b else b"" for b in blobs))
-            elif mine == old:
-                kept += [other] if other else []
-            elif chosen := mine or (other if other != old else None):
-                kept.append(chosen)
-    for name, data in joined.items():
-        blob = write_object(directory, "blob", data)
-        kept.append(TreeEntry(mode=BLOB, name=name, id=bytes.fromhex(blob)))
-    tree = write_object(directory, "tree", format_tree(kept))
-    return commit_tree(directory, tree, "Merge annotations", [ours, theirs])
+        for target, other in there.items():
+            mine, old = here.get(target), before.get(target)
+            # git settles the others.
+            if old != other and mine not in {old, other}:
+                both = [found.data for id_ in (other, mine) if id_ and (found := reader.read(id_))]
+                joined[target] = join_annotations(*both) if len(both) > 1 else b"".join(both)
+    return commit_notes(directory, ours, joined, "Merge annotations", merged=theirs)
 
 
 def join_annotations(first: bytes, second: bytes) -> bytes:

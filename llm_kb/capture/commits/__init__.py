@@ -1,1 +1,0 @@
-"""Chooses commits for a model to look at, writes the prompts and records the results."""

@@ -1,1 +1,0 @@
-"""git plumbing for the store: notes, trees and the repository's refs."""

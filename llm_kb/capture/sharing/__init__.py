@@ -1,1 +1,0 @@
-"""Exchange of entries with remotes, with git-chronicle and with Markdown files."""
