@@ -16,8 +16,7 @@ from llm_kb.knowledge_base.topic_names import find_id, suggest_topics
 from llm_kb.knowledge_base.topics import SHIPPED, EmptyTopicError, OpenTopic, TopicsById, name_asked
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.menu import FittedMenu, list_topics, render_menu
-from llm_kb.rendering.part_text import take_pieces
-from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.parts import AnchorError, take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.subjects.selection import (

@@ -11,8 +11,7 @@ from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.knowledge_base.reading import NamedFiles, find_missing_parts, read_asked
 from llm_kb.knowledge_base.topics import OpenTopic, name_asked
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, Answer, join_groups
-from llm_kb.rendering.part_text import LONGEST_OUTLINE, OPENING
-from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, AnchorError
 from llm_kb.rendering.plain_text import one_line
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near_each, select

@@ -13,7 +13,7 @@ from llm_kb.errors import NoMatchError, show_place
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.catalog import reference_topics
-from llm_kb.rendering.part_text import WHOLE
+from llm_kb.rendering.parts import WHOLE
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import Selection, subtract
 from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
