@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 
 from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.knowledge_base.reading import NamedFiles, find_missing_parts, read_asked
@@ -28,17 +26,6 @@ LONGEST_LABEL = 100
 _LABEL = re.compile(rb"^\.\. _`?(\w.{1,99}?)`?:[ \t]*\r?$", re.MULTILINE)
 """A label in reStructuredText on its own line."""
 _WORD = re.compile(r"[^\W_]+")
-
-
-def read_patterns(subjects: object) -> list[str] | None:
-    """Return the patterns in a model's JSON list; None if it is not such a list."""
-    if isinstance(subjects, str) and subjects.startswith(('["', "[]")):
-        with suppress(ValueError, RecursionError):
-            subjects = json.loads(subjects)
-    patterns = [subjects] if isinstance(subjects, str) else subjects or []
-    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
-        return None
-    return [pattern for pattern in patterns if pattern.strip()]
 
 
 def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bool = False) -> str:
