@@ -43,7 +43,7 @@ def main() -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_text(TEXT)
         catalog = DirectoryCatalog(Topic(id="bench", root=root))
-        subjects = list(catalog.list_subjects().subjects)
+        subjects = list(catalog.list().subjects)
         paths = [root / subject.path for subject in subjects]
 
         def decode(limit: int | None = None) -> list[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
-from llm_kb.knowledge_base.topics import TopicsById
-from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import (
     Catalog,
     Content,
@@ -26,25 +24,12 @@ class MemoryCatalog:
         self.files = dict(files)
         self.reads: list[tuple[str, int | None]] = []
 
-    def list_subjects(self) -> Listing:
-        """Return all of them."""
-        return Listing(subjects=[_subject(path) for path in sorted(self.files, key=slugify)])
-
-    def iter_listed(self) -> Iterator[Subject]:
-        """Yield those that are not hidden."""
-        return (s for s in self.list_subjects().subjects if s.visibility is Visibility.LISTED)
-
-    def has_hidden(self) -> bool:
-        """Tell whether any path has a component that starts with a dot."""
-        return any("/." in f"/{path}" for path in self.files)
-
-    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return those of each pattern."""
-        return [[s for s in self.iter_listed() if p.matches(s.slug)] for p in patterns]
-
-    def find(self, reference: str) -> Sequence[Subject]:
-        """Return those of this slug or path."""
-        return [s for s in self.list_subjects().subjects if reference in (s.slug, s.path)]
+    def list(self, reference: str | None = None) -> Listing:
+        """Return all of them, or those of this slug or path."""
+        subjects = [_subject(path) for path in sorted(self.files, key=slugify)]
+        if reference is not None:
+            subjects = [s for s in subjects if reference in (s.slug, s.path)]
+        return Listing(subjects=subjects)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Return the text, and record that it was read."""
@@ -56,13 +41,9 @@ class MemoryCatalog:
         return Content(data=data if limit is None else data[:limit], size=len(data))
 
 
-def make_catalogs(*pairs: tuple[Topic, Catalog]) -> TopicsById[tuple[Topic, Catalog]]:
+def make_catalogs(*pairs: tuple[Topic, Catalog]) -> dict[str, tuple[Topic, Catalog]]:
     """Return topics and their catalogs as a knowledge base takes them."""
-
-    def make(pair: tuple[Topic, Catalog]) -> Callable[[], tuple[Topic, Catalog]]:
-        return lambda: pair
-
-    return TopicsById({pair[0].id: make(pair) for pair in pairs})
+    return {topic.id: (topic, catalog) for topic, catalog in pairs}
 
 
 def make_topic(id: str, **fields: object) -> Topic:

@@ -30,7 +30,6 @@ from llm_kb.capture.wisdom import read_lessons
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.files.opener import read_regular
 from llm_kb.git.read import ObjectReader
-from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
@@ -97,38 +96,27 @@ class KnowledgeCatalog:
         self._is_subject = is_subject
         self._problem: str | None = None
 
-    def list_subjects(self) -> Listing:
-        """Return the subjects, and the reason if there are none."""
-        subjects = tuple(sorted(self.iter_listed(), key=lambda subject: subject.slug))
+    def list(self, reference: str | None = None) -> Listing:
+        """Return the subjects, and the reason if there are none; or what a reference names."""
+        subjects = sorted(map(_make_subject, self._texts))
+        if reference is not None:
+            named = [s for s in subjects if reference in {s.slug, s.path}]
+            return Listing(subjects=tuple(named) or self._find_place(reference))
         if self._problem is not None:
             skipped = [Skipped(path=KNOWLEDGE_REF, reason=self._problem)]
         else:
             files = () if subjects else self._read_elsewhere
             skipped = [Skipped(path=place, reason=_EXPORTED) for place in files]
-        return Listing(subjects=subjects, skipped=tuple(skipped))
+        return Listing(subjects=tuple(subjects), skipped=tuple(skipped))
 
-    def iter_listed(self) -> Iterator[Subject]:
-        """Yield the subjects, none of which is hidden."""
-        return (_make_subject(slug) for slug in self._texts)
-
-    def has_hidden(self) -> bool:
-        """Return False: entries are not hidden."""
-        return False
-
-    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return the listed subjects whose slug each pattern matches, sorted."""
-        subjects = self.list_subjects().subjects
-        return [[s for s in subjects if pattern.matches(s.slug)] for pattern in patterns]
-
-    def find(self, reference: str) -> Sequence[Subject]:
-        """Return the subject of a slug, with or without its extension, or of a path."""
-        found = [s for s in self.iter_listed() if reference in {s.slug, s.path}]
+    def _find_place(self, reference: str) -> Sequence[Subject]:
+        """Return the entries that apply to a path of the repository, as one subject."""
         # Stars alone are a pattern for all subjects, not the place `*`.
-        if found or not set(reference) - {"*", "/"}:
-            return found
+        if not set(reference) - {"*", "/"}:
+            return ()
         place = normalize_place(reference)
         is_place = not find_place_problem(place, exists=True) and self._render_place(place)
-        return [_make_subject(place)] if is_place else []
+        return (_make_subject(place),) if is_place else ()
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Return the entries of one kind or place; raise UnreadableError if there are none."""

@@ -123,22 +123,22 @@ def _offer_slugs(
 def _find_slugs(catalog: Catalog, start: str) -> list[str]:
     if "#" in start:
         return _find_parts(catalog, start)
-    looked_at = islice(catalog.iter_listed(), MOST_LOOKED_AT)
+    looked_at = islice(catalog.list().listed, MOST_LOOKED_AT)
     matching = (subject.name for subject in looked_at if subject.name.startswith(start))
     return sorted(islice(matching, MOST_OFFERED))
 
 
 def _find_parts(catalog: Catalog, start: str) -> list[str]:
     """Return the parts of the listed subject named before the `#`."""
-    from llm_kb.rendering.parts import decode_exactly  # noqa: PLC0415
-    from llm_kb.search.chunking.outline import find_outline  # noqa: PLC0415
+    from llm_kb.rendering.part_text import decode_exactly  # noqa: PLC0415
+    from llm_kb.rendering.parts import find_parts  # noqa: PLC0415
     from llm_kb.subjects.selection import is_listed  # noqa: PLC0415
 
     slug = start.partition("#")[0]
     names = [
         f"{slug}#{part.anchor}"
-        for subject in filter(is_listed, catalog.find(slug))
-        for part in find_outline(subject.path, decode_exactly(catalog.read(subject).data)).sections
+        for subject in filter(is_listed, catalog.list(slug).subjects)
+        for part in find_parts(decode_exactly(catalog.read(subject).data), subject.path)
     ]
     return [name for name in names if name.startswith(start)][:MOST_OFFERED]
 

@@ -38,8 +38,8 @@ def learn(
     show_content(text, nl=not text.endswith("\n"))
     for id_, wanted in kb.group_patterns(topic, patterns).items():
         opened = kb.topics[id_]
-        if next(opened.catalog.iter_listed(), None) is None:
-            say(f"llm-kb: {EmptyTopicError(opened.topic, opened.catalog)}")
+        if not opened.listing.listed:
+            say(f"llm-kb: {EmptyTopicError(opened.topic, opened.listing)}")
         elif wanted and text.startswith(ALREADY):
             names = " ".join(shlex.quote(f"{id_}/{each}") for each in wanted)
             say(f"llm-kb: models are only told its name; to read it: llm kb show {names}")

@@ -40,11 +40,11 @@ def new(name: str, no_edit: bool) -> None:
     topic_id, slug = split_name(name)
     topic = find_topic(topic_id)
     catalog = DirectoryCatalog(topic)
-    for subject in catalog.find(slug):
+    for subject in catalog.list(slug).subjects:
         raise SubjectExistsError(topic.id, slug, topic.root / subject.path)
     path = create_subject(topic, slug)
     show_content(os.fsencode(path))  # as bytes: a name need not be text
-    if not catalog.find(path.relative_to(topic.root).as_posix()):
+    if not catalog.list(path.relative_to(topic.root).as_posix()).subjects:
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if not no_edit and has_terminal():
         open_editor(path)
@@ -76,7 +76,7 @@ def find_topic(name: str) -> Topic:
 def find_file(topic: Topic, slug: str) -> Path:
     """Return the file of one subject, which may be hidden. Raises KbError."""
     catalog = DirectoryCatalog(topic)
-    subjects = catalog.find(slug)
+    subjects = catalog.list(slug).subjects
     if not subjects:
         raise NoMatchError(topic.id, slug, find_near(slug, catalog))
     if len(subjects) > 1:

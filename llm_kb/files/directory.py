@@ -1,22 +1,21 @@
-"""The catalog of a directory: which of its files are subjects, and their content."""
+"""The catalog of a directory: which of its files are subjects, their names, and their content."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import MAX_BYTES, ConversionError, Conversions
 from llm_kb.files.layouts import SKILL_FILE, FilesLayout, SkillsLayout
-from llm_kb.files.naming import name_subjects
-from llm_kb.files.walk import Enters, FoundFiles, Walk, describe, slugify_component
+from llm_kb.files.walk import FoundFiles, Walk, describe, slugify_component
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
-from llm_kb.subjects.patterns import Pattern
-from llm_kb.subjects.spelling import Disabled, compose, pick, strip_dots
+from llm_kb.subjects.spelling import Disabled, compose, pick, strip_dots, strip_extension
 from llm_kb.subjects.topics import (
     Content,
     Layout,
@@ -29,15 +28,41 @@ from llm_kb.subjects.topics import (
     slugify,
 )
 
-FileId: TypeAlias = "tuple[int, int]"
-"""The device and inode that all hard links of a file share."""
-
-
 START_BYTES = 4096
 """A read of at most so many bytes does not start the conversion of a document."""
 
-MOST_LOOKED_INTO = 1_000
-"""Directories that are searched for hidden subjects."""
+NO_SKILL = f"it is not in a directory with a {SKILL_FILE}"
+
+_MAX_RULES_BYTES = 1 << 16
+"""Bytes of a `.kbignore` that are read."""
+
+
+class _Way(NamedTuple):
+    """The way to the files that a reference can name, through the directories above them."""
+
+    path: str
+    """The reference without dots."""
+    components: Sequence[str]
+    stem: str
+    """The beginning of the last component, up to its first dot."""
+
+    @classmethod
+    def to(cls, reference: str) -> _Way | None:
+        """Return the way to a reference; None if it cannot name a file."""
+        components = strip_dots(compose(reference)).split("/")
+        if "\0" in reference or not all(components):
+            return None
+        return cls("/".join(components), components, components[-1].partition(".")[0])
+
+    def enters(self, slug: str) -> bool:
+        """Tell whether the directory with a slug is on the way."""
+        return f"{self.path}/".startswith(f"{slug}/")
+
+    def keeps(self, name: str) -> bool:
+        """Tell whether a file or directory of this name is on the way, or may share its slug."""
+        if self.stem in name or name == SKILL_FILE or not name.isascii():
+            return True
+        return slugify_component(name) in self.components
 
 
 class DirectoryCatalog:
@@ -49,68 +74,38 @@ class DirectoryCatalog:
     def __init__(self, topic: Topic, conversions: Conversions | None = None) -> None:
         self._topic = topic
         self._conversions = conversions
+        is_skills = topic.layout is Layout.SKILLS
+        self._layout = SkillsLayout(topic.root) if is_skills else FilesLayout()
 
-    def list_subjects(self) -> Listing:
-        """Return every subject, hidden ones included, sorted by slug."""
-        scan = self._scan()
-        subjects = scan.find_all()
-        skipped = sorted(scan.skipped, key=lambda skipped: (skipped.path, skipped.reason))
-        return Listing(subjects=self._drop_disabled_links(subjects, scan), skipped=skipped)
+    def list(self, reference: str | None = None) -> Listing:
+        """Return every subject, or those that a reference names.
 
-    def iter_listed(self) -> Iterator[Subject]:
-        """Yield the listed subjects in no order, as they are found."""
-        for subjects in self._scan().find_each(hidden=False):
-            yield from self._drop_disabled_links(name_subjects(subjects))
-
-    def has_hidden(self) -> bool:
-        """Tell whether there are hidden subjects; True as well if `MOST_LOOKED_INTO` show none."""
-        for number, subjects in enumerate(self._scan().find_each()):
-            is_found = any(subject.visibility is Visibility.HIDDEN for subject in subjects)
-            if is_found or number >= MOST_LOOKED_INTO:
-                return True
-        return False
-
-    def match(self, pattern: Pattern) -> Sequence[Subject]:
-        """Return the listed subjects whose slug the pattern matches, sorted."""
-        scan = self._scan()
-        subjects = scan.find_all(scan.layout.enters(pattern), hidden=False)
-        return self._drop_disabled_links([s for s in subjects if pattern.matches(s.slug)])
-
-    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return what `match` returns for each pattern, in one walk if the topic has no links.
-
-        If links lead to directories, names depend on the directories that are entered.
+        For a reference only the directories on its way are read.
         """
-        scan = self._scan()
-        subjects = scan.find_all(hidden=False) if len(patterns) > 1 else []
-        if len(patterns) < 2 or scan.walk.has_linked_directories:
-            return [self.match(pattern) for pattern in patterns]
-        kept = self._drop_disabled_links(subjects)
-        return [[s for s in kept if pattern.matches(s.slug)] for pattern in patterns]
-
-    def find(self, reference: str) -> Sequence[Subject]:
-        """Return the subjects that a slug names, with or without extension and dots.
-
-        Only the directories on the way to it are read.
-        """
-        reference = compose(reference)
-        components = strip_dots(reference).split("/")
-        if "\0" in reference or not all(components):
-            return ()
-        bare = "/".join(components)
-        stem = components[-1].partition(".")[0]
-
-        def leads_there(name: str) -> bool:
-            # A file's name may depend on others with the same stem, so these are kept too.
-            is_on_the_way = name == SKILL_FILE or slugify_component(name) in components
-            return stem in name or is_on_the_way or not name.isascii()
-
-        subjects = self._scan().find_all(lambda s: f"{bare}/".startswith(f"{s}/"), keep=leads_there)
-        slugs = {bare, slugify(bare)}
-        if self._topic.layout is Layout.SKILLS:
-            slugs.add("/".join(components[:-1]))
-        named = pick(reference, [s for s in subjects if s.slug in slugs])
-        return self._drop_disabled_links(named)
+        way = None if reference is None else _Way.to(reference)
+        if reference is not None and way is None:
+            return Listing(subjects=())
+        walk = self._open_walk()
+        subjects: list[Subject] = []
+        disabled: list[Subject] = []
+        for found in walk.find_files(way):
+            owner = self._layout.find_owner(found.place)
+            for name in found.names:
+                subject = self._make_subject(found, name, owner)
+                if not subject.slug:
+                    walk.skip(subject.path, NO_SKILL)
+                elif self._is_disabled(subject, found.targets.get(name), owner):
+                    disabled.append(subject)
+                else:
+                    subjects.append(subject)
+        named = _name_subjects(subjects)
+        kept = (
+            self._drop_hard_links(named, disabled)
+            if reference is None
+            else self._drop_hard_links(pick(compose(reference), named))
+        )
+        skipped = sorted(walk.skipped, key=lambda each: (each.path, each.reason))
+        return Listing(subjects=kept, skipped=skipped)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes."""
@@ -153,110 +148,108 @@ class DirectoryCatalog:
         entries = self._topic.disabled
         return Disabled(entries, ignores_case=self._containment.ignores_case) if entries else None
 
-    def _scan(self) -> SubjectScan:
-        return SubjectScan(self._topic, self._containment, self._disabled)
+    def _open_walk(self) -> Walk:
+        lines, skipped = self._read_rules()
+        # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
+        rules = IgnoreRules(((RULES_FILE, lines), ("ignore", self._topic.ignore)))
+        return Walk(self._containment, rules, [*skipped, *rules.problems])
 
-    def _drop_disabled_links(
-        self, subjects: Sequence[Subject], scan: SubjectScan | None = None
+    def _read_rules(self) -> tuple[Sequence[str], Sequence[Skipped]]:
+        """Return the lines of the topic's `.kbignore`, or the reason why it cannot be read."""
+        try:
+            data, _, _ = self._containment.read_file(RULES_FILE, _MAX_RULES_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return (), ()
+        except OSError as error:
+            return (), [Skipped(path=RULES_FILE, reason=describe(error))]
+        return data.decode("utf-8-sig", errors="replace").splitlines(), ()
+
+    def _make_subject(self, found: FoundFiles, name: str, owner: str | None) -> Subject:
+        """Return the subject of a file, named by its slug, which is empty if it is none."""
+        path = found.place.path + name
+        slug = self._layout.slug(found.place, name, owner)
+        visibility = Visibility.HIDDEN if self._layout.is_hidden(path) else Visibility.LISTED
+        real = None if found.real is None else found.real + name
+        return Subject(Slug(slug), slug, path, visibility, real)
+
+    def _is_disabled(self, subject: Subject, target: str | None, owner: str | None) -> bool:
+        """Tell whether a subject is disabled: by its slug, one of its paths, or its owner."""
+        if self._disabled is None:
+            return False
+        paths = filter(None, (subject.path, subject.real_path, target))
+        return self._disabled.covers(subject.slug, paths) or bool(
+            owner and self._disabled.covers(owner, ())
+        )
+
+    def _drop_hard_links(
+        self, subjects: Sequence[Subject], disabled: Sequence[Subject] | None = None
     ) -> Sequence[Subject]:
-        """Return the subjects that are not hard links to disabled files.
+        """Return the subjects that are not hard links to disabled ones.
 
-        `scan` is a finished scan of the whole topic, if there is one.
+        `disabled` is None if not all directories were read.
         """
-        if self._disabled is None or (scan and not scan.disabled_links):
+        if self._disabled is None or disabled == []:
             return subjects
-        links = {s: self._containment.find_hard_link(s.path) for s in subjects}
+        find = self._containment.find_hard_link
+        links = {subject.path: find(subject.path) for subject in subjects}
         if not any(links.values()):
             return subjects
-        if scan is None:
-            # Only a scan of the whole topic finds the other names of a file.
-            scan = self._scan()
-            scan.find_all()
-        return [s for s in subjects if links[s] is None or links[s] not in scan.disabled_links]
+        if disabled is None:
+            # Only a list of the whole topic finds the other names of a file.
+            listed = {subject.identity for subject in self.list().subjects}
+            return [s for s in subjects if links[s.path] is None or s.identity in listed]
+        hidden = {find(subject.path) for subject in disabled} - {None}
+        return [s for s in subjects if links[s.path] not in hidden]
 
     def _excludes(self, path: str) -> bool:
         """Tell whether a path is disabled or ignored, so that no link may lead to it."""
         if Path(path).is_absolute():
             return False  # outside, where links are allowed to lead
         is_disabled = self._disabled is not None and self._disabled.covers(slugify(path), [path])
-        return is_disabled or self._scan().walk.ignores_any(path)
+        return is_disabled or self._open_walk().ignores_any(path)
 
 
-_MAX_RULES_BYTES = 1 << 16
-"""Bytes of a `.kbignore` that are read."""
-
-NO_SKILL = f"it is not in a directory with a {SKILL_FILE}"
+# The names of subjects: their slugs, or more of the path where files share a slug
 
 
-class SubjectScan:
-    """One scan of a topic: finds its subjects, and records skipped files with the reason."""
+def _name_subjects(subjects: Sequence[Subject]) -> Sequence[Subject]:
+    """Return subjects sorted by slug, each with a unique name."""
+    if len({subject.slug for subject in subjects}) < len(subjects):
+        names = _choose_names(subjects)
+        subjects = [subject._replace(name=names[subject.path]) for subject in subjects]
+    return sorted(subjects)
 
-    def __init__(self, topic: Topic, containment: Containment, disabled: Disabled | None) -> None:
-        self.skipped: list[Skipped] = []
-        self.walk = Walk(containment, _read_ignore(topic, containment, self.skipped), self.skipped)
-        is_skills = topic.layout is Layout.SKILLS
-        self.layout = SkillsLayout(topic.root) if is_skills else FilesLayout()
-        self.disabled_links: set[FileId] = set()
-        """Device and inode of disabled files with several hard links."""
-        self._containment = containment
-        self._disabled = disabled
 
-    def find_all(
-        self,
-        enters: Enters | None = None,
-        *,
-        hidden: bool = True,
-        keep: Callable[[str], bool] | None = None,
-    ) -> list[Subject]:
-        """Return the subjects of all directories that are entered, named and sorted."""
-        found = self.walk.find_files(enters, hidden=hidden, keep=keep)
-        return name_subjects([s for each in found for s in self.make_subjects(each, hidden=hidden)])
-
-    def find_each(self, *, hidden: bool = True) -> Iterator[list[Subject]]:
-        """Yield the subjects of each directory, named by their slugs; hidden ones if `hidden`."""
-        for found in self.walk.find_files(hidden=hidden):
-            yield list(self.make_subjects(found, hidden=hidden))
-
-    def make_subjects(self, found: FoundFiles, *, hidden: bool) -> Iterator[Subject]:
-        """Yield the subjects of one directory that are not disabled; hidden ones if `hidden`."""
-        owner = self.layout.find_owner(found.place)
-        for name in found.names:
-            path = found.place.path + name
-            slug = self.layout.slug(found.place, name, owner)
-            real = None if found.real is None else found.real + name
-            if not slug:
-                self.skipped.append(Skipped(path=path, reason=NO_SKILL))
-            elif self._is_disabled(slug, (path, real, found.targets.get(name)), owner):
-                if link := self._containment.find_hard_link(path):
-                    self.disabled_links.add(link)
-            else:
-                is_hidden = self.layout.is_hidden(path)
-                if hidden or not is_hidden:
-                    visibility = Visibility.HIDDEN if is_hidden else Visibility.LISTED
-                    yield Subject(Slug(slug), slug, path, visibility, real)
-
-    def _is_disabled(self, slug: str, paths: Iterable[str | None], owner: str | None) -> bool:
-        """Tell whether a subject is disabled: by its slug, one of its paths, or its owner."""
-        return self._disabled is not None and (
-            self._disabled.covers(slug, filter(None, paths))
-            or (owner is not None and self._disabled.covers(owner, ()))
+def _choose_names(subjects: Iterable[Subject]) -> dict[str, str]:
+    """Return a unique name for each subject, keyed by path."""
+    by_slug: dict[str, list[Subject]] = {}
+    for subject in subjects:
+        by_slug.setdefault(subject.slug, []).append(subject)
+    names: dict[str, str] = {}
+    for slug, sharing in by_slug.items():
+        names.update(
+            _propose_names(slug, sharing) if len(sharing) > 1 else [(sharing[0].path, slug)]
         )
+    while clashing := _find_clashes(names):
+        for path in clashing:
+            written = compose(path)
+            names[path] = written if names[path] != written else path
+    return names
 
 
-def _read_ignore(topic: Topic, containment: Containment, skipped: list[Skipped]) -> IgnoreRules:
-    # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
-    groups = ((RULES_FILE, _read_rules(containment, skipped)), ("ignore", topic.ignore))
-    rules = IgnoreRules(groups)
-    skipped += rules.problems
-    return rules
+def _find_clashes(names: dict[str, str]) -> list[str]:
+    """Return the paths whose name is not unique and can be made longer."""
+    times = Counter(names.values())
+    return [path for path, name in names.items() if times[name] > 1 and name != path]
 
 
-def _read_rules(containment: Containment, skipped: list[Skipped]) -> Sequence[str]:
-    try:
-        data, _, _ = containment.read_file(RULES_FILE, _MAX_RULES_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-    except OSError as error:
-        skipped.append(Skipped(path=RULES_FILE, reason=describe(error)))
-        return ()
-    return data.decode("utf-8-sig", errors="replace").splitlines()
+def _propose_names(slug: str, sharing: Sequence[Subject]) -> Iterator[tuple[str, str]]:
+    """Yield path and name of files that share a slug; a single visible file keeps it."""
+    visible = [s.path for s in sharing if s.visibility is Visibility.LISTED]
+    for path in visible:
+        yield path, slug if len(visible) == 1 else compose(path)
+    hidden = [s.path for s in sharing if s.visibility is Visibility.HIDDEN]
+    dotted = {path: strip_extension(compose(path)) for path in hidden}
+    times = Counter((slug, *dotted.values()))
+    for path, name in dotted.items():
+        yield path, name if times[name] == 1 else compose(path)

@@ -62,10 +62,10 @@ class TopicDocuments:
         catalog = self._catalog
         found: Iterable[Subject] = ()
         if self._hidden or self._layout is Layout.SKILLS:
-            every = catalog.list_subjects().subjects
+            every = catalog.list().subjects
             found = (s for s in every if self._hidden or is_shown(s, self._layout))
         else:
-            found = catalog.iter_listed()
+            found = catalog.list().listed
         prefix = f"{self._root}{os.sep}"
         for subject in filter(_is_listed, found):
             self._subjects[subject.path] = subject
@@ -81,7 +81,7 @@ class TopicDocuments:
         """Return the subject at a path; None if it is gone or disabled."""
         known = self._subjects.get(path)
         # If nothing was listed in this search, look for the one subject.
-        return known or next((s for s in self._catalog.find(path) if s.path == path), None)
+        return known or next((s for s in self._catalog.list(path).subjects if s.path == path), None)
 
     def read(self, path: str) -> bytes:
         """Return the content of a listed subject."""
@@ -105,7 +105,7 @@ class MemoryDocuments:
 
     def list(self) -> Iterator[File]:
         """Yield the subjects that can be read."""
-        for subject in self._catalog.iter_listed():
+        for subject in self._catalog.list().listed:
             try:
                 data = self._catalog.read(subject, MAX_FILE_BYTES).data
             except UnreadableError:
@@ -115,7 +115,7 @@ class MemoryDocuments:
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject at a path; None if there is none."""
-        return next((s for s in self._catalog.iter_listed() if s.path == path), None)
+        return next((s for s in self._catalog.list().listed if s.path == path), None)
 
     def read(self, path: str) -> bytes:
         """Return the content of a listed subject."""

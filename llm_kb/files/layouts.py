@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from llm_kb.files.walk import Place
-from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.spelling import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, Visibility, slugify
 
@@ -28,10 +27,6 @@ class FilesLayout:
     def is_hidden(self, path: str) -> bool:
         """Tell whether any component starts with a dot."""
         return path.startswith(".") or "/." in path
-
-    def enters(self, pattern: Pattern) -> Callable[[str], bool]:
-        """Return a function that tells, by its slug, whether a directory can hold a match."""
-        return pattern.may_match_below
 
 
 class SkillsLayout(FilesLayout):
@@ -58,10 +53,6 @@ class SkillsLayout(FilesLayout):
     def is_hidden(self, path: str) -> bool:
         """Tell whether a file is not a SKILL.md, or any component starts with a dot."""
         return path.rpartition("/")[2] != SKILL_FILE or super().is_hidden(path)
-
-    def enters(self, pattern: Pattern) -> Callable[[str], bool]:
-        """Return a function that tells whether a directory can be a match, or hold one."""
-        return lambda slug: bool(pattern.matches(slug)) or pattern.may_match_below(slug)
 
 
 def _parent(directory: str) -> str:

@@ -10,17 +10,14 @@ import errno
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol
 
 from llm_kb.files.containment import Containment, Entries, OutsideError
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import find_flaw, printable
 from llm_kb.subjects.topics import Skipped
-
-Enters: TypeAlias = Callable[[str], bool]
-"""Tells whether to enter the directory with this slug."""
 
 MAX_LEVELS = 100
 """Deepest nesting that is entered; hostile trees are thousands of directories deep."""
@@ -56,49 +53,51 @@ class FoundFiles(NamedTuple):
     """For each link among the files, the path in the topic that it leads to."""
 
 
+class Way(Protocol):
+    """The way to some files of a topic."""
+
+    def enters(self, slug: str) -> bool:
+        """Tell whether the directory with a slug is on the way."""
+
+    def keeps(self, name: str) -> bool:
+        """Tell whether a file or directory of this name may be on the way."""
+
+
 class Walk:
     """A walk of a topic; `skipped` collects the entries that are left out, with the reasons."""
 
     def __init__(
-        self, containment: Containment, ignore: IgnoreRules, skipped: list[Skipped]
+        self, containment: Containment, ignore: IgnoreRules, skipped: Sequence[Skipped] = ()
     ) -> None:
         self._containment = containment
         self._ignore = ignore
-        self._skipped = skipped
-        self.has_linked_directories = False
-        """Whether the walk has found a link to a directory."""
+        self.skipped = list(skipped)
 
-    def find_files(
-        self,
-        enters: Enters | None = None,
-        *,
-        hidden: bool = True,
-        keep: Callable[[str], bool] | None = None,
-    ) -> Iterator[FoundFiles]:
+    def find_files(self, way: Way | None = None) -> Iterator[FoundFiles]:
         """Yield the files of every directory that has some, each directory once.
 
-        Only directories whose slug `enters` accepts are entered, and hidden files and directories
-        only if `hidden`. With `keep`, entries of other names are passed over, and a directory
-        that links lead to is found under each of its slugs.
+        With a way, only what it keeps of the directories on it; a directory that links lead to
+        is then found under each of its slugs.
         """
         pending = [Place()]
         visited: set[tuple[str, str]] = set()
         while pending:
             place = heappop(pending)
             entries = self.list_place(place)
-            if entries is None or (key := (entries.real, place.slug if keep else "")) in visited:
+            if entries is None or (key := (entries.real, place.slug if way else "")) in visited:
                 continue
             visited.add(key)
-            if keep:
-                entries = Entries(entries.real, *(list(filter(keep, kind)) for kind in entries[1:]))
-            found, places = self.sort_entries(place, entries, hidden=hidden)
+            if way:
+                kept = (list(filter(way.keeps, kind)) for kind in entries[1:])
+                entries = Entries(entries.real, *kept)
+            found, places = self.sort_entries(place, entries)
             if found.names:
                 yield found
             for child in places:
-                if enters is not None and not enters(child.slug[:-1]):
+                if way and not way.enters(child.slug[:-1]):
                     continue
                 if child.path.count("/") > MAX_LEVELS:
-                    self._skip(child.path, f"it is more than {MAX_LEVELS} directories deep")
+                    self.skip(child.path, f"it is more than {MAX_LEVELS} directories deep")
                 else:
                     heappush(pending, child)
 
@@ -107,54 +106,49 @@ class Walk:
         try:
             return self._containment.list_directory(place.path)
         except OutsideError:
-            self._skip(place.path, _OUTSIDE)
+            self.skip(place.path, _OUTSIDE)
         except FileNotFoundError:
             # A directory that has gone since its parent was listed is not worth a report.
             if not place.path:
-                self._skip(place.path, "no such directory")
+                self.skip(place.path, "no such directory")
         except OSError as error:
-            self._skip(place.path, describe(error))
+            self.skip(place.path, describe(error))
         return None
 
-    def sort_entries(
-        self, place: Place, entries: Entries, *, hidden: bool = True
-    ) -> tuple[FoundFiles, list[Place]]:
+    def sort_entries(self, place: Place, entries: Entries) -> tuple[FoundFiles, list[Place]]:
         """Return the subjects' files in a directory and the directories to enter."""
-        names = [name for name in entries.files if self.admits(place, name, hidden=hidden)]
+        names = [name for name in entries.files if self.admits(place, name)]
         places = [
-            self.enter(place, name)
-            for name in entries.directories
-            if self.admits(place, name, "/", hidden=hidden)
+            self.enter(place, name) for name in entries.directories if self.admits(place, name, "/")
         ]
         targets: dict[str, str] = {}
         for name in entries.links:
-            real = self.resolve_link(place, name, hidden=hidden)
+            real = self.resolve_link(place, name)
             if real is None:
                 continue
             if os.path.isdir(real):
-                self.has_linked_directories = True
                 places.append(self.enter(place, name, linked=True))
             else:
                 names.append(name)
                 targets[name] = self._containment.relative(real) or ""
         for name in entries.others:
-            if self.admits(place, name, hidden=hidden):
-                self._skip(place.path + name, _NEITHER)
+            if self.admits(place, name):
+                self.skip(place.path + name, _NEITHER)
         real = entries.real
         is_moved = real + "/" != self._containment.prefix + place.path
         moved = self._containment.relative(real + "/") if is_moved else None
         return FoundFiles(place, names, moved, targets), places
 
-    def admits(self, place: Place, name: str, suffix: str = "", *, hidden: bool = True) -> bool:
+    def admits(self, place: Place, name: str, suffix: str = "") -> bool:
         """Tell whether an entry may be in the topic; `suffix` is `/` for a directory."""
-        if (name[0] == "." and not hidden) or is_always_ignored(name):
+        if is_always_ignored(name):
             return False
         path = place.path + name
         if path == RULES_FILE or self._ignore.ignores(path + suffix):
             return False
         flaw = find_flaw(name)
         if flaw:
-            self._skip(path, flaw)
+            self.skip(path, flaw)
         return not flaw
 
     def enter(self, place: Place, name: str, *, linked: bool = False) -> Place:
@@ -167,26 +161,26 @@ class Walk:
             slug = path if slug == place.path else f"{slug}{name}/"
         return Place(hidden, linked or place.is_linked, path, slug)
 
-    def resolve_link(self, place: Place, name: str, *, hidden: bool = True) -> str | None:
+    def resolve_link(self, place: Place, name: str) -> str | None:
         """Return the real path that a link leads to; None if the link is not allowed.
 
         The target is checked like every entry of the topic, so that no link makes an
         ignored file a subject.
         """
-        if not self.admits(place, name, hidden=hidden):
+        if not self.admits(place, name):
             return None
         path = place.path + name
         try:
             real = os.path.realpath(self._containment.prefix + path, strict=True)
             mode = os.stat(real).st_mode
         except OSError as error:
-            self._skip(path, _LINK_PROBLEMS.get(error.errno or 0) or describe(error))
+            self.skip(path, _LINK_PROBLEMS.get(error.errno or 0) or describe(error))
             return None
         inside = self._containment.relative(real)
         if not self._containment.holds(real):
-            self._skip(path, _OUTSIDE)
+            self.skip(path, _OUTSIDE)
         elif not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-            self._skip(path, _NEITHER)
+            self.skip(path, _NEITHER)
         elif stat.S_ISDIR(mode) and not self.admits(place, name, "/"):
             return None
         elif not (inside and self.ignores_any(inside)):
@@ -201,8 +195,9 @@ class Walk:
             for count in range(len(names))
         )
 
-    def _skip(self, path: str, reason: str) -> None:
-        self._skipped.append(Skipped(path=printable(path.rstrip("/")), reason=reason))
+    def skip(self, path: str, reason: str) -> None:
+        """Record that an entry is left out."""
+        self.skipped.append(Skipped(path=printable(path.rstrip("/")), reason=reason))
 
 
 def describe(error: OSError) -> str:

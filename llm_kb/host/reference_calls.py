@@ -66,6 +66,7 @@ _SOURCE = {
         },
     },
     "required": ["type"],
+    "additionalProperties": False,
 }
 
 CREATE = ToolText(

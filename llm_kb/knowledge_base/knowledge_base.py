@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
@@ -12,18 +12,23 @@ from llm_kb.files.documents import find_size
 from llm_kb.knowledge_base.learning import load, load_groups
 from llm_kb.knowledge_base.listing import ask_to_list, list_subjects, make_menu
 from llm_kb.knowledge_base.reading import MOST_READ, find_missing_parts, read_asked
-from llm_kb.knowledge_base.tool_text import LEARN
-from llm_kb.knowledge_base.topic_names import find_id, suggest_topics
-from llm_kb.knowledge_base.topics import SHIPPED, EmptyTopicError, OpenTopic, TopicsById, name_asked
+from llm_kb.knowledge_base.topics import (
+    SHIPPED,
+    EmptyTopicError,
+    OpenTopic,
+    find_id,
+    name_asked,
+    suggest_topics,
+)
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.menu import FittedMenu, list_topics, render_menu
-from llm_kb.rendering.parts import AnchorError, take_pieces
+from llm_kb.rendering.part_text import take_pieces
+from llm_kb.rendering.parts import AnchorError
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
-    join_selections,
     keep_tagged,
     require_few,
     select_each,
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
 """With `search = "auto"`, the search is offered above so many subjects, or 20,000 tokens."""
+
+LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
 SEVERAL = "One call can load several subjects, those of another topic as topic/subject."
 
@@ -52,13 +59,10 @@ class KnowledgeBase:
     nothing.
     """
 
-    repeats_preloaded = False
-    """Whether `learn` also returns pre-loaded subjects. Must be set before a topic is opened."""
-
     def __init__(  # noqa: PLR0913 - each is an option of the command line
         self,
         config: Config,
-        catalogs: TopicsById[tuple[Topic, Catalog]],
+        catalogs: Mapping[str, tuple[Topic, Catalog]],
         knowledge: Sequence[tuple[str, str]] = (),
         only: Sequence[str] = (),
         *,
@@ -67,22 +71,17 @@ class KnowledgeBase:
     ) -> None:
         self.config = config
         self._catalogs = catalogs
-        self._selections: dict[tuple[str, str], Selection] = {}
         self.only = tuple(map(self._require_id, only))
         self.knowledge = tuple(
             dict.fromkeys((self._require_id(name, pattern), pattern) for name, pattern in knowledge)
         )
-        for topic, pattern in self.knowledge:
-            self.require(topic, pattern)
-        named = ((self._find_id(name, catalogs.ids()), pattern) for name, pattern in given)
-        self._given = tuple(
-            (id_, pattern) for id_, pattern in named if id_ and self._names_something(id_, pattern)
-        )
+        self._given = [(find_id(name, catalogs), pattern) for name, pattern in given]
         self._named = {*self.only, *(topic for topic, _ in self.knowledge)}
         self._offers_references = references
-        ids = [id_ for id_ in catalogs.ids() if not only or id_ in self._named]
-        self.topics = TopicsById({id_: partial(self._open, id_) for id_ in ids})
-        """Every enabled topic by id, in the order of the menu, opened on first use."""
+        self.topics = {id_: self._open(id_) for id_ in catalogs if not only or id_ in self._named}
+        """Every enabled topic by id, in the order of the menu."""
+        for topic, pattern in self.knowledge:
+            self.require(topic, pattern)
 
     @property
     def is_configured(self) -> bool:
@@ -92,8 +91,7 @@ class KnowledgeBase:
     @cached_property
     def active(self) -> Sequence[OpenTopic]:
         """The topics of this request in the menu's order, with only the requested references."""
-        ids = filter(self._is_asked_for, self.topics.ids())
-        return [self.topics[id_] for id_ in ids if id_ in self.topics]
+        return [opened for id_, opened in self.topics.items() if self._is_asked_for(id_)]
 
     @property
     def menu_ids(self) -> list[str]:
@@ -118,49 +116,48 @@ class KnowledgeBase:
         is_alone = not menu and self.config.workspace is None
         return id_ in menu or self._offers_references or is_alone
 
-    def _open(self, id_: str) -> OpenTopic | None:
-        if id_ not in self._catalogs:
-            return None
+    def _open(self, id_: str) -> OpenTopic:
         topic, catalog = self._catalogs[id_]
         known = [pattern for name, pattern in self._given if name == id_]
         asked = (*(pattern for name, pattern in self.knowledge if name == id_), *known)
-        topic = replace(topic, learned=tuple(dict.fromkeys((*topic.learned, *asked))))
-        learned = join_selections(self._select_each(id_, topic.learned))
-        before = join_selections(self._select_each(id_, known))
+        learned = tuple(dict.fromkeys((*topic.learned, *asked)))
         return OpenTopic(
-            topic=topic,
-            catalog=catalog,
+            replace(topic, learned=learned),
+            catalog,
             learned=learned,
-            known=before,
-            is_repeated=self.repeats_preloaded,
+            known=known,
         )
 
     def find_topic(self, name: str) -> OpenTopic:
         """Return the topic of this id, else of this id or title ignoring case and outer spaces."""
-        if id_ := self._find_id(name, self.topics.ids()):
+        if id_ := self._find_id(name):
             return self.topics[id_]
-        topics = [(opened.topic, opened.catalog) for opened in self.topics.values()]
         typed = name.strip()
-        near = suggest_topics(typed.partition("/")[0], typed, topics)
+        topics = {id_: self._catalogs[id_] for id_ in self.topics}
+        near = suggest_topics(typed.partition("/")[0], typed, topics.values())
         raise UnknownTopicError(name, self.menu_ids, near=near)
 
-    def _find_id(self, name: str, ids: Sequence[str]) -> str | None:
-        """Return the id of an enabled topic that a name stands for."""
-        return find_id(name, ids, self._catalogs)
+    def _find_id(self, name: str) -> str | None:
+        """Return the id of the topic that a name stands for."""
+        return find_id(name, {id_: self._catalogs[id_] for id_ in self.topics})
 
     def _require_id(self, name: str, pattern: str = "**") -> str:
         """Return the id of the topic in a value of `-k`. Raises UnknownTopicError."""
-        ids = self._catalogs.ids()
-        if id_ := self._find_id(name, ids):
+        if id_ := find_id(name, self._catalogs):
             return id_
         typed = name if pattern == "**" else f"{name}/{pattern}"
         raise UnknownTopicError(
             name,
-            [id_ for id_ in ids if id_ != SHIPPED.id],
+            [id_ for id_ in self._catalogs if id_ != SHIPPED.id],
             near=suggest_topics(name, typed, self._catalogs.values()),
             # A template may be used far from the workspace whose topics it names.
             has_workspace=self.config.workspace is not None,
         )
+
+    def repeat_preloaded(self) -> None:
+        """Let `learn` return pre-loaded subjects too, since a model may not have them."""
+        for opened in self.topics.values():
+            opened.is_repeated = True
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
@@ -169,13 +166,13 @@ class KnowledgeBase:
     def offers_search(self) -> bool:
         """Tell whether `search_knowledge` is offered, as configured or if there is much to learn.
 
-        Counts only as many subjects as necessary.
+        Asks for the sizes of only as many subjects as necessary.
         """
         if isinstance(self.config.search, bool):
             return self.config.search and self.has_left()
         subjects = size = 0
         for opened in self.active:
-            for subject in opened.iter_left() if opened.topic.in_menu else ():
+            for subject in opened.left if opened.topic.in_menu else ():
                 subjects += 1
                 size += find_size(opened.topic.root / subject.path)
                 if subjects > SEARCHED_FROM_SUBJECTS or size > SEARCHED_FROM_BYTES:
@@ -246,11 +243,11 @@ class KnowledgeBase:
             return "no topics are configured; `llm kb add` makes one"
         if not learn:
             return "nothing is pre-loaded; -k or `learned` does that"
-        empty = [each for each in offered if next(each.catalog.iter_listed(), None) is None]
+        empty = [each for each in offered if not each.listing.listed]
         if self.has_preloaded() or not empty:
             return "nothing is left to learn"
         return "there is nothing to learn: " + "; ".join(
-            str(EmptyTopicError(opened.topic, opened.catalog)) for opened in empty
+            str(EmptyTopicError(opened.topic, opened.listing)) for opened in empty
         )
 
     def menu(self) -> FittedMenu:
@@ -277,7 +274,7 @@ class KnowledgeBase:
         groups = self.group_patterns(
             topic, [subjects] if isinstance(subjects, str) else subjects or ()
         )
-        named = self._find_id(topic, self.topics.ids())
+        named = self._find_id(topic)
         if len(groups) > 1 or (named and named not in groups):
             # Under headings, so that text of another topic is not taken for this one's.
             return load_groups([(self.topics[id_], each) for id_, each in groups.items()], config)
@@ -294,7 +291,7 @@ class KnowledgeBase:
 
     def _knows(self, name: str) -> bool:
         wanted = name.strip().casefold()
-        return any(id_.casefold() == wanted for id_ in self.topics.ids())
+        return any(id_.casefold() == wanted for id_ in self.topics)
 
     def group_patterns(self, topic: str, given: Sequence[str]) -> dict[str, list[str]]:
         """Return the patterns of a call of `learn` by topic id; no patterns mean a listing.
@@ -326,8 +323,7 @@ class KnowledgeBase:
         """Return the description of the `learn` tool, which depends only on the configuration."""
         left = [opened.topic for opened in self.active if opened.has_left()]
         names = list_topics(left, self.config.menu_budget)
-        sentence = LEARN.description
-        return f"{sentence} Available topics: {names}. {SEVERAL}" if names else sentence
+        return f"{LEARN_SENTENCE} Available topics: {names}. {SEVERAL}" if names else LEARN_SENTENCE
 
     def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
         """Read subjects whole, and parts of others.
@@ -346,30 +342,18 @@ class KnowledgeBase:
             )[0]
         )
 
-    def select(self, topic: str, pattern: str) -> Selection:
-        """Resolve a pattern of `learned` or `-k` once, so that exactly what it finds is sent."""
-        return self._select_each(topic, [pattern])[0]
-
-    def _select_each(self, topic: str, patterns: Sequence[str]) -> list[Selection]:
-        new = [pattern for pattern in patterns if (topic, pattern) not in self._selections]
-        selections = select_each(self._catalogs[topic][1], new) if new else []
-        for pattern, selection in zip(new, selections, strict=True):
-            self._selections[topic, pattern] = selection
-        return [self._selections[topic, pattern] for pattern in patterns]
-
     def require(self, topic: str, pattern: str) -> Selection:
-        """Return the selection of a pattern.
+        """Return the selection of a pattern of `learned` or `-k`.
 
         Raises UnknownTopicError, and NoMatchError, also for a missing part.
         """
-        topic = self._require_id(topic, pattern)
-        selection = self.select(topic, pattern)
-        opened, catalog = self._catalogs[topic]
-        if selection.missing and next(catalog.iter_listed(), None) is None:
-            raise EmptyTopicError(opened, catalog, pattern)
+        opened = self.topics[self._require_id(topic, pattern)]
+        (selection,) = opened.select_each([pattern])
+        if selection.missing and not opened.listing.listed:
+            raise EmptyTopicError(opened.topic, opened.listing, pattern)
         if selection.missing:
-            raise NoMatchError(topic, pattern, find_near(pattern, catalog))
-        for error in self.find_missing_parts(topic, selection):
+            raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
+        for error in self.find_missing_parts(opened.topic.id, selection):
             raise error
         return selection
 
@@ -379,7 +363,7 @@ class KnowledgeBase:
         for subject in selection.subjects:
             if subject.identity in selection.anchors:
                 asked = selection.asked_of(subject)
-                errors = read_asked(self._catalogs[topic][1], subject, asked, topic=topic)[1]
+                errors = read_asked(self.topics[topic].catalog, subject, asked, topic=topic)[1]
                 unknown += [(subject, error) for error in errors]
         return find_missing_parts(topic, selection, unknown)
 
@@ -389,6 +373,3 @@ class KnowledgeBase:
             yield from take_pieces(
                 subject, opened.catalog.read(subject).data, selection.asked_of(subject)
             )
-
-    def _names_something(self, topic: str, pattern: str) -> bool:
-        return topic in self._catalogs and not self.select(topic, pattern).missing

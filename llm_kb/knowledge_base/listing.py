@@ -10,9 +10,9 @@ from llm_kb.knowledge_base.reading import MOST_READ, describe_skill, summarize_e
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.learn_text import MOST_LISTED, render_listing
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, find_readable, fit_menu
-from llm_kb.rendering.parts import decode_exactly, describe_size
+from llm_kb.rendering.part_text import decode_exactly, describe_size
+from llm_kb.rendering.parts import find_parts
 from llm_kb.rendering.presentation import read_as_markdown
-from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed, select
@@ -38,7 +38,7 @@ def list_subjects(
 
     `search` tells whether the search is offered. Raises NoMatchError.
     """
-    subjects = opened.catalog.list_subjects().subjects
+    subjects = opened.catalog.list().subjects
     if patterns:
         selection = select(opened.catalog, [pattern[:-1] for pattern in patterns])
         if selection.missing:
@@ -90,7 +90,7 @@ def _describe_large(
     text = decode_exactly(content.data)
     if is_binary(content.data) or len(text) <= outline_over:
         return ""
-    return describe_size(content.size, len(find_outline(subject.path, text).sections))
+    return describe_size(content.size, len(find_parts(text, subject.path)))
 
 
 def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over: int) -> MenuTopic:
@@ -110,20 +110,19 @@ def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over:
 def make_menu(left: Sequence[OpenTopic], config: Config) -> FittedMenu:
     """Return the menu of the topics with anything left to learn, within its budget."""
     budget = config.menu_budget
-    has_hidden = any(opened.catalog.has_hidden() for opened in left)
+    has_hidden = any(len(each.listing.listed) < len(each.listing.subjects) for each in left)
     if config.menu != "subjects":
         topics = [MenuTopic(topic=opened.topic) for opened in left]
         return fit_menu(topics, budget, has_hidden=has_hidden)
-    listed = [sorted(opened.iter_left(), key=lambda subject: subject.slug) for opened in left]
     bare = [
-        MenuTopic(topic=opened.topic, subjects=tuple(MenuSubject(name=s.name) for s in subjects))
-        for opened, subjects in zip(left, listed, strict=True)
+        MenuTopic(topic=opened.topic, subjects=tuple(MenuSubject(s.name) for s in opened.left))
+        for opened in left
     ]
-    readable = find_readable(bare, budget)
+    readable = find_readable(bare, budget, has_hidden=has_hidden)
     full = [
-        describe_topic(opened, subjects, config.outline_over)
+        describe_topic(opened, opened.left, config.outline_over)
         if opened.topic.id in readable
         else entry
-        for opened, subjects, entry in zip(left, listed, bare, strict=True)
+        for opened, entry in zip(left, bare, strict=True)
     ]
     return fit_menu(full, budget, has_hidden=has_hidden)

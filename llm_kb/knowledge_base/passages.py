@@ -12,10 +12,9 @@ from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.files.layouts import is_shown
 from llm_kb.knowledge_base.indexes import open_documents
 from llm_kb.knowledge_base.topics import EmptyTopicError
-from llm_kb.rendering.excerpt import find_excerpt
-from llm_kb.rendering.parts import find_line, find_line_numbers, name_lines
+from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
+from llm_kb.rendering.parts import find_line, name_lines
 from llm_kb.rendering.passages import Passage, Passages
-from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.documents_table import read_text
@@ -27,7 +26,6 @@ from llm_kb.search.search import search_as_possible
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
-    from llm_kb.search.chunking.sections import Outline
     from llm_kb.search.hits import Hit
     from llm_kb.subjects.topics import Subject
 
@@ -86,7 +84,7 @@ def find_passages(
             scope=options.scope,
         )
     except DocumentsGoneError:
-        gone = EmptyTopicError(topics[0].topic, topics[0].catalog)
+        gone = EmptyTopicError(topics[0].topic, topics[0].catalog.list())
         return Passages(passages=(), topics=tuple(sets), why_nothing=str(gone))
     sources = _Sources(topics, sets)
     passages: list[Passage] = []
@@ -172,15 +170,14 @@ class _Sources:
         if text is None:
             return None
         is_preloaded = subject.identity in opened.preloaded
-        outline = find_outline(path, text)
-        return _Source(subject, outline, content.origin, is_preloaded, [])
+        return _Source(subject, read_structure(path, text), content.origin, is_preloaded, [])
 
 
 class _Source(NamedTuple):
     """A subject with its text and outline, and the spans shown so far."""
 
     subject: Subject
-    outline: Outline
+    whole: Text
     origin: str | None
     is_preloaded: bool
     shown: list[tuple[int, int]]
@@ -194,11 +191,11 @@ class _Source(NamedTuple):
         `most` characters are shown, or all found ones for a reader who cannot load more.
         """
         best = max(group, key=lambda hit: hit.score)
-        text = self.outline.text
+        text = self.whole.text
         start = find_line(text, 0, group[0].first_line - 1)
         end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
         excerpt = find_excerpt(
-            self.outline,
+            self.whole,
             (start, end),
             rarities,
             most or MAX_PASSAGE,
@@ -208,18 +205,16 @@ class _Source(NamedTuple):
         if excerpt is None:
             return None
         self.shown.append((excerpt.start, excerpt.end))
-        lines, part = excerpt.lines, excerpt.part
-        around = lines
-        if part and not excerpt.is_whole:
-            around = find_line_numbers(text, part.start, part.end)
+        part = excerpt.part
+        lines = excerpt.first_line, excerpt.last_line
         return Passage(
             topic=best.topic,
             name=self.subject.name,
             path=self.subject.path,
             address=f"{self.subject.name}#{part.anchor if part else name_lines(*lines)}",
-            first_line=lines[0],
-            last_line=lines[1],
-            part=around,
+            first_line=excerpt.first_line,
+            last_line=excerpt.last_line,
+            part=(part.first_line, part.last_line) if part and not excerpt.is_whole else lines,
             title=best.title,
             text=excerpt.text,
             score=best.score,

@@ -11,7 +11,8 @@ from llm_kb.errors import NoPartError, UnreadableError
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, list_files
-from llm_kb.rendering.parts import WHOLE, AnchorError, present_asked
+from llm_kb.rendering.part_text import WHOLE, present_asked
+from llm_kb.rendering.parts import AnchorError
 from llm_kb.rendering.presentation import Presented, present_unreadable, read_as_markdown
 from llm_kb.rendering.summaries import describe, summarize
 from llm_kb.subjects.selection import Selection
@@ -115,11 +116,12 @@ class NamedFiles:
 
     @cached_property
     def _subjects(self) -> Sequence[Subject]:
-        return self._catalog.list_subjects().subjects
+        return self._catalog.list().subjects
 
     def complete(self, patterns: Sequence[str]) -> list[str]:
         """Return the patterns, with bare names of files completed to their slugs."""
-        found = {pattern: self._catalog.find(pattern.partition("#")[0]) for pattern in patterns}
+        slugs = {pattern: pattern.partition("#")[0] for pattern in patterns}
+        found = {pattern: self._catalog.list(slug).subjects for pattern, slug in slugs.items()}
         skills = [subject for subjects in found.values() for subject in subjects]
         return [
             pattern if found[pattern] or "*" in pattern else self._complete(pattern, skills)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
-from llm_kb.errors import NoMatchError, show_place
+from llm_kb.errors import MAX_SHOWN, NoMatchError, PatternError, show_place
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.values import suggest
 from llm_kb.references.catalog import reference_topics
-from llm_kb.rendering.parts import WHOLE
+from llm_kb.references.topic_names import find_named
+from llm_kb.rendering.part_text import WHOLE
 from llm_kb.subjects.names import is_readable
-from llm_kb.subjects.selection import Selection, subtract
-from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
-
-T = TypeVar("T")
+from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.selection import Selection, join_selections, select_each, subtract
+from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Listing, Subject, Topic
 
 CONVERTED = Path("kb", "converted")
 """The directory of converted documents, below the host's user directory."""
@@ -32,72 +33,34 @@ SHIPPED = Topic(
 """The subjects that come with the package, for models that gather or capture knowledge."""
 
 
-class TopicsById(Mapping[str, T]):
-    """A value for each topic, by id, made when it is first requested.
-
-    A topic whose maker returns None does not exist.
-    """
-
-    def __init__(self, makers: Mapping[str, Callable[[], T | None]]) -> None:
-        self._makers = makers
-        self._made: dict[str, T | None] = {}
-
-    def ids(self) -> Sequence[str]:
-        """Return the ids of all topics, in order, without making any."""
-        return list(self._makers)
-
-    def __getitem__(self, id_: str) -> T:
-        if id_ not in self._made:
-            self._made[id_] = self._makers[id_]()
-        made = self._made[id_]
-        if made is None:
-            raise KeyError(id_)
-        return made
-
-    def __iter__(self) -> Iterator[str]:
-        return (id_ for id_ in self._makers if id_ in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
 def open_catalogs(
     config: Config, cwd: Path | None, user_dir: Path, *, shipped: Topic | None = None
-) -> TopicsById[tuple[Topic, Catalog]]:
-    """Return every enabled topic with its catalog, in the order of the menu.
+) -> dict[str, tuple[Topic, Catalog]]:
+    """Return every enabled topic with its catalog, by id, in the order of the menu.
 
     Configured topics come first, as written, and override others of the same id. `shipped`
     comes last.
     """
     conversions = Conversions(user_dir / CONVERTED)
-    openers: dict[str, Callable[[], tuple[Topic, Catalog] | None]] = {
-        topic.id: partial(_open_directory, topic, conversions) for topic in config.topics
+    found: dict[str, tuple[Topic, Catalog]] = {
+        topic.id: (topic, DirectoryCatalog(topic, conversions)) for topic in config.topics
     }
     captured = find_knowledge(cwd) if cwd else None
-    if captured:
-        openers.setdefault(
-            TOPIC_ID,
-            partial(
-                open_knowledge,
-                captured,
-                branch_only=config.capture.branch_only,
-                is_subject=partial(_is_subject, config.topics),
-            ),
+    if captured and TOPIC_ID not in found:
+        found[TOPIC_ID] = open_knowledge(
+            captured,
+            branch_only=config.capture.branch_only,
+            is_subject=partial(_is_subject, config.topics),
         )
-    for id_, opener in reference_topics(config, user_dir).items():
-        openers.setdefault(id_, opener)
+    for topic, catalog in reference_topics(config, user_dir):
+        found.setdefault(topic.id, (topic, catalog))
     if shipped:
-        openers.setdefault(shipped.id, partial(_open_directory, shipped))
+        found.setdefault(shipped.id, (shipped, DirectoryCatalog(shipped)))
     for adjustment in config.adjustments:
-        if adjustment.id in openers:
-            openers[adjustment.id] = partial(_open_adjusted, openers[adjustment.id], adjustment)
-    return TopicsById(openers)
-
-
-def _open_directory(
-    topic: Topic, conversions: Conversions | None = None
-) -> tuple[Topic, Catalog] | None:
-    return (topic, DirectoryCatalog(topic, conversions)) if topic.enable else None
+        if adjustment.id in found:
+            topic, catalog = found[adjustment.id]
+            found[adjustment.id] = _adjust(topic, adjustment), catalog
+    return {id_: pair for id_, pair in found.items() if pair[0].enable}
 
 
 def _is_subject(topics: Iterable[Topic], path: Path) -> bool:
@@ -106,39 +69,67 @@ def _is_subject(topics: Iterable[Topic], path: Path) -> bool:
         path == topic.root / subject.path
         for topic in topics
         if topic.enable and path.is_relative_to(topic.root)
-        for subject in DirectoryCatalog(topic).iter_listed()
+        for subject in DirectoryCatalog(topic).list().listed
     )
 
 
-def _open_adjusted(
-    opener: Callable[[], tuple[Topic, Catalog] | None], adjustment: Topic
-) -> tuple[Topic, Catalog] | None:
-    """Open a topic with the settings that the configuration has for it."""
-    pair = opener() if adjustment.enable else None
-    if pair is None:
-        return None
-    topic, catalog = pair
-    adjusted = replace(
+def _adjust(topic: Topic, adjustment: Topic) -> Topic:
+    """Return a topic with the settings that the configuration has for it."""
+    return replace(
         topic,
         title=adjustment.title or topic.title,
         introduction=adjustment.introduction or topic.introduction,
         description=adjustment.description or topic.description,
         learned=adjustment.learned,
+        enable=adjustment.enable,
     )
-    return adjusted, catalog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTopic:
-    """An enabled topic, the catalog of its subjects, and the subjects pre-loaded."""
+    """An enabled topic, its content, and the subjects that the request sends of it.
 
-    topic: Topic
-    catalog: Catalog
-    learned: Selection
-    known: Selection
-    """The subjects that are fragments of the request."""
-    is_repeated: bool = False
+    `learned` and `known` are patterns: of the subjects pre-loaded, and of those that come as
+    fragments.
+    """
+
+    is_repeated = False
     """Whether pre-loaded subjects can also be learned, since a model may not have them."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        catalog: Catalog,
+        *,
+        learned: Sequence[str] = (),
+        known: Sequence[str] = (),
+    ) -> None:
+        self.topic = topic
+        self.catalog = catalog
+        self._learned = learned
+        self._known = known
+        self._selections: dict[str, Selection] = {}
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The subjects when the request was made; answers of tools list them anew."""
+        return self.catalog.list()
+
+    @cached_property
+    def learned(self) -> Selection:
+        """The subjects and parts that are pre-loaded."""
+        return join_selections(self.select_each(self._learned))
+
+    @cached_property
+    def known(self) -> Selection:
+        """The subjects that are fragments of the request."""
+        return join_selections(self.select_each(self._known))
+
+    def select_each(self, patterns: Sequence[str]) -> list[Selection]:
+        """Look each pattern of `learned` or `-k` up once, so that exactly what it finds is sent."""
+        new = [each for each in dict.fromkeys(patterns) if each not in self._selections]
+        if new:
+            self._selections |= zip(new, select_each(self.catalog, new), strict=True)
+        return [self._selections[pattern] for pattern in patterns]
 
     @property
     def new(self) -> Selection:
@@ -165,18 +156,19 @@ class OpenTopic:
             name for subject in self.learned.subjects for name in name_asked(subject, self.learned)
         ]
 
-    def iter_left(self) -> Iterator[Subject]:
-        """Yield the listed subjects that are not pre-loaded, in no order."""
+    @cached_property
+    def left(self) -> Sequence[Subject]:
+        """The listed subjects that are not pre-loaded, when the request was made."""
         preloaded = self.preloaded
-        return (
-            s
-            for s in self.catalog.iter_listed()
-            if s.identity not in preloaded and is_readable(s.path)
-        )
+        return [
+            subject
+            for subject in self.listing.listed
+            if subject.identity not in preloaded and is_readable(subject.path)
+        ]
 
     def has_left(self) -> bool:
-        """Tell whether any subject is left to learn; stops at the first one."""
-        return self.topic.in_menu and next(self.iter_left(), None) is not None
+        """Tell whether the menu has the topic, and any subject is left to learn."""
+        return self.topic.in_menu and bool(self.left)
 
 
 def name_asked(subject: Subject, selection: Selection) -> list[str]:
@@ -188,10 +180,9 @@ def name_asked(subject: Subject, selection: Selection) -> list[str]:
 class EmptyTopicError(NoMatchError):
     """A pattern for a topic that has no subjects at all."""
 
-    def __init__(self, topic: Topic, catalog: Catalog, pattern: str = "**") -> None:
+    def __init__(self, topic: Topic, listing: Listing, pattern: str = "**") -> None:
         super().__init__(topic.id, pattern)
         self.root = topic.root
-        listing = catalog.list_subjects()
         unreadable = [skipped.reason for skipped in listing.skipped if not skipped.path]
         place = show_place(topic.root)
         if unreadable:
@@ -205,3 +196,73 @@ class EmptyTopicError(NoMatchError):
         else:
             reason = f"{place} is empty; `llm kb new {topic.id}/NAME` writes one"
         self.args = (f"topic {topic.id!r} lists no subjects: {reason}",)
+
+
+# The names of topics, and suggestions for names that no topic has
+
+MOST_SUGGESTED = 3
+"""Maximum number of subjects in the error for an unknown topic."""
+
+
+def find_id(name: str, catalogs: Mapping[str, tuple[Topic, Catalog]]) -> str | None:
+    """Return the id that a name stands for: an id, a title, or words for a reference topic.
+
+    The words are those that `llm kb references` takes. None if they may mean several topics.
+    """
+    if name in catalogs:
+        return name
+    wanted = name.strip().casefold()
+    for id_ in catalogs:
+        if id_.casefold() == wanted:
+            return id_
+    topics = [topic for topic, _ in catalogs.values()]
+    for topic in topics:
+        if topic.title and topic.title.casefold() == wanted:
+            return topic.id
+    named = find_named(filter(_is_reference, topics), name)
+    return named[0].id if len(named) == 1 else None
+
+
+def suggest_topics(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> str:
+    """Return suggestions for a topic that does not exist; empty without any."""
+    if len(typed) > MAX_SHOWN:
+        return ""
+    if name == TOPIC_ID:
+        return (
+            "; nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)"
+        )
+    offered = [(topic, catalog) for topic, catalog in topics if topic.in_menu]
+    if globs := list(islice(_find_globs(offered, typed), MOST_SUGGESTED)):
+        return f"; {typed!r} matches subjects, not topics: write {' or '.join(globs)}"
+    if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):
+        return f"; {typed!r} is a subject, not a topic: write {' or '.join(found)}"
+    if named := find_named((topic for topic, _ in offered if _is_reference(topic)), typed):
+        ids = [repr(topic.id) for topic in named[:MOST_SUGGESTED]]
+        return f"; did you mean {' or '.join(ids)}?"
+    return suggest(
+        name, {label: topic.id for topic, _ in offered for label in (topic.label, topic.id)}
+    )
+
+
+def _is_reference(topic: Topic) -> bool:
+    return topic.id.startswith(REFERENCE_PREFIX)
+
+
+def _find_globs(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator[str]:
+    """Yield a glob with each topic in which it matches a subject."""
+    try:
+        globs = [parse_pattern(text) for text in (typed, f"**/{typed}")]
+    except PatternError:
+        return
+    for topic, catalog in topics if globs[0].literal is None else ():
+        slugs = [subject.slug for subject in catalog.list().listed]
+        matching = (glob for glob in globs if any(map(glob.matches, slugs)))
+        yield from (f"{topic.id}/{glob.text}" for glob in islice(matching, 1))
+
+
+def _find_addresses(topics: Iterable[tuple[Topic, Catalog]], name: str) -> Iterator[str]:
+    """Yield the addresses of the listed subjects whose slug is, or ends in, a name."""
+    end = f"/{name.casefold()}"
+    for topic, catalog in topics:
+        names = [subject.name for subject in catalog.list().listed]
+        yield from (f"{topic.id}/{each}" for each in names if f"/{each.casefold()}".endswith(end))

@@ -101,7 +101,7 @@ def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
 
     Pre-loaded subjects can be learned too, since clients need not show the instructions.
     """
-    kb.repeats_preloaded = True
+    kb.repeat_preloaded()
     if _is_default(kb, "max_result_chars"):
         kb.config = replace(kb.config, max_result_chars=MOST_CHARS)
     if _is_default(kb, "menu_budget"):

@@ -79,7 +79,7 @@ def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
     if not uri.startswith(SCHEME) or not slash or not slug:
         raise KbError(f"{shorten(uri, 200)!r} is not the address of a subject, kb://topic/slug")
     opened, name = kb.find_topic(unquote(topic)), unquote(slug)
-    found = opened.catalog.find(name)
+    found = opened.catalog.list(name).subjects
     if not found:
         raise NoMatchError(opened.topic.id, name, find_near(name, opened.catalog))
 
@@ -110,7 +110,7 @@ def complete(kb: KnowledgeBase, params: types.CompleteRequestParams) -> types.Co
         if params.argument.name == "topic":
             names = iter(kb.menu_ids)
         elif params.argument.name == "slug" and known.get("topic"):
-            listed = kb.find_topic(known["topic"]).catalog.iter_listed()
+            listed = kb.find_topic(known["topic"]).catalog.list().listed
             names = (subject.name for subject in listed)
     found = sorted(islice((n for n in names if n.startswith(start)), MOST_OFFERED))
     return types.CompleteResult(
@@ -170,7 +170,7 @@ def _find_subjects(kb: KnowledgeBase) -> list[tuple[OpenTopic, Subject]]:
     for opened in kb.active:
         if opened.topic.in_menu:
             room = MOST_OFFERED - len(offered)
-            listed = sorted(opened.catalog.iter_listed(), key=lambda subject: subject.name)
+            listed = sorted(opened.catalog.list().listed, key=lambda subject: subject.name)
             offered += [(opened, subject) for subject in listed[:room]]
     return offered
 

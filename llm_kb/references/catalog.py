@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from llm_kb.errors import KbError
@@ -17,29 +18,20 @@ from llm_kb.references.topic.staleness import render_origin
 from llm_kb.references.topic.topic_directory import TOPIC_FILE, read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.references.topic.topic_text import without_heading
-from llm_kb.subjects.patterns import Pattern
 from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Subject, Topic
 
 
-def reference_topics(
-    config: Config, user_dir: Path
-) -> dict[str, Callable[[], tuple[Topic, Catalog] | None]]:
-    """Return the function that opens each reference topic, keyed by id, sorted.
+def reference_topics(config: Config, user_dir: Path) -> Iterator[tuple[Topic, Catalog]]:
+    """Yield the reference topics with their catalogs, sorted by id.
 
-    A topic's files are read when it is requested. An unreadable topic opens as
-    None; `llm kb references list` gives the reason. Costs one `stat` without references.
+    An unreadable one is left out; `llm kb references list` gives the reason.
     """
     library = open_library(config, user_dir)
-    return {id_: partial(_open_topic, library, id_) for id_ in library.store.ids()}
-
-
-def _open_topic(library: Library, topic_id: str) -> tuple[Topic, Catalog] | None:
-    try:
-        described = library.read(topic_id)
-    except KbError:
-        return None
-    topic = reference_topic(described, library.store.directory(topic_id))
-    return topic, ReferenceCatalog(topic, described, library)
+    for id_ in library.store.ids():
+        with suppress(KbError):
+            described = library.read(id_)
+            topic = reference_topic(described, library.store.directory(id_))
+            yield topic, ReferenceCatalog(topic, described, library)
 
 
 def recent_references(config: Config, user_dir: Path, listed: Collection[str] = ()) -> str | None:
@@ -104,25 +96,9 @@ class ReferenceCatalog:
         """The documents that a search indexes, the same as for `reference_search`."""
         return self._library.store.documents(self._described.id)
 
-    def list_subjects(self) -> Listing:
-        """Return every subject, hidden ones included, sorted by slug."""
-        return self._catalog.list_subjects()
-
-    def iter_listed(self) -> Iterator[Subject]:
-        """Yield the listed subjects in no order, as they are found."""
-        return self._catalog.iter_listed()
-
-    def has_hidden(self) -> bool:
-        """Tell whether there are hidden subjects; also true if finding out takes long."""
-        return self._catalog.has_hidden()
-
-    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return the listed subjects that each pattern matches, sorted by slug."""
-        return self._catalog.match_each(patterns)
-
-    def find(self, reference: str) -> Sequence[Subject]:
-        """Return the subjects of a slug, with or without extension and dots."""
-        return self._catalog.find(reference)
+    def list(self, reference: str | None = None) -> Listing:
+        """Return every subject, or those that a reference names."""
+        return self._catalog.list(reference)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject with its origin; raise UnreadableError like any catalog."""

@@ -188,9 +188,12 @@ def fit_menu(topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = Tru
     )
 
 
-def find_readable(topics: Sequence[MenuTopic], budget: int) -> frozenset[str]:
+def find_readable(
+    topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = True
+) -> frozenset[str]:
     """Return the ids of the topics whose subjects fit, so that their summaries are needed."""
-    return frozenset(shown.topic.id for shown in fit_menu(topics, budget).topics if shown.subjects)
+    fitted = fit_menu(topics, budget, has_hidden=has_hidden)
+    return frozenset(shown.topic.id for shown in fitted.topics if shown.subjects)
 
 
 def list_topics(topics: Sequence[Topic], budget: int) -> str:

@@ -73,18 +73,6 @@ class Pattern:
         elements = sum(len(chunk) + 1 for run in self.runs for part in run for chunk in part)
         return repeated <= _MOST_REPEATED and elements <= _MOST_COMPILED
 
-    def may_match_below(self, directory: str) -> bool:
-        """Tell whether any slug below a directory may match; `""` is the topic's root."""
-        names = directory.split("/") if directory else []
-        if len(self.runs) == 1 and len(names) >= len(self._levels):
-            return False
-        return all(level.matches(name) for level, name in zip(self._levels, names, strict=False))
-
-    @cached_property
-    def _levels(self) -> tuple[Pattern, ...]:
-        """The components before the first `**`, each a pattern of its own."""
-        return tuple(Pattern(text=text) for text in self.text.split("/")[: len(self.runs[0])])
-
 
 @lru_cache(maxsize=1024)
 def parse_pattern(text: str) -> Pattern:

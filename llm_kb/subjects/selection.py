@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from llm_kb.errors import KbError, PatternError, join_names, quote
-from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.patterns import Pattern, parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility
 
 MAX_PATTERNS = 50
@@ -101,21 +101,21 @@ def select_each(catalog: Catalog, patterns: Iterable[str]) -> list[Selection]:
     """
     parsed = {text: parse_pattern(text) for text in patterns}
     exact = {text: _find_exact(catalog, text) for text in parsed}
-    globs = [p for text, p in parsed.items() if exact[text] is None and p.literal is None]
-    matched = dict(zip(globs, catalog.match_each(globs) if globs else (), strict=True))
-    return [
-        exact[text] or _select_glob(text, matched.get(pattern, ()))
-        for text, pattern in parsed.items()
-    ]
+    is_glob = any(exact[text] is None and p.literal is None for text, p in parsed.items())
+    listed = catalog.list().listed if is_glob else ()
+    return [exact[text] or _select_glob(text, pattern, listed) for text, pattern in parsed.items()]
 
 
-def _select_glob(text: str, found: Sequence[Subject]) -> Selection:
-    return Selection(subjects=tuple(found), missing=() if found else (text,))
+def _select_glob(text: str, pattern: Pattern, listed: Sequence[Subject]) -> Selection:
+    if pattern.literal is not None:
+        return Selection(missing=(text,))
+    found = tuple(subject for subject in listed if pattern.matches(subject.slug))
+    return Selection(subjects=found, missing=() if found else (text,))
 
 
 def _find_exact(catalog: Catalog, text: str) -> Selection | None:
     """Return the selection of an exact reference; None if the text is not one."""
-    found, anchor = catalog.find(text), None
+    found, anchor = catalog.list(text).subjects, None
     if not found and "#" in text:
         found, anchor = _find_with_anchor(catalog, text)
     if not found:
@@ -174,7 +174,7 @@ def _find_with_anchor(catalog: Catalog, text: str) -> tuple[Sequence[Subject], s
     """
     places = [place for place, character in enumerate(text) if character == "#"]
     for place in reversed(places[-MOST_HASHES:]):
-        if place and (found := catalog.find(text[:place])):
+        if place and (found := catalog.list(text[:place]).subjects):
             return found, text[place + 1 :]
     return (), None
 
@@ -208,7 +208,7 @@ def _widen(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 def _list_names(catalog: Catalog) -> list[str]:
-    names = [subject.name for subject in islice(catalog.iter_listed(), NEAR_CANDIDATES + 1)]
+    names = [subject.name for subject in catalog.list().listed]
     if len(names) > NEAR_CANDIDATES:
         return []
     return [name for name in names if len(name) <= NEAR_CHARACTERS]

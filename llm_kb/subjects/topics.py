@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 from llm_kb.subjects.names import find_extension
-
-if TYPE_CHECKING:
-    from llm_kb.subjects.patterns import Pattern
 
 Slug = NewType("Slug", str)
 
@@ -136,35 +133,29 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Every subject of a topic that is not disabled, sorted by slug."""
+    """The subjects of a topic that are not disabled, sorted by slug, and what was left out."""
 
     subjects: Sequence[Subject]
     skipped: Sequence[Skipped] = ()
 
+    @property
+    def listed(self) -> Sequence[Subject]:
+        """The subjects that are not hidden."""
+        return [s for s in self.subjects if s.visibility is Visibility.LISTED]
+
 
 class Catalog(Protocol):
-    """Finds and reads the subjects of one topic.
+    """The content of one topic, whatever its kind: what there is to read, and its text.
 
-    Two kinds exist: directories of files, and the entries captured in a
-    repository. Disabled subjects are never returned by any method.
+    A directory of files, a fetched topic, and the entries captured in a repository implement
+    it. Each call sees the content as it is then. Disabled subjects are never returned.
     """
 
-    def list_subjects(self) -> Listing:
-        """Return every subject, hidden ones included, sorted by slug."""
+    def list(self, reference: str | None = None) -> Listing:
+        """Return every subject, hidden ones included.
 
-    def iter_listed(self) -> Iterator[Subject]:
-        """Yield the listed subjects in no order, as they are found."""
-
-    def has_hidden(self) -> bool:
-        """Tell whether there are hidden subjects; also true if finding out takes long."""
-
-    def match_each(self, patterns: Sequence[Pattern]) -> Sequence[Sequence[Subject]]:
-        """Return the listed subjects that each pattern matches, sorted by slug."""
-
-    def find(self, reference: str) -> Sequence[Subject]:
-        """Return the subjects of a slug, with or without extension and dots.
-
-        Hidden subjects are found; no walk is made.
+        With a reference, only those that it names: by slug, with or without extension and dots.
+        Less is read then, and it may name what no list has, as a path does for captured entries.
         """
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:

@@ -104,7 +104,7 @@ class Inspection:
         return Finding(Rule.NO_TOPICS, name_place(str(file), self._cwd), "no topics are configured")
 
     def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
-        listing = opened.catalog.list_subjects()
+        listing = opened.listing
         problem = find_problem(opened, listing)
         if problem:
             yield Finding(Rule.NO_DIRECTORY, self._config_file(opened), problem)
@@ -267,7 +267,7 @@ class Inspection:
             parsed = parse_pattern(pattern)
             # A text may hold thousands of globs, so they are matched against one list.
             is_glob = parsed.literal is None and "#" not in pattern
-            if is_glob and not opened.catalog.find(pattern):
+            if is_glob and not opened.catalog.list(pattern).subjects:
                 is_found = any(map(parsed.matches, self._list_slugs(opened)))
                 return None if is_found else str(NoMatchError(opened.topic.id, pattern))
             selection = select(opened.catalog, [pattern])
@@ -281,7 +281,7 @@ class Inspection:
     def _list_slugs(self, opened: OpenTopic) -> Sequence[str]:
         """Return the slugs of a topic's listed subjects, listed once for a check."""
         if opened.topic.id not in self._slugs:
-            self._slugs[opened.topic.id] = [s.slug for s in opened.catalog.iter_listed()]
+            self._slugs[opened.topic.id] = [s.slug for s in opened.listing.listed]
         return self._slugs[opened.topic.id]
 
     def _inspect_menu(self) -> Iterator[Finding]:
@@ -331,11 +331,11 @@ def _holds(outer: OpenTopic, inner: OpenTopic) -> bool:
     """Tell whether one topic has all the listed subjects of another one inside it."""
     place = inner.topic.root.relative_to(outer.topic.root).as_posix()
     prefix = "" if place == "." else f"{place}/"
-    paths = {f"{prefix}{subject.path}" for subject in inner.catalog.iter_listed()}
-    return bool(paths) and paths <= {subject.path for subject in outer.catalog.iter_listed()}
+    paths = {f"{prefix}{subject.path}" for subject in inner.listing.listed}
+    return bool(paths) and paths <= {subject.path for subject in outer.listing.listed}
 
 
 def disables_any(topic: Topic, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
-    listing = DirectoryCatalog(replace(topic, disabled=(pattern,))).list_subjects()
+    listing = DirectoryCatalog(replace(topic, disabled=(pattern,))).list()
     return bool(find_disabled(topic, listing))

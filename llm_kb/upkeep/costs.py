@@ -80,7 +80,7 @@ def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
 
 def _count_topic(opened: OpenTopic, sent: Sequence[Presented]) -> TopicCost:
     preloaded = {presented.name: estimate_tokens(presented.text) for presented in sent}
-    left = sum(_estimate_length(opened.catalog, subject) for subject in opened.iter_left())
+    left = sum(_estimate_length(opened.catalog, subject) for subject in opened.left)
     inlined = -(-left // 4) + sum(preloaded.values())
     return TopicCost(id=opened.topic.id, preloaded=preloaded, inlined=inlined)
 

@@ -12,7 +12,6 @@ from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.names import UNUSABLE
-from llm_kb.subjects.selection import Selection
 from llm_kb.subjects.topics import SNIFFED_BYTES, Layout, Skipped, Subject, Topic, is_binary
 from llm_kb.upkeep.check import PROSE
 from llm_kb.upkeep.places import escape, list_directories
@@ -58,10 +57,7 @@ FIRST_TOPIC = Proposal(
 def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> Totals:
     """Return the number and size of the subjects that a directory would list as a topic."""
     topic = _make_topic(directory, layout, ignore)
-    opened = OpenTopic(
-        topic=topic, catalog=DirectoryCatalog(topic), learned=Selection(), known=Selection()
-    )
-    return list_topic(opened).totals
+    return list_topic(OpenTopic(topic, DirectoryCatalog(topic))).totals
 
 
 def find_layout(directory: Path) -> Layout:
@@ -92,7 +88,7 @@ def settle(root: Path, proposal: Proposal) -> Proposal:
     # A line for a name that no topic can hold is not needed, and might not be valid TOML.
     usable = tuple(line for line in proposal.ignore if not UNUSABLE.search(line))
     topic = _make_topic(root / proposal.subjects, proposal.layout, usable)
-    listing = DirectoryCatalog(topic).list_subjects()
+    listing = DirectoryCatalog(topic).list()
     skipped = [s for s in listing.skipped if s.path and s.reason != NO_SKILL][:_MOST_SKIPPED]
     slugs = Counter(subject.slug for subject in listing.subjects)
     others = [s for s in listing.subjects if s.extension not in PROSE]

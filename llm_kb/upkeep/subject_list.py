@@ -200,7 +200,7 @@ def list_topic(
             for subject in selection.subjects
         ]
         return ListedTopic(topic=opened.topic, subjects=tuple(named))
-    listing = opened.catalog.list_subjects()
+    listing = opened.listing
     preloaded = opened.preloaded
     found = [
         _list_subject(opened, subject, _state(subject, preloaded))
@@ -223,7 +223,7 @@ def list_topic(
 def find_disabled(topic: Topic, listing: Listing) -> list[Subject]:
     """Return the subjects of a directory that `disabled` excludes."""
     kept = {subject.path for subject in listing.subjects}
-    whole = DirectoryCatalog(replace(topic, disabled=())).list_subjects()
+    whole = DirectoryCatalog(replace(topic, disabled=())).list()
     return [subject for subject in whole.subjects if subject.path not in kept]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from llm_kb import KbError, KnowledgeBase
 from llm_kb.rendering.plain_text import defuse, one_line
 from llm_kb.subjects import selection
 from llm_kb.subjects.selection import MOST_HASHES, find_near, find_near_each, select
-from llm_kb.subjects.topics import Config, Subject
+from llm_kb.subjects.topics import Config, Listing
 from tests.cost import at_most
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
@@ -75,7 +75,7 @@ def test_whatever_is_asked_the_answer_is_short_and_soon_there(
     "subjects", ["**", "large", "large#*", "line", "line#*", ["large#part-1", "line#L2", "**"]]
 )
 def test_no_answer_is_longer_than_its_limit(kb: KnowledgeBase, subjects: object) -> None:
-    answer = kb.answer_call(topic="t", subjects=subjects)
+    answer = kb.answer_call("t", subjects)
     assert len(answer) <= 20_000 + MOST_ECHOED
 
 
@@ -134,15 +134,13 @@ class CountingCatalog(MemoryCatalog):
 
     found = listed = 0
 
-    def iter_listed(self) -> Iterator[Subject]:
-        """Count, and yield what there is."""
-        self.listed += 1
-        return super().iter_listed()
-
-    def find(self, reference: str) -> Sequence[Subject]:
+    def list(self, reference: str | None = None) -> Listing:
         """Count, and return what there is."""
-        self.found += 1
-        return super().find(reference)
+        if reference is None:
+            self.listed += 1
+        else:
+            self.found += 1
+        return super().list(reference)
 
 
 def test_of_many_hashes_few_may_end_a_slug() -> None:

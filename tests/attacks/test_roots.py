@@ -50,9 +50,9 @@ def swap_in_parent(workspace: Path) -> None:
 
 
 CALLS: dict[str, Callable[[KnowledgeBase], str]] = {
-    "learn": lambda kb: kb.learn("p", "f"),
-    "learn a glob": lambda kb: kb.learn("p", "**"),
-    "list": lambda kb: kb.learn("p"),
+    "learn": lambda kb: kb.answer_call("p", "f"),
+    "learn a glob": lambda kb: kb.answer_call("p", "**"),
+    "list": lambda kb: kb.answer_call("p"),
 }
 
 
@@ -89,7 +89,7 @@ def test_a_root_swapped_all_the_time_never_leaks(workspace: Path) -> None:
     try:
         for _ in range(300):
             try:
-                answers.add(KnowledgeBase.discover().learn("p", "f"))
+                answers.add(KnowledgeBase.discover().answer_call("p", "f"))
             except KbError:
                 continue  # it was not there, or led outside; nothing else may be raised
     finally:
@@ -180,10 +180,14 @@ def test_a_hard_link_to_a_disabled_file_stays_disabled(tmp_path: Path) -> None:
     (tmp_path / "d" / "link.md").hardlink_to(tmp_path / "private.md")
     (tmp_path / ".hidden.md").hardlink_to(tmp_path / "private.md")
     catalog = DirectoryCatalog(Topic(id="p", root=tmp_path, disabled=("private",)))
-    assert [s.name for s in catalog.list_subjects().subjects] == ["a", "b"]
-    assert sorted(s.name for s in catalog.iter_listed()) == ["a", "b"]
-    assert [list(catalog.find(name)) for name in ("d/link", "hidden", ".hidden")] == [[], [], []]
-    assert [s.name for s in catalog.find("b")] == ["b"]
+    assert [s.name for s in catalog.list().subjects] == ["a", "b"]
+    assert sorted(s.name for s in catalog.list().listed) == ["a", "b"]
+    assert [list(catalog.list(name).subjects) for name in ("d/link", "hidden", ".hidden")] == [
+        [],
+        [],
+        [],
+    ]
+    assert [s.name for s in catalog.list("b").subjects] == ["b"]
 
 
 @pytest.mark.parametrize("swapped", ["kb", "kb/a"])

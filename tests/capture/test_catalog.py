@@ -13,7 +13,6 @@ from llm_kb.capture.catalog import find_knowledge, open_knowledge
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
 from llm_kb.errors import UnreadableError
-from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Catalog, Content, Listing, Slug, Subject
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo, make_repo
 
@@ -37,7 +36,7 @@ def open_catalog(directory: Path, *, branch_only: bool = False) -> Catalog:
 
 
 def load(catalog: Catalog, reference: str) -> str:
-    (found,) = catalog.find(reference)
+    (found,) = catalog.list(reference).subjects
     return catalog.read(found).data.decode()
 
 
@@ -83,13 +82,11 @@ def test_the_topic(filled: Repo) -> None:
 def test_each_kind_that_has_entries_is_a_subject(filled: Repo) -> None:
     catalog = open_catalog(filled.path)
     both = (subject("anti-patterns"), subject("conventions"))
-    assert catalog.list_subjects() == Listing(subjects=both)
-    assert sorted(catalog.iter_listed(), key=lambda s: s.slug) == list(both)
-    patterns = [parse_pattern("**"), parse_pattern("conv*")]
-    assert list(map(list, catalog.match_each(patterns))) == [list(both), [both[1]]]
-    assert list(catalog.find("conventions")) == [both[1]]
-    assert list(catalog.find("conventions.md")) == [both[1]]
-    assert list(catalog.find("boundaries")) == []
+    assert catalog.list() == Listing(subjects=both)
+    assert catalog.list().listed == list(both)
+    assert list(catalog.list("conventions").subjects) == [both[1]]
+    assert list(catalog.list("conventions.md").subjects) == [both[1]]
+    assert list(catalog.list("boundaries").subjects) == []
 
 
 def test_subjects_read_as_lists_with_scope_and_provenance(filled: Repo) -> None:
@@ -97,7 +94,7 @@ def test_subjects_read_as_lists_with_scope_and_provenance(filled: Repo) -> None:
     catalog = open_catalog(filled.path)
     commit = f"{filled.head[:12]} “first”, AGE"
     filled.git("checkout", "--quiet", "--detach")
-    texts = [catalog.read(found).data.decode() for found in catalog.list_subjects().subjects]
+    texts = [catalog.read(found).data.decode() for found in catalog.list().subjects]
     assert list(map(hide_age, texts)) == [
         (
             "# Anti-patterns\n\n"
@@ -145,7 +142,7 @@ def test_reading_what_is_not_there_fails(filled: Repo) -> None:
 
 def test_a_store_that_cannot_be_read_is_reported_and_breaks_nothing(repo: Repo) -> None:
     repo.write_note("{")
-    listing = open_catalog(repo.path).list_subjects()
+    listing = open_catalog(repo.path).list()
     assert listing.subjects == ()
     assert [skipped.path for skipped in listing.skipped] == [KNOWLEDGE_REF]
     assert f"git show {KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}" in listing.skipped[0].reason
@@ -153,7 +150,7 @@ def test_a_store_that_cannot_be_read_is_reported_and_breaks_nothing(repo: Repo) 
 
 def test_a_store_emptied_again_has_no_subjects(repo: Repo) -> None:
     repo.write_note(json.dumps({"schema": "chronicle/knowledge-v1"}))
-    assert open_catalog(repo.path).list_subjects() == Listing(subjects=())
+    assert open_catalog(repo.path).list() == Listing(subjects=())
 
 
 def test_a_repository_among_the_files_of_a_clone_is_not_looked_at(filled: Repo) -> None:
@@ -204,7 +201,7 @@ def test_what_is_true_now_is_computed_once(repo: Repo, monkeypatch: pytest.Monke
     assert load(open_catalog(repo.path), "conventions") == first
     repo.commit("more", src__a="2")
     with pytest.raises(AssertionError, match="computed"):
-        open_catalog(repo.path).list_subjects()
+        open_catalog(repo.path).list()
 
 
 def fail(*_: object) -> None:
@@ -248,7 +245,7 @@ def test_a_path_gives_what_applies_there(repo: Repo) -> None:
     assert [rule.split()[3] for rule in rules("README.md")[:1]] == ["*"]
     assert load(catalog, "src/git").startswith("# What applies to `src/git`\n\n## Conventions\n")
     for nothing in ("nowhere/at/all", "../outside", "/etc/passwd", "~", "", "*", "**"):
-        assert list(catalog.find(nothing)) == []
+        assert list(catalog.list(nothing).subjects) == []
 
 
 def test_a_path_to_which_no_entry_applies_says_so(repo: Repo) -> None:
@@ -258,7 +255,7 @@ def test_a_path_to_which_no_entry_applies_says_so(repo: Repo) -> None:
     text = "# What applies to `docs`\n\nNo entry applies to this path.\n"
     assert load(catalog, "docs") == load(catalog, "./docs/") == text
     repo.write_note("not a store")
-    assert list(open_catalog(repo.path).find("docs")) == []
+    assert list(open_catalog(repo.path).list("docs").subjects) == []
 
 
 def test_many_entries_are_never_one_subject(repo: Repo) -> None:
@@ -269,7 +266,7 @@ def test_many_entries_are_never_one_subject(repo: Repo) -> None:
     store = {"schema": "chronicle/knowledge-v1", "conventions": rows}
     repo.write_note(json.dumps(store))
     catalog = open_catalog(repo.path)
-    slugs = [subject.slug for subject in catalog.list_subjects().subjects]
+    slugs = [subject.slug for subject in catalog.list().subjects]
     assert slugs == [
         "conventions",
         "conventions/docs",
@@ -309,7 +306,7 @@ def test_wisdom_is_a_subject_by_file(repo: Repo) -> None:
     malformed = '{"wisdom": [1, {"category": "x"}]}'
     repo.git("notes", "--ref=chronicle", "add", "-m", malformed, "HEAD~1")
     catalog = open_catalog(repo.path)
-    assert [subject.slug for subject in catalog.list_subjects().subjects] == ["wisdom"]
+    assert [subject.slug for subject in catalog.list().subjects] == ["wisdom"]
     lesson = (
         "- `src/mqtt.py`, lines 10-25: dead end: A fixed pause still trips the limit "
         f"(from {commit[:12]})"

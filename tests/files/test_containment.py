@@ -52,16 +52,8 @@ def test_where_few_files_may_be_open_nothing_is_left_out(root: Path) -> None:
     highest = max(int(path.name) for path in Path("/dev/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, hard))
     try:
-        listing = opened.list_subjects()
+        listing = opened.list()
         contents = [opened.read(subject).data.decode() for subject in listing.subjects]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (sorted(contents), list(listing.skipped)) == (sorted(deep), [])
-
-
-def test_a_walk_that_is_given_up_keeps_nothing_open(tree: Path) -> None:
-    before = count_open()
-    subjects = catalog(tree).iter_listed()
-    next(subjects)
-    subjects.close()  # type: ignore[attr-defined]  # it is a generator
-    assert count_open() == before

@@ -232,7 +232,7 @@ def test_a_directory_of_an_unreadable_name_is_not_entered(root: Path) -> None:
 def test_a_link_swapped_in_after_the_listing_leaks_nothing(root: Path) -> None:
     write(root, "a.md", "d/key.md")
     opened = catalog(root)
-    subjects = {subject.path: subject for subject in opened.list_subjects().subjects}
+    subjects = {subject.path: subject for subject in opened.list().subjects}
     (root / "a.md").unlink()
     (root / "a.md").symlink_to("../private/key.md")
     (root / "d" / "key.md").unlink()
@@ -288,7 +288,7 @@ def test_a_name_that_no_pattern_can_write_is_reported(root: Path) -> None:
 
 def test_what_is_swapped_after_the_listing_leaks_nothing(root: Path) -> None:
     write(root, *(f"d/{name}.md" for name in ("a", "fifo", "key", "gone", "long")), "e.md")
-    subjects = {s.path: s for s in catalog(root).list_subjects().subjects}
+    subjects = {s.path: s for s in catalog(root).list().subjects}
     write(root.parent, "private/e.md")
     assert catalog(root).read(subjects["d/a.md"]) == Content(data=b"d/a.md", size=6)
     (root / "d" / "fifo.md").unlink()
@@ -318,7 +318,7 @@ def test_what_is_swapped_after_the_listing_leaks_nothing(root: Path) -> None:
 def test_no_directory_stays_open(root: Path) -> None:
     write(root, "a.md", "d/b.md", "e/c.md")
     opened = catalog(root)
-    subjects = opened.list_subjects().subjects
+    subjects = opened.list().subjects
     before = count_open()
     for subject in subjects:
         opened.read(subject)
@@ -345,7 +345,7 @@ def test_a_directory_swapped_for_a_link_while_walking_is_not_listed(
 
     monkeypatch.setattr(Containment, "list_directory", swap_then_look)
     opened = catalog(root)
-    listing = opened.list_subjects()
+    listing = opened.list()
     assert [s.path for s in listing.subjects] == ["a.md"]
     assert list(listing.skipped) == [Skipped(path="d", reason=OUT)]
 
@@ -364,7 +364,7 @@ def test_a_directory_that_vanishes_while_walking_is_as_good_as_never_there(
         return entries
 
     monkeypatch.setattr(Containment, "list_directory", look_then_remove)
-    listing = catalog(root).list_subjects()
+    listing = catalog(root).list()
     assert ([s.path for s in listing.subjects], list(listing.skipped)) == (["a.md"], [])
 
 
@@ -389,7 +389,7 @@ def test_files_swapped_all_the_time_never_leak(root: Path) -> None:
     subject = Subject(slug=slugify("a.md"), name="a", path="a.md")
     try:
         for _ in range(1000):
-            opened.list_subjects()
+            opened.list()
             try:
                 seen.add(opened.read(subject).data)
             except UnreadableError:
@@ -473,7 +473,7 @@ def test_a_topic_of_100_000_files_is_listed(root: Path) -> None:
         for file in range(1000):
             os.close(os.open(f"{root}/{number:02}/{file:03}.md", os.O_CREAT | os.O_WRONLY))
     opened = catalog(root)
-    subjects = opened.list_subjects().subjects
+    subjects = opened.list().subjects
     assert len(subjects) == 100_000
     assert [subjects[0].slug, subjects[-1].slug] == ["00/000", "99/999"]
     assert matched(opened, "42/99*") == [f"42/99{digit}" for digit in range(10)]

@@ -24,5 +24,3 @@ def fuzz(data: bytes) -> None:
         found = bool(matches(slug))
         assert found == bool(slow(slug)), f"matchers disagree on {slug!r}"
         assert bool(both(slug)) == (found or slug == "another"), f"the union disagrees on {slug!r}"
-        directory = slug.rpartition("/")[0]
-        assert not found or pattern.may_match_below(directory), f"{slug!r} would not be found"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from llm_kb import KnowledgeBase
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
 from llm_kb.errors import ConfigError, UnknownTopicError
-from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.references.topic.topic_text import render_topic_file
 
@@ -95,8 +93,8 @@ def test_shipped_topic_is_read_by_whoever_names_it_and_named_by_none() -> None:
 
 
 @pytest.fixture
-def fetched(user_dir: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Two reference topics; the list holds the ids of those whose `topic.md` was read."""
+def fetched(user_dir: Path) -> None:
+    """Two reference topics."""
     for name in ("topic-one", "topic-two"):
         directory = user_dir / "kb" / "references" / name
         directory.mkdir(parents=True)
@@ -104,45 +102,6 @@ def fetched(user_dir: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             (directory / f"{slug}.md").write_text("A\n")
         topic = TopicFile(id=name, title=f"Title of {name}", body="")
         (directory / "topic.md").write_text(render_topic_file(topic))
-    opened: list[str] = []
-    read = Store.open
-
-    def recording(store: Store, topic_id: str) -> object:
-        opened.append(topic_id)
-        return read(store, topic_id)
-
-    monkeypatch.setattr(Store, "open", recording)
-    return opened
-
-
-@pytest.mark.parametrize(
-    ("ask", "opened"),
-    [
-        pytest.param(lambda: KnowledgeBase.discover().section(), [], id="the menu"),
-        pytest.param(lambda: KnowledgeBase.discover().learn("mine", "a"), [], id="another topic"),
-        pytest.param(
-            lambda: KnowledgeBase.discover(knowledge=["topic-two/a"]).section(),
-            ["topic-two"],
-            id="-k",
-        ),
-        pytest.param(
-            lambda: KnowledgeBase.discover().learn("topic-two"), ["topic-two"], id="by id"
-        ),
-        pytest.param(
-            lambda: KnowledgeBase.discover().learn("title of topic-two"),
-            ["topic-one", "topic-two"],
-            id="by title",
-        ),
-    ],
-)
-def test_a_reference_is_opened_when_it_is_asked_for(
-    fetched: list[str], tmp_path: Path, ask: Callable[[], object], opened: list[str]
-) -> None:
-    Path("mine").mkdir()
-    Path("mine/a.md").write_text("A\n")
-    Path("llm-kb.toml").write_text('[kb.topic.mine]\nsubjects = "mine"\n')
-    assert ask()
-    assert fetched == opened
 
 
 @pytest.mark.parametrize("name", ["../guide/x.md", "X.md", "./x", "guide/x.md#use"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +13,12 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base import indexes
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import SearchOptions
-from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
+from llm_kb.knowledge_base.tools import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
 from llm_kb.search.index import documents, documents_table
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
-from llm_kb.subjects.topics import Config, Layout, Subject, Topic
+from llm_kb.subjects.topics import Config, Layout, Listing, Topic
 from llm_kb.upkeep.subject_list import list_topics
 from llm_kb.upkeep.subject_list_text import render_subjects, render_topic
 from tests.files.test_watch import grow_old
@@ -127,13 +126,14 @@ def test_an_unchanged_directory_is_not_listed_again(
     grow_old(tmp_path / "kb")
     find(kb, tmp_path, "walrus")
     lists: list[DirectoryCatalog] = []
-    listed = DirectoryCatalog.iter_listed
+    listed = DirectoryCatalog.list
 
-    def list_them(self: DirectoryCatalog) -> Iterator[Subject]:
-        lists.append(self)
-        return listed(self)
+    def list_them(self: DirectoryCatalog, reference: str | None = None) -> Listing:
+        if reference is None:
+            lists.append(self)
+        return listed(self, reference)
 
-    monkeypatch.setattr(DirectoryCatalog, "iter_listed", list_them)
+    monkeypatch.setattr(DirectoryCatalog, "list", list_them)
 
     assert places(find(kb, tmp_path, "walrus")) == ["a:1-1", "b/c:1-1"]
     assert lists == []

@@ -52,7 +52,7 @@ def test_the_walk_lists_what_may_be_fetched(tmp_path: Path) -> None:
     names = {f"{ord(c):06x}{c}x.md" for c in ALL[0xA0:0x3000] if is_safe_path(f"{c}x.md")}
     for name in names:
         (tmp_path / name).touch()
-    listing = DirectoryCatalog(Topic(id="t", root=tmp_path)).list_subjects()
+    listing = DirectoryCatalog(Topic(id="t", root=tmp_path)).list()
     assert {subject.path for subject in listing.subjects} == names
     assert listing.skipped == []
 

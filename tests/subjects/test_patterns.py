@@ -131,27 +131,6 @@ def test_a_class_that_holds_every_other_character_holds_no_slash() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "entered"),
-    [
-        ("*", [""]),
-        ("a", [""]),
-        ("a/*", ["", "a"]),
-        ("a/b", ["", "a"]),
-        ("a/**", ["", "a", "a/b", "a/c", "a/b/c"]),
-        ("a/b/**", ["", "a", "a/b", "a/b/c"]),
-        ("*/b/*", ["", "a", "b", "a/b"]),
-        ("[!a]/*", ["", "b"]),
-        ("**", ["", "a", "b", "a/b", "a/c", "a/b/c", "b/x"]),
-        ("**/c", ["", "a", "b", "a/b", "a/c", "a/b/c", "b/x"]),
-        ("b/**/c", ["", "b", "b/x"]),
-    ],
-)
-def test_a_walk_enters_only_what_may_hold_a_match(pattern: str, entered: list[str]) -> None:
-    directories = ["", "a", "b", "a/b", "a/c", "a/b/c", "b/x"]
-    assert list(filter(parse_pattern(pattern).may_match_below, directories)) == entered
-
-
 def patterns_of(alphabet: str) -> st.SearchStrategy[str]:
     """Return patterns of up to five levels of these characters."""
     level = st.one_of(st.sampled_from(["**", "*", "a"]), st.text(alphabet, min_size=1, max_size=8))
@@ -172,15 +151,6 @@ def test_every_matcher_agrees_with_trying_everything(text: str, slugs: list[str]
     assert list(filter(pattern.matches, slugs)) == expected
     assert list(filter(bit_matcher(pattern.runs), slugs)) == expected
     assert list(filter(either, slugs)) == expected
-
-
-@given(text=PATTERNS, slug=PATHS)
-def test_a_walk_reaches_every_match(text: str, slug: str) -> None:
-    pattern = parse_pattern(text)
-    parts = slug.split("/")
-    above = ["/".join(parts[:depth]) for depth in range(len(parts))]
-    if pattern.matches(slug):
-        assert list(map(pattern.may_match_below, above)) == [True] * len(parts)
 
 
 @given(texts=st.lists(PATTERNS, max_size=6), slugs=st.lists(PATHS, max_size=10))

@@ -17,7 +17,7 @@ GONE = Subject(slug=Slug("gone"), name="gone", path="gone.md")
 class Vanishing(DirectoryCatalog):
     """A directory that lists a file which is there no more."""
 
-    def list_subjects(self) -> Listing:
+    def list(self, reference: str | None = None) -> Listing:
         """Return the listing from before."""
         return Listing(subjects=[GONE])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 15
+VERSION = 14
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
