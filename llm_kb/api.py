@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,17 +15,19 @@ import click
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
-from llm_kb.errors import KbError, limit_problems, quote
-from llm_kb.files.values import describe
+from llm_kb.errors import KbError
 from llm_kb.knowledge_base import knowledge_base
-from llm_kb.knowledge_base.learning import read_patterns
-from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, make_signature, read_filters
-from llm_kb.knowledge_base.tools import (
+from llm_kb.knowledge_base.tool_text import (
     DEFAULT_LIMIT,
-    LEARN_SCHEMA,
+    LEARN,
     SEARCH_KNOWLEDGE,
+    ArgumentsError,
+    ToolText,
+    read_arguments,
+    read_filters,
 )
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
+from llm_kb.subjects.selection import select
 from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
@@ -162,88 +165,58 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
     def learn_tool(self) -> llm.Tool:
         """Return the `learn` tool over these topics, for `tools=[…]` of a prompt."""
-
-        def learn(**arguments: Any) -> str:
-            return self.answer_call(**arguments)
-
         import llm  # noqa: PLC0415 - half of a second: what needs no model does without
 
-        # Shown by `llm tools`; a call with other arguments is still answered.
-        learn.__signature__ = make_signature(LEARN_SCHEMA, str)  # type: ignore[attr-defined]
-        return llm.Tool(
-            name="learn",
-            description=self.describe_learn(),
-            input_schema=LEARN_SCHEMA,
-            implementation=learn,
-        )
+        return llm.Tool(**LEARN._replace(description=self.describe_learn()).bind(self.answer_call))
 
     def search_tool(self, progress: Progress | None = None) -> llm.Tool:
         """Return the `search_knowledge` tool over these topics.
 
         `progress` is called while a topic is indexed, with the work done and the total.
         """
-
-        def search_knowledge(**arguments: Any) -> str:
-            given = check_arguments(SEARCH_KNOWLEDGE, arguments)
-            return self.answer_search(SEARCH_KNOWLEDGE, given, progress)
-
         import llm  # noqa: PLC0415 - as above
 
-        signature = make_signature(SEARCH_KNOWLEDGE.schema)
-        search_knowledge.__signature__ = signature  # type: ignore[attr-defined]
-        topics = ", ".join(self.menu_ids)
-        return llm.Tool(
-            name=SEARCH_KNOWLEDGE.name,
-            description=f"{SEARCH_KNOWLEDGE.description} Available topics: {topics}.",
-            input_schema=SEARCH_KNOWLEDGE.schema,
-            implementation=search_knowledge,
-        )
+        def answer(**arguments: Any) -> str:
+            return self.answer_search(SEARCH_KNOWLEDGE, arguments, progress)
+
+        tool = SEARCH_KNOWLEDGE
+        topics = f"Available topics: {', '.join(self.menu_ids)}."
+        return llm.Tool(**tool._replace(description=f"{tool.description} {topics}").bind(answer))
 
     def answer_search(
-        self, tool: ToolText, given: Mapping[str, Any], progress: Progress | None = None
+        self, tool: ToolText, arguments: Mapping[str, Any], progress: Progress | None = None
     ) -> str:
-        """Return the answer to a checked call of a search tool. Raises KbError."""
+        """Answer a call of a search tool with the arguments that a model wrote. Raises KbError."""
         # Imported here: few calls search.
         from llm_kb.rendering.passages import QUOTED, render_passages  # noqa: PLC0415
 
+        given = read_arguments(tool, arguments)
         topic = given.get("topic")
         found = self.find_passages(
             given["question"],
             [topic] if topic else [],
-            min(given.get("limit") or DEFAULT_LIMIT, MOST_PASSAGES),
+            min(given.get("limit", DEFAULT_LIMIT), MOST_PASSAGES),
             **read_filters(tool, given),
             progress=progress,
             max_age=RECHECK_SECONDS,
         )
-        return render_passages(found, given.get("limit") or QUOTED)
+        return render_passages(found, given.get("limit", QUOTED))
 
-    def answer_call(
-        self,
-        /,
-        topic: object = None,
-        subjects: object = None,
-        **others: object,
-    ) -> str:
+    def answer_call(self, /, **arguments: object) -> str:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.
 
-        An error's text is for the model, which then corrects its call. A subject that is
-        empty is ignored, since many models fill in optional arguments.
+        An error's text is for the model, which then corrects its call.
         """
-        problems = [f"unknown argument {quote(name)}" for name in others]
-        if topic is None or topic == "":
-            problems.append("topic is required")
-        elif not isinstance(topic, str):
-            problems.append(f"topic is {describe(topic)}, not a string")
-        patterns = read_patterns(subjects)
-        if patterns is None:
-            problems.append(f"subjects is {describe(subjects)}, not a string or a list of strings")
-        if problems:
-            raise KbError(
-                f"learn: {'; '.join(limit_problems(problems))}; it takes topic (required) and"
-                " subjects (a pattern, or a list of patterns); valid topics:"
-                f" {', '.join(self.menu_ids)}"
-            )
-        return self.learn(str(topic), patterns)
+        try:
+            given = read_arguments(LEARN, arguments)
+        except ArgumentsError as error:
+            raise KbError(f"{error}; valid topics: {', '.join(self.menu_ids)}") from error
+        topic, subjects = given["topic"], arguments.get("subjects")
+        if isinstance(subjects, str) and "," in subjects:
+            with suppress(KbError):  # a comma may also be part of a name
+                if not select(self.find_topic(topic).catalog, [subjects]).missing:
+                    return self.learn(topic, [subjects])
+        return self.learn(topic, given.get("subjects"))
 
 
 def find_user_dir() -> Path:

@@ -17,7 +17,7 @@ from known_items import QUESTIONS, Query, build_trees
 from sources import CACHE
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.knowledge_base.tools import SEARCH_KNOWLEDGE
+from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import FOUND_NOTHING
 
 MOST_LINES = 30

@@ -130,15 +130,15 @@ def _find_slugs(catalog: Catalog, start: str) -> list[str]:
 
 def _find_parts(catalog: Catalog, start: str) -> list[str]:
     """Return the parts of the listed subject named before the `#`."""
-    from llm_kb.rendering.part_text import decode_exactly  # noqa: PLC0415
-    from llm_kb.rendering.parts import find_parts  # noqa: PLC0415
+    from llm_kb.rendering.parts import decode_exactly  # noqa: PLC0415
+    from llm_kb.search.chunking.outline import find_outline  # noqa: PLC0415
     from llm_kb.subjects.selection import is_listed  # noqa: PLC0415
 
     slug = start.partition("#")[0]
     names = [
         f"{slug}#{part.anchor}"
         for subject in filter(is_listed, catalog.list(slug).subjects)
-        for part in find_parts(decode_exactly(catalog.read(subject).data), subject.path)
+        for part in find_outline(subject.path, decode_exactly(catalog.read(subject).data)).sections
     ]
     return [name for name in names if name.startswith(start)][:MOST_OFFERED]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from llm_kb.capture.annotation import CATEGORIES, MAX_LINE
 from llm_kb.capture.annotation import SCHEMA as ANNOTATION_SCHEMA
-from llm_kb.capture.emission import MAX_FIELD_CHARS
 from llm_kb.capture.entries import KINDS, STABILITIES, Kind
 from llm_kb.capture.entries import SCHEMA as STORE_SCHEMA
 from llm_kb.knowledge_base.tool_text import object_schema, string
@@ -51,35 +50,39 @@ def _stored(kind: Kind) -> dict[str, Any]:
     return _object({name: _field(name) for name in kind.order}, required)
 
 
-def _handed_over(kind: Kind) -> dict[str, Any]:
-    fields = {name: _field(name, maxLength=MAX_FIELD_CHARS) for name in kind.required}
-    if "stability" in kind.settable:
-        fields["stability"] = _field("stability", default="provisional")
-    return object_schema(["type", *kind.required], type={"const": kind.name}, **fields)
+def _handed_over() -> dict[str, Any]:
+    """Return the schema of an entry of any kind, without the unions that some models refuse."""
+    properties = {"type": _text("What kind of entry it is", enum=[kind.name for kind in KINDS])}
+    for kind in KINDS:
+        for name in kind.settable:
+            of = f"For {kind.name}: {_DESCRIPTIONS[name].lower()}"
+            properties[name] = {**_field(name), "description": of}
+    return _object(properties, ["type"])
 
 
 _LINE = {"type": "integer", "minimum": 0, "maximum": MAX_LINE}
 
-_WISDOM = object_schema(
+_WISDOM = _object(
+    {
+        "category": _text("What kind of lesson it is", enum=list(CATEGORIES)),
+        "content": _text("What was learned, not what the code does", minLength=1),
+        "file": _text("File it is about; without one, the whole repository"),
+        "lines": _object({"start": _LINE, "end": _LINE}, ["start", "end"]),
+    },
     ["category", "content"],
-    category=_text("What kind of lesson it is", enum=list(CATEGORIES)),
-    content=_text("What was learned, not what the code does", minLength=1),
-    file=_text("File it is about; without one, the whole repository"),
-    lines=object_schema(["start", "end"], start=_LINE, end=_LINE),
 )
 
+LIVE_INPUT = object_schema(
+    ["commit", "summary"],
+    commit=_text("The commit, in any notation of git's", minLength=1),
+    summary=_text("What the commit does and why so", minLength=1),
+    wisdom=_list(_WISDOM, description="Lessons of the commit"),
+    knowledge=_list(_handed_over(), description="Conventions, boundaries and anti-patterns"),
+)
+"""The input of an annotation, as the tool `annotate` of the MCP server takes it."""
+
 SCHEMAS: dict[str, dict[str, Any]] = {
-    "live-input": {
-        "$schema": _DIALECT,
-        "title": "LiveInput",
-        **object_schema(
-            ["commit", "summary"],
-            commit=_text("The commit, in any notation of git's", minLength=1),
-            summary=_text("What the commit does and why so", minLength=1),
-            wisdom=_list(_WISDOM, default=[]),
-            knowledge=_list({"oneOf": [_handed_over(kind) for kind in KINDS]}, default=[]),
-        ),
-    },
+    "live-input": {"$schema": _DIALECT, "title": "LiveInput", **LIVE_INPUT},
     "knowledge": {
         "$schema": _DIALECT,
         "title": "KnowledgeStore",

@@ -18,10 +18,13 @@ from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
 from llm_kb.capture.notes import find_repository
 from llm_kb.capture.store import record_entry
 from llm_kb.config.workspace import find_cwd
-from llm_kb.knowledge_base.tool_text import make_signature
+from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 
 if TYPE_CHECKING:
     from llm import Tool
+
+
+EMIT = ToolText(EMIT_NAME, EMIT_DESCRIPTION, EMIT_SCHEMA)
 
 
 def make_emit_knowledge() -> Tool | None:
@@ -48,7 +51,9 @@ def require_root(directory: Path | None) -> Path:
 
 def emit(directory: Path | None, arguments: Mapping[str, object]) -> str:
     """Answer a call of `emit_knowledge` in the repository of a directory. Raises KbError."""
-    return render_reply(record_entry(require_root(directory), parse_emission(arguments)))
+    return render_reply(
+        record_entry(require_root(directory), parse_emission(read_arguments(EMIT, arguments)))
+    )
 
 
 def make_emit_tool(
@@ -70,7 +75,7 @@ def make_emit_tool(
 
     def emit_knowledge(**arguments: object) -> str:
         nonlocal calls
-        entry = parse_emission(arguments)
+        entry = parse_emission(read_arguments(EMIT, arguments))
         if max_entries is not None and calls >= max_entries:
             raise TooManyEntriesError
         root = directory or require_root(find_cwd())
@@ -80,11 +85,4 @@ def make_emit_tool(
             watch(addition)
         return render_reply(addition)
 
-    # Shown by `llm tools`; a call with other arguments still gets an answer.
-    emit_knowledge.__signature__ = make_signature(EMIT_SCHEMA)  # type: ignore[attr-defined]
-    return Tool(
-        name=EMIT_NAME,
-        description=EMIT_DESCRIPTION,
-        input_schema=EMIT_SCHEMA,
-        implementation=emit_knowledge,
-    )
+    return Tool(**EMIT.bind(emit_knowledge))

@@ -19,7 +19,7 @@ from llm_kb.subjects.selection import Selection, join_selections, subtract
 LONGEST_SHOWN = 100
 """Number of characters of a long question that an error repeats."""
 
-_MISTYPED_TOPIC = re.compile(r"[\w-]*[^\W\d][\w-]*:[^\s:/\\]")
+_MISTYPED_TOPIC = re.compile(r"(?=[\d-]*[^\W\d])[\w-]+:[^\s:/\\]")
 """A text that begins like `topic:question`, rather than like a message: `error: disk full`, an
 address, a path or a time."""
 

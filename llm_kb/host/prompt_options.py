@@ -229,6 +229,11 @@ def _set_tools(arguments: Arguments, ours: Iterable[str]) -> None:
     kept: list[str] = []
     for spec in before:
         name = tool_name(spec)
+        if "(" in spec and name in OUR_TOOLS - {"References"}:
+            raise click.ClickException(
+                f"{spec}: {name} takes nothing here; -T {name} offers it, and -t kb:TOPIC offers"
+                " learn for one topic"
+            )
         if name not in OUR_TOOLS or (name in ours and spec not in kept):
             kept.append(spec)
     offered = set(map(tool_name, kept))

@@ -66,7 +66,6 @@ _SOURCE = {
         },
     },
     "required": ["type"],
-    "additionalProperties": False,
 }
 
 CREATE = ToolText(

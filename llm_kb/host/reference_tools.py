@@ -21,7 +21,7 @@ from llm_kb.host.reference_calls import (
     search_topics,
 )
 from llm_kb.host.terminal import confirm, is_terminal, say
-from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, make_signature, read_filters
+from llm_kb.knowledge_base.tool_text import ToolText, read_arguments, read_filters
 from llm_kb.references.answers import topic_entry
 from llm_kb.references.ask import ask, find_topic
 from llm_kb.references.library import Library
@@ -72,15 +72,8 @@ class References(llm.Toolbox):
         for text in ALL:
             # Not the bound method: the host would log the part of the tool's name before the
             # first `_` as its toolbox, and could not continue the conversation.
-            implementation = partial(_call, text, implementations[text.name])
-            implementation.__signature__ = make_signature(text.schema)  # type: ignore[attr-defined]
-            yield llm.Tool(
-                name=text.name,
-                description=text.description,
-                input_schema=text.schema,
-                implementation=implementation,
-                plugin=getattr(self, "plugin", None),
-            )
+            answer = partial(_call, text, implementations[text.name])
+            yield llm.Tool(**text.bind(answer), plugin=getattr(self, "plugin", None))
 
     def _create(self, **arguments: Any) -> dict[str, Any]:
         from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415 - see `create`
@@ -166,4 +159,4 @@ def ask_on_terminal(plan: Plan) -> bool:
 
 
 def _call(tool: ToolText, implementation: Callable[..., Any], /, **arguments: Any) -> Any:
-    return implementation(**check_arguments(tool, arguments))
+    return implementation(**read_arguments(tool, arguments))

@@ -92,16 +92,19 @@ def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
 
 def _learn(request: Request, kb: KnowledgeBase) -> llm.Tool:
     """Return the `learn` tool, which adds passages to a listing in the last round."""
-    from llm_kb.knowledge_base.learning import read_patterns  # noqa: PLC0415 - as above
+    from llm_kb.knowledge_base.tool_text import LEARN, read_arguments  # noqa: PLC0415 - as above
 
     tool = kb.learn_tool()
-    if not request.rounds:
+    answer = tool.implementation
+    if not request.rounds or answer is None:
         return tool
 
-    def learn(**arguments: Any) -> str:
-        text = kb.answer_call(**arguments)
-        if request.rounds.is_last() and not read_patterns(arguments.get("subjects")):
-            return f"{text}\n\n{_find_best(kb, request.question, arguments['topic'])}"
+    @wraps(answer)
+    def learn(**arguments: Any) -> Any:
+        text = answer(**arguments)
+        given = read_arguments(LEARN, arguments)
+        if request.rounds.is_last() and not given.get("subjects"):
+            return f"{text}\n\n{_find_best(kb, request.question, given['topic'])}"
         return text
 
     return replace(tool, implementation=learn)

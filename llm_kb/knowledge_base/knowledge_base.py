@@ -12,6 +12,7 @@ from llm_kb.files.documents import find_size
 from llm_kb.knowledge_base.learning import load, load_groups
 from llm_kb.knowledge_base.listing import ask_to_list, list_subjects, make_menu
 from llm_kb.knowledge_base.reading import MOST_READ, find_missing_parts, read_asked
+from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.knowledge_base.topics import (
     SHIPPED,
     EmptyTopicError,
@@ -22,8 +23,7 @@ from llm_kb.knowledge_base.topics import (
 )
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.menu import FittedMenu, list_topics, render_menu
-from llm_kb.rendering.part_text import take_pieces
-from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.parts import AnchorError, take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import PreloadedTopic, render_section
 from llm_kb.subjects.selection import (
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
 """With `search = "auto"`, the search is offered above so many subjects, or 20,000 tokens."""
-
-LEARN_SENTENCE = "Learn about knowledge base topics and subjects."
 
 SEVERAL = "One call can load several subjects, those of another topic as topic/subject."
 
@@ -323,7 +321,8 @@ class KnowledgeBase:
         """Return the description of the `learn` tool, which depends only on the configuration."""
         left = [opened.topic for opened in self.active if opened.has_left()]
         names = list_topics(left, self.config.menu_budget)
-        return f"{LEARN_SENTENCE} Available topics: {names}. {SEVERAL}" if names else LEARN_SENTENCE
+        sentence = LEARN.description
+        return f"{sentence} Available topics: {names}. {SEVERAL}" if names else sentence
 
     def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
         """Read subjects whole, and parts of others.

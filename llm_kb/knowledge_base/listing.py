@@ -10,9 +10,9 @@ from llm_kb.knowledge_base.reading import MOST_READ, describe_skill, summarize_e
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.learn_text import MOST_LISTED, render_listing
 from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, find_readable, fit_menu
-from llm_kb.rendering.part_text import decode_exactly, describe_size
-from llm_kb.rendering.parts import find_parts
+from llm_kb.rendering.parts import decode_exactly, describe_size
 from llm_kb.rendering.presentation import read_as_markdown
+from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed, select
@@ -90,7 +90,7 @@ def _describe_large(
     text = decode_exactly(content.data)
     if is_binary(content.data) or len(text) <= outline_over:
         return ""
-    return describe_size(content.size, len(find_parts(text, subject.path)))
+    return describe_size(content.size, len(find_outline(subject.path, text).sections))
 
 
 def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over: int) -> MenuTopic:

@@ -12,9 +12,10 @@ from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.files.layouts import is_shown
 from llm_kb.knowledge_base.indexes import open_documents
 from llm_kb.knowledge_base.topics import EmptyTopicError
-from llm_kb.rendering.excerpt import Text, find_excerpt, read_structure
-from llm_kb.rendering.parts import find_line, name_lines
+from llm_kb.rendering.excerpt import find_excerpt
+from llm_kb.rendering.parts import find_line, find_line_numbers, name_lines
 from llm_kb.rendering.passages import Passage, Passages
+from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.documents_table import read_text
@@ -26,6 +27,7 @@ from llm_kb.search.search import search_as_possible
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
+    from llm_kb.search.chunking.sections import Outline
     from llm_kb.search.hits import Hit
     from llm_kb.subjects.topics import Subject
 
@@ -170,14 +172,15 @@ class _Sources:
         if text is None:
             return None
         is_preloaded = subject.identity in opened.preloaded
-        return _Source(subject, read_structure(path, text), content.origin, is_preloaded, [])
+        outline = find_outline(path, text)
+        return _Source(subject, outline, content.origin, is_preloaded, [])
 
 
 class _Source(NamedTuple):
     """A subject with its text and outline, and the spans shown so far."""
 
     subject: Subject
-    whole: Text
+    outline: Outline
     origin: str | None
     is_preloaded: bool
     shown: list[tuple[int, int]]
@@ -191,11 +194,11 @@ class _Source(NamedTuple):
         `most` characters are shown, or all found ones for a reader who cannot load more.
         """
         best = max(group, key=lambda hit: hit.score)
-        text = self.whole.text
+        text = self.outline.text
         start = find_line(text, 0, group[0].first_line - 1)
         end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
         excerpt = find_excerpt(
-            self.whole,
+            self.outline,
             (start, end),
             rarities,
             most or MAX_PASSAGE,
@@ -205,16 +208,18 @@ class _Source(NamedTuple):
         if excerpt is None:
             return None
         self.shown.append((excerpt.start, excerpt.end))
-        part = excerpt.part
-        lines = excerpt.first_line, excerpt.last_line
+        lines, part = excerpt.lines, excerpt.part
+        around = lines
+        if part and not excerpt.is_whole:
+            around = find_line_numbers(text, part.start, part.end)
         return Passage(
             topic=best.topic,
             name=self.subject.name,
             path=self.subject.path,
             address=f"{self.subject.name}#{part.anchor if part else name_lines(*lines)}",
-            first_line=excerpt.first_line,
-            last_line=excerpt.last_line,
-            part=(part.first_line, part.last_line) if part and not excerpt.is_whole else lines,
+            first_line=lines[0],
+            last_line=lines[1],
+            part=around,
             title=best.title,
             text=excerpt.text,
             score=best.score,

@@ -11,8 +11,7 @@ from llm_kb.errors import NoPartError, UnreadableError
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.learn_text import BYTES_A_CHARACTER, list_files
-from llm_kb.rendering.part_text import WHOLE, present_asked
-from llm_kb.rendering.parts import AnchorError
+from llm_kb.rendering.parts import WHOLE, AnchorError, present_asked
 from llm_kb.rendering.presentation import Presented, present_unreadable, read_as_markdown
 from llm_kb.rendering.summaries import describe, summarize
 from llm_kb.subjects.selection import Selection

@@ -1,19 +1,25 @@
-"""A tool as models see it, and the check of a call's arguments against its schema."""
+"""The tools that read topics, as models see them, and the reader of a call's arguments.
+
+Providers of models publish different subsets of JSON Schema. The schemas here have one `type`
+each and nothing else that some of them refuse; an optional argument is one that is not required.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial, reduce
+from functools import partial
 from inspect import Parameter, Signature
-from operator import or_
 from typing import Any, NamedTuple
 
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
 from llm_kb.files.values import BadValueError, describe, read_count, read_flag
 from llm_kb.search.roles import ROLES, Role, Scope
+
+DEFAULT_LIMIT = 4
+"""Default number of passages that a search returns."""
 
 
 class ToolText(NamedTuple):
@@ -22,6 +28,15 @@ class ToolText(NamedTuple):
     name: str
     description: str
     schema: dict[str, Any]
+
+    def bind(self, answer: Callable[..., Any]) -> dict[str, Any]:
+        """Return the fields of `llm.Tool` for a tool whose calls are answered by `answer`."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.schema,
+            "implementation": make_function(self, answer),
+        }
 
 
 class ArgumentsError(KbError):
@@ -34,49 +49,69 @@ class ArgumentsError(KbError):
         super().__init__(message)
 
 
-def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def read_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that have a value. Raises ArgumentsError with every problem.
 
-    Names and types are checked here, contents where they are used. Null counts as an
-    omitted argument, since many models write it.
+    Accepts what models write in place of the schema's types: a list as its JSON, as its only
+    item, or as names between commas; a number for a text, and the reverse; null or nothing for an
+    omitted argument; one letter s too many or too few at the end of a name. Unknown arguments
+    are ignored. Contents are checked where they are used.
     """
     properties: Mapping[str, Any] = tool.schema["properties"]
     required = tool.schema["required"]
-    fields = Fields(arguments)
-    for name in arguments:
-        if name not in properties:
-            fields.report(name, "unknown argument")
-    given = {}
-    for name, schema in properties.items():
-        if name in required and not fields.has(name):
+    fields = Fields({name: _find_value(arguments, name, properties) for name in properties})
+    given = {name: fields.get(name, partial(_read, schema)) for name, schema in properties.items()}
+    for name in required:
+        if not fields.has(name):
             fields.report(name, "missing")
-        read = _READERS[_kind(schema)]
-        if "minimum" in schema:
-            read = partial(read_count, least=schema["minimum"])
-        given[name] = fields.get(name, read)
     allowed = [f"{name} (required)" if name in required else name for name in properties]
     fields.raise_problems(lambda problems: ArgumentsError(tool.name, problems, allowed))
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in given.items() if value not in _EMPTY}
 
 
-def make_signature(schema: Mapping[str, Any], returns: Any = Signature.empty) -> Signature:
-    """Return the Python signature of a schema, for `llm tools` to show."""
+_EMPTY: Sequence[object] = (None, "", [])
+"""The values with which models fill an argument that they do not use."""
+
+
+def make_function(tool: ToolText, answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the name, signature and docstring of a tool.
+
+    Some plugins derive a schema of their own from these. A call passes on what the model wrote.
+    """
+
+    def call(**arguments: Any) -> Any:
+        return answer(**arguments)
+
+    described = [f"    {name}: {field['description']}" for name, field in _iter_fields(tool.schema)]
+    signature = make_signature(tool.schema)
+    call.__name__ = call.__qualname__ = tool.name
+    call.__doc__ = "\n".join([tool.description, "", "Args:", *described])
+    call.__signature__ = signature  # type: ignore[attr-defined]  # see `inspect.signature`
+    call.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    return call
+
+
+def make_signature(schema: Mapping[str, Any]) -> Signature:
+    """Return the Python signature of a schema."""
     required = schema["required"]
     return Signature(
         [
-            Parameter(
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotate(field))
+            if name in required
+            else Parameter(
                 name,
                 Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=_annotate(field) if name in required else _annotate(field) | None,
-                default=Parameter.empty if name in required else None,
+                annotation=_annotate(field) | None,
+                default=None,
             )
-            # Parameters without a default come first in Python, whatever the schema's order.
-            for name, field in sorted(
-                schema["properties"].items(), key=lambda item: item[0] not in required
-            )
-        ],
-        return_annotation=returns,
+            for name, field in _iter_fields(schema)
+        ]
     )
+
+
+def _iter_fields(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the arguments and their schemas, the required ones first, as Python needs them."""
+    return sorted(schema["properties"].items(), key=lambda item: item[0] not in schema["required"])
 
 
 def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
@@ -106,8 +141,8 @@ def integer(description: str, least: int = 0) -> dict[str, Any]:
 
 FILTERS = {
     "role": {
-        "type": ["string", "null"],
-        "enum": [*ROLES, None],
+        "type": "string",
+        "enum": [*ROLES],
         "description": "Only this kind of file. Omit for all: documentation comes first anyway.",
     },
     "paths": strings("Only files in these directories (docs/) or that match (**/*.py)."),
@@ -115,59 +150,130 @@ FILTERS = {
 }
 """The arguments that narrow a search."""
 
+LEARN = ToolText(
+    "learn",
+    "Learn about knowledge base topics and subjects.",
+    object_schema(
+        ["topic"],
+        topic=string("The topic ID or title to learn about."),
+        subjects=strings(
+            "Glob pattern(s) for subjects to load. Use * for current level, ** for"
+            " recursive. Omit to list available subjects."
+        ),
+    ),
+)
+"""The tool `learn`. Its schema never changes with the configuration: providers cache it."""
+
+SEARCH_KNOWLEDGE = ToolText(
+    "search_knowledge",
+    "Search knowledge base topics for the passages that answer a question, by its words (and by"
+    " meaning, where there is an embedding model). Each is headed by its address; where that says"
+    " `lines 5-9 of 2-40`, `learn` returns the rest of the part.",
+    object_schema(
+        ["question"],
+        question=string("What the passages should answer, in the words they would use."),
+        topic=string("The topic ID or title to search. Omit to search all."),
+        limit=integer(
+            "The most passages to return. Unless given, three are quoted and a fourth is named.",
+            1,
+        ),
+        **FILTERS,
+    ),
+)
+
 
 def read_filters(tool: ToolText, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `scope` and `tags` of a search from the arguments of a call. Raises ArgumentsError."""
-    role = given.get("role")
+    """Return `scope` and `tags` of a search from its arguments. Raises ArgumentsError."""
+    role, paths = given.get("role"), given.get("paths", ())
     if role and role not in ROLES:
         raise ArgumentsError(
             tool.name, [f"role: found {describe(role)}; allowed: {', '.join(sorted(ROLES))}"]
         )
-    paths, tags = (
-        [_read_string(each) for each in given.get(name) or ()] for name in ("paths", "tags")
-    )
     scope = Scope(roles=[Role(role)] if role else (), paths=paths)
-    return {"scope": scope if role or paths else None, "tags": tags}
+    return {"scope": scope if role or paths else None, "tags": given.get("tags", ())}
 
 
 def _annotate(schema: Mapping[str, Any]) -> Any:
     """Return the Python type of a field."""
-    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    strings_only = schema.get("items", {}).get("type") == "string"
-    types = {**_TYPES, "array": list[str] if strings_only else list[dict]}  # type: ignore[type-arg]
-    return reduce(or_, (types[kind] for kind in kinds))
+    if schema["type"] == "array":
+        return list[str] if schema["items"]["type"] == "string" else list[dict]  # type: ignore[type-arg]
+    return {"string": str, "integer": int, "boolean": bool}[schema["type"]]
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
-    """Return the type of an argument, without an alternative null."""
-    kind = schema["type"]
-    return kind if isinstance(kind, str) else next(each for each in kind if each != "null")
+def _find_value(arguments: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> Any:
+    """Return an argument, also under its name in the singular or plural if that is unknown."""
+    other = name.removesuffix("s") if name.endswith("s") else f"{name}s"
+    value = arguments.get(name)
+    value = arguments.get(other) if value is None and other not in known else value
+    return None if value in _EMPTY else value
 
 
-def _read_string(value: object) -> str:
-    if not isinstance(value, str):
-        raise BadValueError(describe(value), "a string")
-    return value
+def _read(schema: Mapping[str, Any], value: object) -> Any:
+    """Return a value in the type of its schema. Raises BadValueError."""
+    if schema["type"] == "array":
+        items = _read_list(value, is_text=schema["items"]["type"] == "string")
+        return [_read(schema["items"], item) for item in items if not _is_blank(item)]
+    if schema["type"] == "object":
+        return _read_object(schema["properties"], value)
+    return _READERS[schema["type"]](schema, value)
 
 
-def _read_list(value: object) -> Sequence[object]:
-    if isinstance(value, str):
-        # Many models write a list as JSON inside a string, or a list of one as that one.
-        is_json = value.lstrip().startswith(("[", "{"))
+def _is_blank(value: object) -> bool:
+    return value in _EMPTY or (isinstance(value, str) and not value.strip())
+
+
+def _read_object(properties: Mapping[str, Any], value: object) -> object:
+    """Return the known fields of an object; wrong ones stay as they are, for its own reader."""
+    if not isinstance(value, Mapping):
+        return value
+    found = {name: item for name, item in value.items() if name in properties}
+    for name, item in found.items():
+        with suppress(BadValueError):
+            found[name] = _read(properties[name], item)
+    return {name: item for name, item in found.items() if item not in _EMPTY}
+
+
+def _read_list(value: object, *, is_text: bool) -> Sequence[object]:
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
         with suppress(ValueError, RecursionError):
-            value = json.loads(value) if is_json else [value]
-    if isinstance(value, Mapping):
+            value = json.loads(value)
+    if isinstance(value, str) and is_text:
+        return [name.strip() for name in value.split(",")]
+    if isinstance(value, Mapping) or (is_text and isinstance(value, int | float)):
         return [value]
     if not isinstance(value, list | tuple):
         raise BadValueError(describe(value), "a list")
     return value
 
 
-_TYPES: Mapping[str, Any] = {"string": str, "integer": int, "boolean": bool, "null": None}
+def _read_string(_schema: Mapping[str, Any], value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(ValueError):  # a number of more digits than Python prints
+            return str(value)
+    if not isinstance(value, str):
+        raise BadValueError(describe(value), "a string")
+    return value
 
-_READERS: Mapping[str, Callable[[object], Any]] = {
+
+def _read_integer(schema: Mapping[str, Any], value: object) -> int:
+    if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
+        with suppress(ValueError):
+            value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return read_count(value, least=schema.get("minimum", 0))
+
+
+def _read_boolean(_schema: Mapping[str, Any], value: object) -> bool:
+    written = {"true": True, "false": False}
+    return read_flag(written.get(value.lower(), value) if isinstance(value, str) else value)
+
+
+LONGEST_NUMBER = 20
+"""The most characters of a number in a string."""
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any], object], Any]] = {
     "string": _read_string,
-    "integer": read_count,
-    "boolean": read_flag,
-    "array": _read_list,
+    "integer": _read_integer,
+    "boolean": _read_boolean,
 }

@@ -15,7 +15,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.values import suggest
 from llm_kb.references.catalog import reference_topics
 from llm_kb.references.topic_names import find_named
-from llm_kb.rendering.part_text import WHOLE
+from llm_kb.rendering.parts import WHOLE
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, join_selections, select_each, subtract

@@ -11,15 +11,19 @@ from typing import Any, NamedTuple
 
 from llm_kb.api import KnowledgeBase, find_library
 from llm_kb.capture.annotation import annotate, parse_live_input
-from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.entries import dump_json
 from llm_kb.capture.errors import InvalidAnnotationError
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
-from llm_kb.host.capture_schemas import SCHEMAS
-from llm_kb.host.capture_tools import emit, find_root, require_root
-from llm_kb.knowledge_base.tool_text import ToolText, check_arguments, read_filters
-from llm_kb.knowledge_base.tools import LEARN_SCHEMA, SEARCH_KNOWLEDGE
+from llm_kb.host.capture_schemas import LIVE_INPUT
+from llm_kb.host.capture_tools import EMIT, emit, find_root, require_root
+from llm_kb.knowledge_base.tool_text import (
+    LEARN,
+    SEARCH_KNOWLEDGE,
+    ToolText,
+    read_arguments,
+    read_filters,
+)
 from llm_kb.mcp.calls import SEARCH_NAME, Steps, answer_within
 from llm_kb.references.ask import ask
 from llm_kb.references.errors import ApprovalNeededError
@@ -64,7 +68,7 @@ class ServedTool(NamedTuple):
 
     def describe(self, kb: KnowledgeBase) -> str:
         """Return the description of a tool; the one of `learn` names the topics."""
-        return self.text.description or kb.describe_learn()
+        return kb.describe_learn() if self.text is LEARN else self.text.description
 
     @property
     def writes(self) -> bool:
@@ -92,7 +96,7 @@ def answer_call(
         known = ", ".join(tool.text.name for tool in find_tools(kb, can_write=can_write))
         raise KbError(f"unknown tool {name!r}; tools: {known}")
     tool = TOOLS[name]
-    given = arguments if tool.checks_arguments else check_arguments(tool.text, arguments)
+    given = arguments if tool.checks_arguments else read_arguments(tool.text, arguments)
     return tool.answer(kb, given, steps)
 
 
@@ -160,9 +164,7 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-LEARN = ToolText("learn", "", LEARN_SCHEMA)
-EMIT = ToolText(EMIT_NAME, EMIT_DESCRIPTION, EMIT_SCHEMA)
-ANNOTATE = ToolText("annotate", ANNOTATE_DESCRIPTION, SCHEMAS["live-input"])
+ANNOTATE = ToolText("annotate", ANNOTATE_DESCRIPTION, LIVE_INPUT)
 
 _SERVED = (
     ServedTool(LEARN, _learn, checks_arguments=True),

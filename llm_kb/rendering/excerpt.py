@@ -8,11 +8,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from llm_kb.rendering.parts import Part, find_holding, find_line, find_parts
+from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers
 from llm_kb.search.chunking.chunk import CAP
-from llm_kb.search.chunking.documents import Outline
-from llm_kb.search.chunking.markdown import FRONT_MATTER
-from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.features import find_stems
 
 CLOSE = 8_000
@@ -34,26 +32,15 @@ _NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
 """Blank lines and the labels of cross references above a passage."""
 
 
-class Text(NamedTuple):
-    """A subject's text with its structure."""
-
-    text: str
-    outline: Outline
-    parts: tuple[Part, ...]
-    body: int
-    """The offset at which its front matter ends."""
-
-
 class Excerpt(NamedTuple):
     """Some lines of a text, and the part that names them."""
 
     text: str
     start: int
     end: int
-    first_line: int
-    """Counts from 1; the last one is shown, too."""
-    last_line: int
-    part: Part | None
+    lines: tuple[int, int]
+    """The first and the last line; they count from 1."""
+    part: Section | None
     """The smallest part that has the lines; None above all parts and across several."""
     is_whole: bool
     """Whether the whole part is shown."""
@@ -70,18 +57,8 @@ class _Block(NamedTuple):
     """Whether a heading or a definition begins here."""
 
 
-def read_structure(path: str, text: str) -> Text:
-    """Return a text with its parts; the path's extension says how to read it."""
-    outline = find_outline(path, text)
-    front = FRONT_MATTER.match(text)
-    body = front.end() if front else 0
-    if outline.marks and outline.marks[0].offset < body:
-        body = 0  # a title between two lines
-    return Text(text, outline, find_parts(text, path, outline), body)
-
-
 def find_excerpt(  # noqa: PLR0913 - each is a choice of the caller
-    whole: Text,
+    whole: Outline,
     span: tuple[int, int],
     rarities: Mapping[str, float],
     most: int,
@@ -97,12 +74,14 @@ def find_excerpt(  # noqa: PLR0913 - each is a choice of the caller
     span, but not beyond the part. If the reader `can_load` more, parts beside the best one are
     left out. Returns None if nothing is left to show.
     """
-    # The text below the front matter is more informative.
-    start = _skip(whole.text, max(span[0], whole.body), len(whole.text))
-    if start >= len(whole.text):
+    text = whole.text
+    # The text below the front matter is more informative, if there is any.
+    body = whole.body if text[whole.body :].strip() else 0
+    start = _skip(text, max(span[0], body), len(text))
+    if start >= len(text):
         return None
     span = start, max(span[1], start + 1)
-    start, end = limits = _find_limits(whole.parts, span, (whole.body, len(whole.text)))
+    start, end = limits = _find_limits(whole.sections, span, (body, len(text)))
     if end - start > WHOLE * most:
         start, end = _choose(whole, limits, span, rarities, most)
     if can_load:
@@ -110,20 +89,19 @@ def find_excerpt(  # noqa: PLR0913 - each is a choice of the caller
     for before in shown:
         if start < before[1] and before[0] < end:
             start, end = (start, before[0]) if start < before[0] else (before[1], end)
-    start = _skip(whole.text, start, end)
-    text = whole.text[start:end].rstrip()
-    if start >= end or not text:
+    start = _skip(text, start, end)
+    found = text[start:end].rstrip()
+    if start >= end or not found:
         return None
-    part = find_holding(whole.parts, start, start + len(text))
-    if part and _is_distant(whole, part, (start, start + len(text))):
+    last = start + len(found)
+    part = find_holding(whole.sections, start, last)
+    if part and _is_distant(whole, part, (start, last)):
         part = None
-    first = 1 + whole.text.count("\n", 0, start)
     is_whole = part is not None and not (
-        _skip(whole.text, part.start, start) < start or whole.text[end : part.end].strip()
+        _skip(text, part.start, start) < start or text[end : part.end].strip()
     )
-    last = first + text.count("\n")
-    shown_text = _mark_cuts(whole.text, start, start + len(text))
-    return Excerpt(shown_text, start, end, first, last, part, is_whole)
+    lines = find_line_numbers(text, start, last)
+    return Excerpt(_mark_cuts(text, start, last), start, end, lines, part, is_whole)
 
 
 def _skip(text: str, start: int, end: int) -> int:
@@ -133,7 +111,7 @@ def _skip(text: str, start: int, end: int) -> int:
 
 
 def _find_limits(
-    parts: Sequence[Part], span: tuple[int, int], limits: tuple[int, int]
+    parts: Sequence[Section], span: tuple[int, int], limits: tuple[int, int]
 ) -> tuple[int, int]:
     """Return the largest part around a span within `CLOSE`, else the span between headings."""
     start, end = span
@@ -151,7 +129,7 @@ def _find_limits(
 
 
 def _choose(
-    whole: Text,
+    whole: Outline,
     limits: tuple[int, int],
     span: tuple[int, int],
     rarities: Mapping[str, float],
@@ -164,14 +142,14 @@ def _choose(
     windows = _windows(blocks, among, most)
     first, last = max(windows, key=lambda window: _rate(blocks, *window))
     start, end = _extend(blocks, first, last, most, among.stop)
-    part = find_holding(whole.parts, start, end)
+    part = find_holding(whole.sections, start, end)
     if part and part.end - part.start <= WHOLE * most:
         return part.start, part.end
     return start, end
 
 
 def _narrow(
-    whole: Text,
+    whole: Outline,
     limits: tuple[int, int],
     span: tuple[int, int],
     rarities: Mapping[str, float],
@@ -181,13 +159,13 @@ def _narrow(
 
     A span in a part of its own is returned as it is.
     """
-    around = find_holding(whole.parts, *span)
+    around = find_holding(whole.sections, *span)
     if around and not _is_distant(whole, around, span):
         return span
     blocks = [_weigh(whole, *each, rarities) for each in _cut(whole, limits, span, most)]
     blocks = [block for block in blocks if block.start < span[1] and span[0] < block.end]
     best = max(blocks, key=_sum)
-    part = find_holding(whole.parts, best.start, best.end)
+    part = find_holding(whole.sections, best.start, best.end)
     if not part:
         return span
     within = {s for b in blocks if part.start <= b.start and b.end <= part.end for s in b.weight}
@@ -198,37 +176,37 @@ def _narrow(
     return max(span[0], part.start), min(span[1], part.end)
 
 
-def _is_distant(whole: Text, part: Part, span: tuple[int, int]) -> bool:
+def _is_distant(whole: Outline, part: Section, span: tuple[int, int]) -> bool:
     """Tell whether a span is amid a part that is too large to name it, and in several others."""
     if part.end - part.start <= CLOSE or span[0] <= _skip(whole.text, part.start, part.end):
         return False
-    return any(span[0] < other.start < span[1] for other in whole.parts)
+    return any(span[0] < other.start < span[1] for other in whole.sections)
 
 
 def _cut(
-    whole: Text, limits: tuple[int, int], span: tuple[int, int], most: int
+    whole: Outline, limits: tuple[int, int], span: tuple[int, int], most: int
 ) -> list[tuple[int, int]]:
     """Return the blocks around a span; code, indented text and announced text is not split.
 
     A block at an end of the span that is too long to be shown ends with the span.
     """
-    text, outline, _, _ = whole
-    labels = {mark.offset for mark in outline.marks if mark.label}
-    wholes = [each for each in outline.wholes if each[1] - each[0] <= CAP]
+    text = whole.text
+    starts = {section.start for section in whole.sections}
+    wholes = [each for each in whole.wholes if each[1] - each[0] <= CAP]
     start, end = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
     edges = {match.end() for match in _PARAGRAPH.finditer(text, start, end)}
-    edges |= {mark.offset for mark in outline.marks if start < mark.offset < end}
+    edges |= {edge for each in whole.sections for edge in each[:2] if start < edge < end}
     begin = start
     cuts = [start] if start == limits[0] else []
     for edge in sorted(edges):
         at = bisect_right(wholes, (edge, 0)) - 1
         is_inside = at >= 0 and wholes[at][0] < edge < wholes[at][1]
         is_below = (
-            edge not in labels
+            edge not in starts
             and edge - begin <= most
             and _indent(text, edge) > _indent(text, begin)
         )
-        if edge < end and not (is_inside or is_below or _leads_on(text, begin, edge, labels)):
+        if edge < end and not (is_inside or is_below or _leads_on(text, begin, edge, starts)):
             cuts.append(edge)
             begin = edge
     if end == limits[1]:
@@ -237,7 +215,7 @@ def _cut(
         cuts = [span[0], *cuts]
     if not any(cut >= span[1] for cut in cuts):
         cuts.append(span[1])
-    return [piece for block in pairwise(cuts) for piece in _split(text, *block, most, labels)]
+    return [piece for block in pairwise(cuts) for piece in _split(text, *block, most, starts)]
 
 
 def _split(
@@ -298,12 +276,13 @@ def _leads_on(text: str, start: int, end: int, labels: Container[int]) -> bool:
     )
 
 
-def _weigh(whole: Text, start: int, end: int, rarities: Mapping[str, float]) -> _Block:
-    marks = whole.outline.marks
-    at = bisect_right(marks, start, key=lambda mark: mark.offset) - 1
-    label = marks[at].label if at >= 0 else ""
-    held = find_stems(f"{label}\n{whole.text[start:end]}", rarities)
-    opens = bool(label) and marks[at].offset == start
+def _weigh(whole: Outline, start: int, end: int, rarities: Mapping[str, float]) -> _Block:
+    sections = whole.sections
+    at = bisect_right(sections, start, key=lambda section: section.start) - 1
+    above = sections[at] if at >= 0 and start < sections[at].end else None
+    title = above.title if above else ""
+    held = find_stems(f"{title}\n{whole.text[start:end]}", rarities)
+    opens = above is not None and above.start == start
     return _Block(start, end, {stem: rarities[stem] for stem in held}, opens)
 
 

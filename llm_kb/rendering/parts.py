@@ -1,24 +1,35 @@
-"""The parts of a subject and their addresses: `slug#anchor`, `slug#L10-L20`. Pure.
+"""The parts of a subject: found by their addresses, rendered, and listed in outlines. Pure.
 
-An anchor is a heading as GitHub writes it. If several headings of a file are alike,
-the headings above them tell them apart: `#caching/timeout`.
+`slug#anchor` is a section of its text, `slug#L10-L20` are lines.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cached_property
 
-from llm_kb.search.chunking.code_lines import CODE_SUFFIXES
-from llm_kb.search.chunking.documents import Outline
-from llm_kb.search.chunking.outline import Heading, outline
+from llm_kb.rendering.menu import estimate_tokens
+from llm_kb.rendering.plain_text import count, defuse
+from llm_kb.rendering.presentation import Presented, present, truncate
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import Outline, Section, find_paths, name_title
+from llm_kb.subjects.topics import Content, Subject, is_binary
 
-MOST_PARTS = 20_000
-"""Maximum number of headings with an anchor in a file; others are addressed by lines."""
+WHOLE = "*"
+"""The anchor of a whole subject, however large."""
+
+OUTLINE = ""
+"""The anchor of a subject's outline, even if the subject is small."""
+
+OPENING = 1_500
+"""Number of characters of the text that are shown above an outline."""
+
+LONGEST_OUTLINE = 6_000
+"""Maximum number of characters of an outline; parts that do not fit are counted."""
 
 MOST_COMPARED = 1_000
 """Maximum number of parts that a wrong anchor is compared with."""
@@ -29,53 +40,12 @@ LONGEST_ANCHOR = 200
 MOST_LABELS = 1_000
 """Number of characters above a title that are searched for its labels."""
 
-MOST_KEPT = 1_000_000
-"""Longest text whose parts are cached, since models read several parts of one text."""
-
 NEAR_PARTS = 5
 
-_MOST_PARENTS = 5
-"""Maximum number of headings above one that can be part of its anchor."""
-
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.IGNORECASE)
-_CUSTOM_ID = re.compile(r"\{#([\w.:-]+)[^{}]*\}\s*$")
-_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_MARKUP = re.compile(r"<[^<>]*>|:[\w.+-]+:(?=`)")
-_NOT_ANCHOR = re.compile(r"[^\w\- ]")
-_NOT_NAME = re.compile(r"[^\w.$:?!~-]+")
 _SEPARATORS = re.compile(r"[\W_]+")
 _LABELS = re.compile(r"(?:\.\. [^\n]*\n|[ \t]*\r?\n)+")
 _LABEL = re.compile(r"^\.\. _([^\n]+):[ \t]*\r?$", re.MULTILINE)
-
-
-class Part(NamedTuple):
-    """A heading or a definition with everything under it.
-
-    Lines count from 1, both inclusive; `start` and `end` are offsets in the text.
-    """
-
-    anchor: str
-    """Its anchor, which is unique in the file without regard to case."""
-    path: tuple[str, ...]
-    """The anchors of the headings above it and its own, before they are made unique."""
-    title: str
-    level: int
-    first_line: int
-    last_line: int
-    start: int
-    end: int
-    labels: tuple[str, ...] = ()
-    """The labels right above its title, which cross references use."""
-
-
-class Span(NamedTuple):
-    """A requested piece of a text, given by a part's anchor or by lines."""
-
-    anchor: str
-    first_line: int
-    last_line: int
-    start: int
-    end: int
 
 
 class AnchorError(ValueError):
@@ -88,61 +58,31 @@ class AnchorError(ValueError):
         super().__init__(anchor)
 
 
-def find_parts(text: str, path: str, found: Outline | None = None) -> tuple[Part, ...]:
-    """Return the parts of a text in its order; the path's extension says how to read it.
-
-    `found` are its marks, if they are known.
-    """
-    if found is None and len(text) <= MOST_KEPT:
-        return _find_kept(text, path)
-    return _find_parts(text, path, found)
-
-
-@lru_cache(maxsize=4)
-def _find_kept(text: str, path: str) -> tuple[Part, ...]:
-    return _find_parts(text, path, None)
-
-
-def _find_parts(text: str, path: str, found: Outline | None) -> tuple[Part, ...]:
-    headings = outline(text, path, found)[:MOST_PARTS]
-    is_code = f".{path.rpartition('.')[2].lower()}" in CODE_SUFFIXES
-    paths = _find_paths(headings, is_code=is_code)
-    return tuple(
-        Part(anchor, names, heading.title, heading.level, *heading[2:], _find_labels(text, heading))
-        for anchor, names, heading in zip(_make_unique(paths), paths, headings, strict=True)
-    )
-
-
-def _find_labels(text: str, heading: Heading) -> tuple[str, ...]:
-    """Return the labels of reStructuredText that a part begins with."""
-    if not text.startswith(".. ", heading.start):
-        return ()
-    end = min(heading.end, heading.start + MOST_LABELS)
-    above = _LABELS.match(text, heading.start, end)
-    return tuple(_loosen(label) for label in _LABEL.findall(above[0])) if above else ()
-
-
-def find_spans(
-    text: str, parts: Sequence[Part], anchors: Iterable[str]
-) -> list[Span | AnchorError]:
-    """Return the span of each anchor in a text with these parts, or the reason it has none.
+def find_spans(outline: Outline, anchors: Iterable[str]) -> list[Section | AnchorError]:
+    """Return the span of each anchor in a text, or the reason it has none.
 
     Overlapping spans become one, so no text is returned twice.
     """
-    index = _Index(parts)
-    found: list[Span | AnchorError] = []
+    index = _Index(outline)
+    found: list[Section | AnchorError] = []
     for anchor in dict.fromkeys(anchors):
         try:
-            _add_span(found, index.find_span(text, anchor[:LONGEST_ANCHOR]))
+            _add_span(outline.text, found, index.find_span(anchor[:LONGEST_ANCHOR]))
         except AnchorError as error:
             found.append(error)
     return found
 
 
-def find_holding(parts: Sequence[Part], start: int, end: int) -> Part | None:
+def find_holding(parts: Sequence[Section], start: int, end: int) -> Section | None:
     """Return the smallest part that contains a span of its text."""
     holding = [part for part in parts if part.start <= start and end <= part.end]
     return min(holding, key=lambda part: part.end - part.start, default=None)
+
+
+def find_line_numbers(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last line of a span; lines count from 1, both inclusive."""
+    first = 1 + text.count("\n", 0, start)
+    return first, max(first, first + text.count("\n", start, end) - text.endswith("\n", start, end))
 
 
 def name_lines(first_line: int, last_line: int) -> str:
@@ -150,85 +90,60 @@ def name_lines(first_line: int, last_line: int) -> str:
     return f"L{first_line}" if first_line == last_line else f"L{first_line}-L{last_line}"
 
 
-def name_heading(title: str) -> str:
-    """Return a heading's anchor as GitHub makes it; one set with `{#id}` is taken as it is."""
-    custom = _CUSTOM_ID.search(title)
-    if custom:
-        return custom[1].lower()
-    text = _MARKUP.sub("", _LINK.sub(r"\1", title)).strip().lower()
-    return _NOT_ANCHOR.sub("", text).strip().replace(" ", "-") or "part"
+def find_line(text: str, offset: int, lines: int) -> int:
+    """Return the start of the line a number of lines below an offset."""
+    for _ in range(lines):
+        offset = text.find("\n", offset) + 1 or len(text)
+    return offset
 
 
-def _find_paths(headings: Sequence[Heading], *, is_code: bool) -> list[tuple[str, ...]]:
-    """Return for each heading the anchors of those above it and its own."""
-    paths: list[tuple[str, ...]] = []
-    above: list[str] = []
-    for heading in headings:
-        own = (
-            _NOT_NAME.sub("-", heading.title).strip("-") or "part"
-            if is_code
-            else name_heading(heading.title)
-        )
-        del above[heading.level - 1 :]
-        above.append(own)
-        paths.append(tuple(above[-1 - _MOST_PARENTS :]))
-    return paths
-
-
-def _make_unique(paths: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return a unique anchor for each path: enough of its end, and a number if necessary."""
-    anchors = [path[-1] for path in paths]
-    for depth in range(2, _MOST_PARENTS + 2):
-        places: defaultdict[str, list[int]] = defaultdict(list)
-        for place, anchor in enumerate(anchors):
-            places[anchor.casefold()].append(place)
-        shared = [place for same in places.values() if len(same) > 1 for place in same]
-        if not shared:
-            return anchors
-        for place in shared:
-            anchors[place] = "/".join(paths[place][-depth:])
-    taken: set[str] = set()
-    numbers: defaultdict[str, int] = defaultdict(int)
-    for place, anchor in enumerate(anchors):
-        folded = anchor.casefold()  # one counter for all spellings, or each would begin at 1
-        while anchors[place].casefold() in taken:
-            numbers[folded] += 1
-            anchors[place] = f"{anchor}-{numbers[folded]}"
-        taken.add(anchors[place].casefold())
-    return anchors
+def count_lines(text: str) -> int:
+    """Return the number of lines of a text."""
+    return text.count("\n") + (not text.endswith("\n"))
 
 
 class _Index:
     """The parts of a text, looked up by anchors as people write them."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
-        self._exact = {part.anchor.casefold(): part for part in parts}
+    def __init__(self, outline: Outline) -> None:
+        self._text = outline.text
+        self._parts = outline.sections
+        self._is_code = outline.is_code
+        self._exact = {part.anchor.casefold(): part for part in self._parts}
 
     @cached_property
-    def _by_label(self) -> dict[str, Part]:
-        return {label: part for part in reversed(self._parts) for label in part.labels}
+    def _by_label(self) -> dict[str, Section]:
+        return {
+            label: part
+            for part in reversed(self._parts)
+            for label in _find_labels(self._text, part)
+        }
 
     @cached_property
-    def _by_name(self) -> dict[str, list[Part]]:
-        found: defaultdict[str, list[Part]] = defaultdict(list)
-        for part in self._parts:
-            found[_loosen(part.path[-1])].append(part)
+    def _by_name(self) -> dict[str, list[tuple[Section, tuple[str, ...]]]]:
+        """The parts with the names of those above them, by their own names."""
+        names = [
+            (part.depth, _loosen(name_title(part.title, is_code=self._is_code)))
+            for part in self._parts
+        ]
+        found: defaultdict[str, list[tuple[Section, tuple[str, ...]]]] = defaultdict(list)
+        for part, path in zip(self._parts, find_paths(names), strict=True):
+            for name in {path[-1], _loosen(part.anchor.rpartition("/")[2])}:
+                found[name].append((part, path[:-1]))
         return found
 
-    def find_span(self, text: str, anchor: str) -> Span:
-        """Return the span of a part or of lines. Raises AnchorError."""
+    def find_span(self, anchor: str) -> Section:
+        """Return a part or lines. Raises AnchorError."""
         part = self._exact.get(anchor.casefold())
         lines = None if part else _LINES.fullmatch(anchor)
         if lines:
-            return _find_lines(text, anchor, int(lines[1]), int(lines[2] or lines[1]))
-        part = part or self._by_label.get(_loosen(anchor)) or self._find_loosely(anchor)
-        return Span(part.anchor, part.first_line, part.last_line, part.start, part.end)
+            return _find_lines(self._text, anchor, int(lines[1]), int(lines[2] or lines[1]))
+        return part or self._by_label.get(_loosen(anchor)) or self._find_loosely(anchor)
 
-    def _find_loosely(self, anchor: str) -> Part:
+    def _find_loosely(self, anchor: str) -> Section:
         """Find a part by an anchor that leaves out headings above it or has other separators."""
         *above, own = map(_loosen, anchor.split("/"))
-        found = [part for part in self._by_name.get(own, ()) if _is_below(part.path[:-1], above)]
+        found = [part for part, path in self._by_name.get(own, ()) if _is_below(path, above)]
         if len(found) == 1:
             return found[0]
         if found:
@@ -240,10 +155,19 @@ class _Index:
         """Return the anchors that are most similar to one, as a whole or in their last part."""
         by_name: dict[str, str] = {}
         for part in self._parts[:MOST_COMPARED]:
-            by_name.setdefault(part.anchor.casefold()[:LONGEST_ANCHOR], part.anchor)
-            by_name.setdefault(part.path[-1].casefold()[:LONGEST_ANCHOR], part.anchor)
+            anchor = part.anchor.casefold()
+            for name in (anchor, anchor.rpartition("/")[2]):
+                by_name.setdefault(name[:LONGEST_ANCHOR], part.anchor)
         names = get_close_matches(wanted, by_name, n=NEAR_PARTS)
         return list(dict.fromkeys(by_name[name] for name in names))
+
+
+def _find_labels(text: str, part: Section) -> list[str]:
+    """Return the labels of reStructuredText that a part begins with; cross references use them."""
+    if not text.startswith(".. ", part.start):
+        return []
+    above = _LABELS.match(text, part.start, min(part.end, part.start + MOST_LABELS))
+    return [_loosen(label) for label in _LABEL.findall(above[0])] if above else []
 
 
 def _loosen(anchor: str) -> str:
@@ -253,44 +177,177 @@ def _loosen(anchor: str) -> str:
 
 def _is_below(path: Iterable[str], wanted: Iterable[str]) -> bool:
     """Tell whether all wanted headings are on a path, in their order."""
-    rest = map(_loosen, path)
+    rest = iter(path)
     return all(any(own == name for own in rest) for name in wanted)
 
 
-def _find_lines(text: str, anchor: str, first: int, last: int) -> Span:
+def _find_lines(text: str, anchor: str, first: int, last: int) -> Section:
     """Return the span of lines, as far as the text has them."""
-    count = text.count("\n") + (not text.endswith("\n"))
-    last = min(last, count)
+    lines = count_lines(text)
+    last = min(last, lines)
     if not 1 <= first <= last:
-        raise AnchorError(anchor, [name_lines(1, count)] if count else [])
+        raise AnchorError(anchor, [name_lines(1, lines)] if lines else [])
     start = find_line(text, 0, first - 1)
-    end = find_line(text, start, last - first + 1)
-    return Span(name_lines(first, last), first, last, start, end)
+    return Section(start, find_line(text, start, last - first + 1), 0, "", name_lines(first, last))
 
 
-def find_line(text: str, offset: int, lines: int) -> int:
-    """Return the start of the line a number of lines below an offset."""
-    for _ in range(lines):
-        offset = text.find("\n", offset) + 1 or len(text)
-    return offset
-
-
-def _add_span(found: list[Span | AnchorError], new: Span) -> None:
+def _add_span(text: str, found: list[Section | AnchorError], new: Section) -> None:
     """Add a span to others, joined with those it overlaps, in the place of the first."""
     place = len(found)
     for index in range(len(found) - 1, -1, -1):
         old = found[index]
-        if isinstance(old, Span) and old.start < new.end and new.start < old.end:
-            new = _join(old, new)
+        if isinstance(old, Section) and old.start < new.end and new.start < old.end:
+            new = _join(text, old, new)
             del found[index]
             place = index
     found.insert(place, new)
 
 
-def _join(one: Span, other: Span) -> Span:
+def _join(text: str, one: Section, other: Section) -> Section:
     for span, inner in ((one, other), (other, one)):
         if span.start <= inner.start and inner.end <= span.end:
             return span
-    first, last = min(one.first_line, other.first_line), max(one.last_line, other.last_line)
     start, end = min(one.start, other.start), max(one.end, other.end)
-    return Span(name_lines(first, last), first, last, start, end)
+    return Section(start, end, 0, "", name_lines(*find_line_numbers(text, start, end)))
+
+
+# Rendering
+
+
+def present_asked(
+    subject: Subject,
+    content: Content,
+    asked: Sequence[str | None],
+    *,
+    topic: str,
+    outline_over: int = 0,
+) -> tuple[list[Presented], list[AnchorError]]:
+    """Return the requested pieces of a subject, each once, and the unknown anchors.
+
+    `asked` has anchors, and None for the subject itself. A text over `outline_over`
+    characters (0: never) is given as its beginning and outline: the subject, or a part that
+    has parts of its own. Parts come after the subject.
+    """
+    if WHOLE in asked or is_binary(content.data) or not content.data:
+        return [present(subject, content)], []
+    text = decode_exactly(content.data)
+    is_large = 0 < outline_over < len(text)
+    if None in asked and not is_large:
+        return [present(subject, content)], []
+    outline = find_outline(subject.path, text)
+    parts = outline.sections
+    pieces = []
+    if OUTLINE in asked or None in asked:
+        opening = truncate(present(subject, content), OPENING)
+        whole = Section(0, len(text), 0, "", WHOLE)
+        below = render_outline(subject.name, topic, text, whole, parts)
+        pieces.append(opening._replace(below=below, is_opening=True, is_bare=False))
+    spans = find_spans(outline, [anchor for anchor in asked if anchor])
+    lines = count_lines(text)
+    for span in spans:
+        if isinstance(span, Section):
+            piece = _present_span(subject, content, text, span, lines)
+            is_large = 0 < outline_over < span.end - span.start
+            inner = _find_inner(parts, span) if is_large else ()
+            if inner:
+                below = render_outline(subject.name, topic, text, span, inner)
+                piece = truncate(piece, OPENING)
+                piece = piece._replace(below=below, is_opening=True, is_bare=False)
+            pieces.append(piece)
+    return pieces, [span for span in spans if isinstance(span, AnchorError)]
+
+
+def _find_inner(parts: Sequence[Section], span: Section) -> list[Section]:
+    """Return the parts below a part; none below lines, which have no depth."""
+    if not span.depth:
+        return []
+    return [part for part in parts if span.start < part.start and part.end <= span.end]
+
+
+def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> list[bytes]:
+    """Return the bytes of the requested file or parts."""
+    if not {None, WHOLE, OUTLINE}.isdisjoint(asked):
+        return [data]
+    text = decode_exactly(data)
+    spans = find_spans(find_outline(subject.path, text), filter(None, asked))
+    return [encode_exactly(text[s.start : s.end]) for s in spans if isinstance(s, Section)]
+
+
+def decode_exactly(data: bytes) -> str:
+    """Decode a file so that any piece of its text can be encoded to the same bytes again."""
+    return data.decode("utf-8-sig", "surrogateescape")
+
+
+def encode_exactly(text: str) -> bytes:
+    """Return the bytes of a piece of a text that `decode_exactly` made."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def describe_size(size: int, parts: int) -> str:
+    """Return the size of a large subject for listings: `(~29,900 tokens, 182 parts)`."""
+    inside = f", {count(parts, 'part')}" if parts else ""
+    return f"(~{-(-size // 4):,} tokens{inside})"
+
+
+def _present_span(
+    subject: Subject, content: Content, text: str, span: Section, lines: int
+) -> Presented:
+    data = encode_exactly(text[span.start : span.end])
+    first, last = find_line_numbers(text, span.start, span.end)
+    return present(
+        subject._replace(name=f"{subject.name}#{span.anchor}"),
+        Content(data=data, size=len(data), origin=content.origin),
+        note=f"lines {first:,}-{last:,} of {lines:,}",
+    )
+
+
+def render_outline(
+    name: str, topic: str, text: str, span: Section, parts: Sequence[Section]
+) -> str:
+    """Return the parts of a span of a subject with their sizes, nested, and how to load them."""
+    part_name = name if span.anchor == WHOLE else f"{name}#{span.anchor}"
+    first, last = find_line_numbers(text, span.start, span.end)
+    tokens = estimate_tokens(text[span.start : span.end])
+    sizes = f"{count(last - first + 1, 'line')}, ~{tokens:,} tokens"
+    heading = f"## Outline of {part_name} ({sizes})"
+    shown = "\n".join(_render_parts(parts)) if parts else "It has no headings."
+    calls = [f"{name}#{parts[min(1, len(parts) - 1)].anchor}"] if parts else []
+    calls.append(f"{name}#{name_lines(first, min(last, first + 199))}")
+    kinds = "parts or lines" if parts else "lines"
+    call = f"learn({json.dumps(topic)}, {json.dumps(calls, ensure_ascii=False)})"
+    every = WHOLE if span.anchor == WHOLE else name_lines(first, last)
+    whole = json.dumps(f"{name}#{every}", ensure_ascii=False)
+    how = f"Load {kinds} with {call}, or all of it with {whole}."
+    return defuse(f"{heading}\n\n{shown}\n\n{how}")
+
+
+def _render_parts(parts: Sequence[Section]) -> list[str]:
+    """Return a line for each part, down to the depth that fits; deeper parts are counted."""
+    deepest = max(part.depth for part in parts)
+    for depth in range(deepest, 0, -1):
+        lines = _render_depths(parts, depth)
+        if sum(map(len, lines)) + len(lines) <= LONGEST_OUTLINE:
+            return lines
+    kept, room = [], LONGEST_OUTLINE
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return [*kept, f"- and {len(lines) - len(kept):,} more beside these"]
+
+
+def _render_depths(parts: Sequence[Section], deepest: int) -> list[str]:
+    """Return a line for each part of these levels, with the number of those below them."""
+    lines: list[str] = []
+    below = 0
+    top = min(part.depth for part in parts)
+    for part in reversed(parts):
+        if part.depth > deepest:
+            below += 1
+            continue
+        tokens = -(-(part.end - part.start) // 4)
+        inner = f", {count(below, 'part')}" if below else ""
+        below = 0
+        lines.append(f"{'  ' * (part.depth - top)}- #{part.anchor} (~{tokens:,} tokens{inner})")
+    return lines[::-1]

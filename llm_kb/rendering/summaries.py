@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from llm_kb.rendering.front_matter import read_front_matter
 from llm_kb.rendering.plain_text import one_line, shorten
 from llm_kb.rendering.presentation import PASS_THROUGH
+from llm_kb.search.chunking.markdown import mark_fenced
 
 LONGEST_SUMMARY = 100
 """A summary has at most this many characters."""
@@ -18,7 +19,6 @@ KEYS = ("description", "summary")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*)")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE_COMMENT = re.compile(r"""\s*(?:#+|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
@@ -98,7 +98,9 @@ def _loosen(text: str) -> str:
 
 def _prose_lines(text: str) -> Iterator[str]:
     """Yield the first heading of a Markdown text, then its first sentences with words."""
-    lines = list(_unfenced(_COMMENT.sub("", text).splitlines()))
+    lines = [
+        line for is_code, line in mark_fenced(_COMMENT.sub("", text).splitlines()) if not is_code
+    ]
     if text.lstrip().startswith(("{", "[{")):
         return
     found = [plain for plain in map(_plain_markdown, _headings(lines)) if plain]
@@ -129,20 +131,6 @@ def _headings(lines: Sequence[str]) -> Iterator[str]:
         elif _UNDERLINE.match(line) and _has_words(above):
             yield above
         above = line
-
-
-def _unfenced(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines outside fenced code."""
-    fence = ""
-    for line in lines:
-        opening = _FENCE.match(line)
-        if not fence and opening:
-            fence = opening[1]
-        elif fence:
-            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-        else:
-            yield line
 
 
 def _rst_lines(text: str) -> Iterator[str]:

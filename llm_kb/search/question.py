@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
-from llm_kb.search.chunking.documents import split_identifiers, split_unspaced
+from llm_kb.search.chunking.words import split_identifiers, split_unspaced
 
 MAX_WORDS = 48
 """Maximum number of words searched for; of a longer question the rarest."""

@@ -12,9 +12,9 @@ from llm_kb.characters import JOINERS, REORDERING, TAG_CHARACTERS, ZERO_WIDTH
 from llm_kb.files.directory import NO_SKILL
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.rendering.front_matter import read_front_matter
-from llm_kb.rendering.parts import find_parts
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
+from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, WINDOWS_DEVICE
 from llm_kb.subjects.topics import Skipped, Subject
 from llm_kb.upkeep.rules import Finding, Rule
@@ -93,7 +93,7 @@ def check_content(file: str, presented: Presented, path: str, max_chars: int) ->
         if NOT_UTF8 in notice:
             yield Finding(Rule.UNDECODABLE, file, notice)
     if max_chars and len(presented.body) > max_chars:
-        starts = [0, *(part.start for part in find_parts(presented.body, path))]
+        starts = [0, *(part.start for part in find_outline(path, presented.body).sections)]
         longest = max(end - start for start, end in pairwise([*starts, len(presented.body)]))
         if longest > max_chars:
             what = f"{longest:,} characters in it have no heading, more than one load returns"

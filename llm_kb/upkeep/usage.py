@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import KbError, PatternError, UnknownTopicError
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
-from llm_kb.knowledge_base.learning import read_patterns
+from llm_kb.knowledge_base.tool_text import LEARN, ArgumentsError, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.subjects.selection import is_listed, select, select_each
@@ -142,8 +142,9 @@ class _Tally:
     def add_call(self, call: Call) -> None:
         """Count a call by its results, or by its failed request."""
         if call.name == "learn":
-            patterns = tuple(read_patterns(call.arguments.get("subjects")) or ())
-            self.loads[str(call.arguments.get("topic", "")), patterns, call.failed] += 1
+            with suppress(ArgumentsError):
+                given = read_arguments(LEARN, call.arguments)
+                self.loads[given["topic"], tuple(given.get("subjects", ())), call.failed] += 1
         elif call.output.startswith(FOUND_NOTHING):
             self.found_nothing[str(call.arguments.get("question", ""))] += 1
         else:

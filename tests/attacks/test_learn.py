@@ -75,7 +75,7 @@ def test_whatever_is_asked_the_answer_is_short_and_soon_there(
     "subjects", ["**", "large", "large#*", "line", "line#*", ["large#part-1", "line#L2", "**"]]
 )
 def test_no_answer_is_longer_than_its_limit(kb: KnowledgeBase, subjects: object) -> None:
-    answer = kb.answer_call("t", subjects)
+    answer = kb.answer_call(topic="t", subjects=subjects)
     assert len(answer) <= 20_000 + MOST_ECHOED
 
 

@@ -50,9 +50,9 @@ def swap_in_parent(workspace: Path) -> None:
 
 
 CALLS: dict[str, Callable[[KnowledgeBase], str]] = {
-    "learn": lambda kb: kb.answer_call("p", "f"),
-    "learn a glob": lambda kb: kb.answer_call("p", "**"),
-    "list": lambda kb: kb.answer_call("p"),
+    "learn": lambda kb: kb.learn("p", "f"),
+    "learn a glob": lambda kb: kb.learn("p", "**"),
+    "list": lambda kb: kb.learn("p"),
 }
 
 
@@ -89,7 +89,7 @@ def test_a_root_swapped_all_the_time_never_leaks(workspace: Path) -> None:
     try:
         for _ in range(300):
             try:
-                answers.add(KnowledgeBase.discover().answer_call("p", "f"))
+                answers.add(KnowledgeBase.discover().learn("p", "f"))
             except KbError:
                 continue  # it was not there, or led outside; nothing else may be raised
     finally:

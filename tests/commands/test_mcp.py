@@ -13,7 +13,7 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 import mcp_types as types
 from mcp.client import Client
 
-from llm_kb.knowledge_base.tools import LEARN_SCHEMA
+from llm_kb.knowledge_base.tool_text import LEARN
 from tests.capture.repositories import make_repo
 from tests.conftest import RunLlm
 from tests.mcp_client import call, read, start_process, talk
@@ -52,7 +52,7 @@ def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
         return (await client.list_tools()).tools
 
     learn, search, create = talk(list_tools, workspace)
-    assert (learn.name, learn.input_schema) == ("learn", LEARN_SCHEMA)
+    assert (learn.name, learn.input_schema) == ("learn", LEARN.schema)
     assert learn.description == (
         "Learn about knowledge base topics and subjects. Available topics: project (General)."
         " One call can load several subjects, those of another topic as topic/subject."
@@ -144,14 +144,14 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "learn",
             {"subjects": "review"},
-            "learn: topic is required; it takes topic (required) and subjects (a pattern, or a list"
-            " of patterns); valid topics: project",
+            "learn: topic: missing; its arguments are topic (required), subjects; valid topics:"
+            " project",
             id="missing argument",
         ),
         pytest.param(
             "search",
-            {"question": 3},
-            "search: question: found the number 3; allowed: a string;"
+            {"question": [3]},
+            "search: question: found the list [3]; allowed: a string;"
             " its arguments are question (required), topic, limit, role, paths, tags",
             id="wrong type",
         ),

@@ -6,8 +6,8 @@ Of an HTML page the chunks are its own text.
 from __future__ import annotations
 
 from llm_kb.search.chunking.chunk import CAP, chunk_document
-from llm_kb.search.chunking.documents import decode_document, find_more_words
-from llm_kb.search.chunking.outline import find_outline, outline
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.words import decode_document, find_more_words
 
 PATHS = ("a.md", "a.rst", "a.html", "a.py", "a.c", "a.ts", "a.rs", "a.go", "a.json", "README")
 
@@ -24,7 +24,8 @@ def fuzz(data: bytes) -> None:
     assert joined == text[found.start : found.end]
     assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
     find_more_words(text)
-    lines = text.count("\n") + 1
-    for heading in outline(text, path):
-        assert 0 <= heading.start < heading.end <= len(text)
-        assert 1 <= heading.first_line <= heading.last_line <= lines
+    for section in found.sections:
+        assert 0 <= section.start < section.end <= len(text)
+    anchors = [section.anchor.casefold() for section in found.sections]
+    assert len(set(anchors)) == len(anchors)
+    assert all(anchors)

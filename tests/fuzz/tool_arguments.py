@@ -13,7 +13,7 @@ from llm_kb.capture.emission import EMIT_SCHEMA, parse_emission
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.host.reference_calls import ALL
-from llm_kb.knowledge_base.tool_text import ToolText, check_arguments
+from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.subjects.topics import Config, Topic
 from tests.console import SAMPLE
 from tests.memory import make_catalogs
@@ -60,4 +60,4 @@ def _tools() -> list[tuple[list[str], Answer]]:
 
 
 def _check(text: ToolText) -> Answer:
-    return lambda arguments: check_arguments(text, arguments)
+    return lambda arguments: read_arguments(text, arguments)

@@ -18,6 +18,7 @@ from llm.plugins import pm
 
 from llm_kb.plugin import extend, extend_commands
 from tests.conftest import RunLlm
+from tests.git_templates import copy_empty_repository
 from tests.scripted import Script
 
 NOTE = """\
@@ -666,3 +667,17 @@ def test_an_unknown_model_is_an_error_of_the_host(workspace: Path, run_llm: RunL
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
     assert "Unknown model: nosuch" in result.stderr
+
+
+@pytest.mark.parametrize("spec", ['learn("project")', "learn(topic='project')", "emit_knowledge()"])
+def test_a_tool_that_takes_nothing_says_so(
+    workspace: Path, run_llm: RunLlm, script: Script, spec: str
+) -> None:
+    copy_empty_repository(workspace)
+    result = run_llm(["-m", "scripted", "-T", spec, "hi"])
+    name = spec.partition("(")[0]
+    assert (result.exit_code, script.requests) == (1, [])
+    assert result.stderr == (
+        f"Error: {spec}: {name} takes nothing here; -T {name} offers it, and -t kb:TOPIC offers"
+        " learn for one topic\n"
+    )

@@ -177,9 +177,9 @@ def test_a_fragment_that_cannot_be_one_says_why(
     ("arguments", "problem"),
     [
         ({}, "search_knowledge: question: missing"),
-        ({"question": 3}, "search_knowledge: question: found the number 3; allowed: a string"),
+        ({"question": True}, "search_knowledge: question: found true; allowed: a string"),
         ({"question": "x", "limit": 0}, "search_knowledge: limit: found the number 0; allowed: a"),
-        ({"question": "x", "query": "y"}, "search_knowledge: query: unknown argument"),
+        ({"query": "y"}, "search_knowledge: question: missing"),
         ({"question": "?"}, "the question has no word to look for"),
         ({"question": "x", "topic": "gone"}, "unknown topic 'gone'; valid topics: zoo"),
     ],

@@ -13,7 +13,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base import indexes
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import SearchOptions
-from llm_kb.knowledge_base.tools import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
+from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
 from llm_kb.search.index import documents, documents_table
 from llm_kb.search.question import EmptyQuestionError

@@ -9,14 +9,18 @@ import pytest
 from llm_kb.knowledge_base.tool_text import (
     ArgumentsError,
     ToolText,
-    check_arguments,
     integer,
     object_schema,
+    read_arguments,
     string,
     strings,
 )
 from tests.conftest import RunLlm
 from tests.git_templates import copy_empty_repository
+
+DEEP: list[object] = []
+for _ in range(5_000):
+    DEEP = [DEEP]
 
 TOOL = ToolText(
     "find",
@@ -26,7 +30,16 @@ TOOL = ToolText(
         name=string("What to find."),
         tags=strings("Words."),
         most=integer("How many."),
-        deep={"type": ["boolean", "null"], "description": "Also below."},
+        deep={"type": "boolean", "description": "Also below."},
+        places={
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"b": integer("B."), "c": strings("C.")},
+                "required": [],
+            },
+            "description": "Where.",
+        },
     ),
 )
 
@@ -43,7 +56,7 @@ def test_llm_tools_shows_the_arguments_of_a_model(run_llm: RunLlm, tmp_path: Pat
         " stability: str | None = None, module: str | None = None, owns: str | None = None,"
         " boundary: str | None = None, pattern: str | None = None, instead: str | None = None)"
         " (plugin: kb)",
-        "learn(topic: str, subjects: str | list[str] | None = None) -> str (plugin: kb)",
+        "learn(topic: str, subjects: list[str] | None = None) (plugin: kb)",
         "References(ghost: str = 'llm', model: str | None = None) (plugin: kb)",
     ]
     assert (
@@ -53,23 +66,38 @@ def test_llm_tools_shows_the_arguments_of_a_model(run_llm: RunLlm, tmp_path: Pat
 
 
 def test_arguments_with_a_value_are_returned() -> None:
-    given = {"name": "a", "tags": ["x", 3], "most": None, "deep": False}
-    assert check_arguments(TOOL, given) == {"name": "a", "tags": ["x", 3], "deep": False}
+    given = {"name": "a", "tags": ["x"], "most": 0, "deep": False}
+    assert read_arguments(TOOL, given) == given
 
 
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ('["a", {"b": 1}]', ["a", {"b": 1}]),
-        ('{"b": 1}', [{"b": 1}]),
-        ({"b": 1}, [{"b": 1}]),
-        ("docs/", ["docs/"]),
+        pytest.param({"tags": '["a", "b"]'}, {"tags": ["a", "b"]}, id="list as JSON"),
+        pytest.param({"tags": "docs/"}, {"tags": ["docs/"]}, id="only item"),
+        pytest.param({"tags": "a, b,c,"}, {"tags": ["a", "b", "c"]}, id="commas"),
+        pytest.param({"tags": 3}, {"tags": ["3"]}, id="number for a list"),
+        pytest.param({"tags": ["x", 3, None, " "]}, {"tags": ["x", "3"]}, id="odd items"),
+        pytest.param({"tag": "a"}, {"tags": ["a"]}, id="singular"),
+        pytest.param({"places": '{"b": 1}'}, {"places": [{"b": 1}]}, id="object as JSON"),
+        pytest.param({"places": {"b": "1"}}, {"places": [{"b": 1}]}, id="only object"),
+        pytest.param(
+            {"places": [{"b": 2.0, "c": "x,y", "d": 4}, {"b": None, "c": []}]},
+            {"places": [{"b": 2, "c": ["x", "y"]}, {}]},
+            id="fields of objects",
+        ),
+        pytest.param({"places": ["x", {"b": "y"}]}, {"places": ["x", {"b": "y"}]}, id="left"),
+        pytest.param({"most": "12"}, {"most": 12}, id="number as text"),
+        pytest.param({"most": 3.0}, {"most": 3}, id="whole float"),
+        pytest.param({"deep": "True"}, {"deep": True}, id="flag as text"),
+        pytest.param({"most": "", "deep": None, "tags": [], "places": "[]"}, {}, id="filled in"),
+        pytest.param({"self": 1, "tool": 2, "x" * 9999: DEEP}, {}, id="unknown"),
     ],
 )
-def test_a_list_may_be_written_as_json_or_as_its_one_item(
-    written: object, meant: list[object]
+def test_what_models_write_is_understood(
+    written: dict[str, object], meant: dict[str, object]
 ) -> None:
-    assert check_arguments(TOOL, {"name": "a", "tags": written})["tags"] == meant
+    assert read_arguments(TOOL, {"name": 7, **written}) == {"name": "7", **meant}
 
 
 @pytest.mark.parametrize(
@@ -77,9 +105,12 @@ def test_a_list_may_be_written_as_json_or_as_its_one_item(
     [
         pytest.param({}, "name: missing", id="missing"),
         pytest.param({"name": None}, "name: missing", id="null"),
-        pytest.param({"name": 3}, "name: found the number 3; allowed: a string", id="number"),
+        pytest.param({"name": ""}, "name: missing", id="empty"),
+        pytest.param({"name": True}, "name: found true; allowed: a string", id="flag"),
         pytest.param(
-            {"name": "a", "tags": 3}, "tags: found the number 3; allowed: a list", id="not a list"
+            {"name": "a", "places": 3},
+            "places: found the number 3; allowed: a list",
+            id="not a list",
         ),
         pytest.param(
             {"name": "a", "most": True},
@@ -89,16 +120,16 @@ def test_a_list_may_be_written_as_json_or_as_its_one_item(
         pytest.param(
             {"name": "a", "deep": "no"}, "deep: found 'no'; allowed: true or false", id="text"
         ),
-        pytest.param({"name": "a", "nmae": "b"}, "nmae: unknown argument", id="unknown"),
         pytest.param(
-            {"name": {"a": "b"}, "x" * 500: 1},
-            f"'{'x' * 56}...: unknown argument; name: found a table; allowed: a string",
+            {"name": {"a": "b"}, "most": "x" * 500},
+            "name: found a table; allowed: a string; most: found '" + "x" * 56 + "...;"
+            " allowed: a whole number, 0 or more",
             id="two problems, one of them long",
         ),
     ],
 )
 def test_wrong_arguments_are_all_named(arguments: dict[str, object], problem: str) -> None:
     with pytest.raises(ArgumentsError) as raised:
-        check_arguments(TOOL, arguments)
-    allowed = "; its arguments are name (required), tags, most, deep"
+        read_arguments(TOOL, arguments)
+    allowed = "; its arguments are name (required), tags, most, deep, places"
     assert str(raised.value) == f"find: {problem}{allowed}"

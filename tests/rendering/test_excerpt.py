@@ -6,8 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.excerpt import Excerpt, _split, find_excerpt, read_structure
-from llm_kb.rendering.parts import Span, find_line, find_spans, name_lines
+from llm_kb.rendering.excerpt import Excerpt, _split, find_excerpt
+from llm_kb.rendering.parts import find_line, find_spans, name_lines
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import Section
 from tests.cost import at_most
 
 WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
@@ -18,7 +20,7 @@ LONG = f"{FILLER}{'x' * 90}\n\n{FILLER}"
 def show(
     text: str, span: tuple[int, int] | None = None, path: str = "a.md", most: int = 100
 ) -> Excerpt:
-    found = find_excerpt(read_structure(path, text), span or (0, len(text)), WORDS, most)
+    found = find_excerpt(find_outline(path, text), span or (0, len(text)), WORDS, most)
     assert found
     return found
 
@@ -76,7 +78,10 @@ def test_what_only_front_matter_says_is_shown_by_the_text_below() -> None:
     text = f"---\ntitle: Walrus\n---\n\n# Lion\n\nIt roars.\n\n## Mane\n\n{FILLER}"
 
     assert show(text, (0, text.index("# Lion"))).text == "# Lion\n\nIt roars."
-    assert find_excerpt(read_structure("a.md", "---\na: walrus\n---\n"), (0, 9), WORDS, 9) is None
+
+
+def test_of_a_note_with_front_matter_only_that_is_shown() -> None:
+    assert show("---\na: walrus\n---\n", (0, 9)).text == "---\na: walrus\n---"
 
 
 def test_the_heading_counts_for_what_stands_below_it() -> None:
@@ -169,7 +174,7 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
 
 
 def test_what_was_shown_is_not_shown_again() -> None:
-    whole = read_structure("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
+    whole = find_outline("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
     first = find_excerpt(whole, (0, len(whole.text)), WORDS, 100)
     assert first
     shown = [(first.start, first.end)]
@@ -195,10 +200,10 @@ def test_an_excerpt_is_whole_lines(lines: list[str], path: str, line: int) -> No
     text = "\n".join(lines) + "\n"
     start = len("\n".join([*lines[:line], ""]))
 
-    found = find_excerpt(read_structure(path, text), (start, len(text)), WORDS, 10)
+    found = find_excerpt(find_outline(path, text), (start, len(text)), WORDS, 10)
 
     if found:
-        shown = text.split("\n")[found.first_line - 1 : found.last_line]
+        shown = text.split("\n")[found.lines[0] - 1 : found.lines[1]]
         assert found.text == "\n".join(shown)
         assert found.text.strip()
 
@@ -233,18 +238,17 @@ def test_the_address_of_an_excerpt_loads_its_lines(
     lines: list[str], path: str, line: int, count: int, most: int
 ) -> None:
     text = "\n".join(["# zoo", "", "lion " * 1800, *lines]) + "\n"
-    whole = read_structure(path, text)
+    whole = find_outline(path, text)
     span = find_line(text, 0, 3 + line), find_line(text, 0, 3 + line + count)
 
     found = find_excerpt(whole, span, WORDS, most)
 
     if found:
-        anchor = found.part.anchor if found.part else name_lines(found.first_line, found.last_line)
-        (part,) = find_spans(text, whole.parts, [anchor])
-        assert isinstance(part, Span)
+        anchor = found.part.anchor if found.part else name_lines(*found.lines)
+        (part,) = find_spans(whole, [anchor])
+        assert isinstance(part, Section)
         assert part.start <= found.start
         assert found.text.strip("…") in text[part.start : part.end]
-        assert part.first_line <= found.first_line <= found.last_line <= part.last_line
 
 
 def test_a_block_that_ends_with_a_paragraph_has_no_empty_piece() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from llm_kb.rendering.part_text import LONGEST_OUTLINE, describe_size, present_asked, take_pieces
+from llm_kb.rendering.parts import LONGEST_OUTLINE, describe_size, present_asked, take_pieces
 from llm_kb.rendering.presentation import wrap_subject
 from llm_kb.subjects.topics import Content
 from tests.cost import at_most

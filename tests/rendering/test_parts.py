@@ -7,15 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.parts import (
-    MOST_KEPT,
     AnchorError,
-    Span,
     find_holding,
     find_line,
-    find_parts,
+    find_line_numbers,
     find_spans,
-    name_heading,
 )
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import Section, name_title
 from tests.cost import at_most
 
 SETTINGS = """\
@@ -36,13 +35,13 @@ e
 
 
 def anchors(text: str, path: str = "a.md") -> list[str]:
-    return [part.anchor for part in find_parts(text, path)]
+    return [part.anchor for part in find_outline(path, text).sections]
 
 
 def find(text: str, *wanted: str, path: str = "a.md") -> list[str]:
     """Return the pieces of a text that anchors name."""
-    spans = find_spans(text, find_parts(text, path), wanted)
-    return [text[s.start : s.end] if isinstance(s, Span) else f"no {s.anchor}" for s in spans]
+    spans = find_spans(find_outline(path, text), wanted)
+    return [text[s.start : s.end] if isinstance(s, Section) else f"no {s.anchor}" for s in spans]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +55,12 @@ def find(text: str, *wanted: str, path: str = "a.md") -> list[str]:
         pytest.param(":ref:`Caching <c>`", "caching", id="roles"),
         pytest.param("Größe Ä", "größe-ä", id="letters of other alphabets"),
         pytest.param("SOME_NAME", "some_name", id="underscores"),
-        pytest.param("Title {#own .class}", "own", id="an id of its own"),
-        pytest.param("!!!", "part", id="nothing"),
+        pytest.param("`<relabel_config>`", "relabel_config", id="nothing but a placeholder"),
+        pytest.param("!!!", "", id="nothing"),
     ],
 )
-def test_name_heading(title: str, anchor: str) -> None:
-    assert name_heading(title) == anchor
+def test_name_title(title: str, anchor: str) -> None:
+    assert name_title(title) == anchor
 
 
 @pytest.mark.parametrize(
@@ -83,6 +82,19 @@ def test_name_heading(title: str, anchor: str) -> None:
         ),
         pytest.param(
             "a.rst", "Title\n=====\n\nSub\n---\n\ntext\n", ["title", "sub"], id="reStructuredText"
+        ),
+        pytest.param(
+            "a.md",
+            '## One[[first]]\n## Two {#second .c}\n<h3 name="third">\nThree\n</h3>\n'
+            "<h3><a id='fourth'></a>Four</h3>\n<h3>Fifth</h3>\n<h3>not closed\n",
+            ["first", "second", "third", "fourth", "fifth"],
+            id="anchors that the text sets, and HTML",
+        ),
+        pytest.param(
+            "a.md",
+            "# ***\n\nSay what it is.\n# !!!\n",
+            ["say-what-it-is", "part"],
+            id="headings that say nothing",
         ),
         pytest.param("a.html", "<h1>Top</h1>\n<p>x\n<h2>Sub</h2>\n", ["top", "sub"], id="html"),
         pytest.param(
@@ -130,14 +142,14 @@ def test_an_anchor_names_a_piece(wanted: str, piece: str) -> None:
 
 
 def test_a_wrong_anchor_has_near_ones() -> None:
-    [error] = find_spans(SETTINGS, find_parts(SETTINGS, "a.md"), ["cachng"])
+    [error] = find_spans(find_outline("a.md", SETTINGS), ["cachng"])
     assert isinstance(error, AnchorError)
     assert (error.near, error.is_ambiguous) == (("caching",), False)
-    [error] = find_spans(SETTINGS, find_parts(SETTINGS, "a.md"), ["timeout"])
+    [error] = find_spans(find_outline("a.md", SETTINGS), ["timeout"])
     assert isinstance(error, AnchorError)
     assert error.is_ambiguous
     assert error.near == ("caching/timeout", "database-x_y/timeout")
-    [error] = find_spans(SETTINGS, find_parts(SETTINGS, "a.md"), ["L99"])
+    [error] = find_spans(find_outline("a.md", SETTINGS), ["L99"])
     assert isinstance(error, AnchorError)
     assert error.near == ("L1-L13",)
 
@@ -154,9 +166,7 @@ def test_a_wrong_anchor_has_near_ones() -> None:
     ],
 )
 def test_overlapping_pieces_are_given_once(wanted: list[str], found: list[str]) -> None:
-    assert [
-        span.anchor for span in find_spans(SETTINGS, find_parts(SETTINGS, "a.md"), wanted)
-    ] == found
+    assert [span.anchor for span in find_spans(find_outline("a.md", SETTINGS), wanted)] == found
 
 
 @pytest.mark.parametrize(
@@ -174,14 +184,16 @@ def test_passages_are_named_by_the_smallest_part_around_them(
 ) -> None:
     start = find_line(SETTINGS, 0, lines[0] - 1)
     part = find_holding(
-        find_parts(SETTINGS, "a.md"), start, find_line(SETTINGS, start, 1 + lines[1] - lines[0])
+        find_outline("a.md", SETTINGS).sections,
+        start,
+        find_line(SETTINGS, start, 1 + lines[1] - lines[0]),
     )
     assert part is not None
     assert part.anchor == anchor
 
 
 def test_text_outside_of_every_part_is_in_none() -> None:
-    assert find_holding(find_parts("text\n\n# A\n", "a.md"), 0, 2) is None
+    assert find_holding(find_outline("a.md", "text\n\n# A\n").sections, 0, 2) is None
     assert find_holding((), 7, 7) is None
 
 
@@ -192,12 +204,12 @@ def test_the_labels_of_cross_references_name_the_part_below_them() -> None:
         "CC\n--\n\n.. _two-words:\n\nDD\n~~\n"
     )
 
-    found = find_spans(text, find_parts(text, "a.rst"), ["one", "two-words", "TWO_WORDS", "in"])
+    found = find_spans(find_outline("a.rst", text), ["one", "two-words", "TWO_WORDS", "in"])
 
     assert [span.anchor for span in found] == ["bb", "in"]
     span = found[0]
-    assert isinstance(span, Span)
-    assert (span.first_line, span.last_line) == (4, 16)
+    assert isinstance(span, Section)
+    assert find_line_numbers(text, span.start, span.end) == (4, 16)
 
 
 headings = st.lists(
@@ -207,11 +219,11 @@ headings = st.lists(
 
 @given(headings)
 def test_every_anchor_is_unique_and_names_its_part(text: str) -> None:
-    parts = find_parts(text, "a.md")
+    parts = find_outline("a.md", text).sections
     assert len({part.anchor.casefold() for part in parts}) == len(parts)
     for part in parts:
-        [span] = find_spans(text, find_parts(text, "a.md"), [part.anchor.upper()])
-        assert isinstance(span, Span)
+        [span] = find_spans(find_outline("a.md", text), [part.anchor.upper()])
+        assert isinstance(span, Section)
         assert (span.start, span.end) == (part.start, part.end)
 
 
@@ -228,20 +240,22 @@ def test_every_anchor_is_unique_and_names_its_part(text: str) -> None:
 def test_hostile_headings_cost_little(text: str) -> None:
     with at_most(4):
         found = find_spans(
-            text,
-            find_parts(text, "a.md"),
+            find_outline("a.md", text),
             ["h5", "nope" * 100_000, "a/" * 100_000, "L1-L999999999"],
         )
-        parts = find_parts(text, "a.md")
+        parts = find_outline("a.md", text).sections
     assert len(found) in {3, 4}
     assert all(len(part.anchor) <= 2_000 for part in parts)
 
 
 def test_the_parts_of_a_text_are_found_once_unless_it_is_long() -> None:
-    long = "# A\n\n" + "x" * MOST_KEPT
+    long = "# A\n\n" + "x" * 1_000_000
 
-    assert find_parts(SETTINGS, "a.md") is find_parts("".join(list(SETTINGS)), "a.md")
-    assert find_parts(long, "a.md") is not find_parts(long, "a.md")
+    assert (
+        find_outline("a.md", SETTINGS).sections
+        is find_outline("a.md", "".join(list(SETTINGS))).sections
+    )
+    assert find_outline("a.md", long).sections is not find_outline("a.md", long).sections
 
 
 def test_a_page_has_the_parts_beside_its_main_element() -> None:

@@ -11,12 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from llm_kb.rendering.parts import find_line_numbers
 from llm_kb.search.chunking.chunk import CAP, chunk_document
-from llm_kb.search.chunking.code_lines import outline_code
-from llm_kb.search.chunking.documents import decode_document, split_identifiers
 from llm_kb.search.chunking.markdown import outline_markdown
-from llm_kb.search.chunking.outline import find_outline, outline
-from llm_kb.search.chunking.rst import outline_rst
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.words import decode_document, split_identifiers
 from tests.cost import at_most
 
 PATHS = ["a.md", "a.rst", "a.txt", "README", "a.py", "a.rs", "a.ts", "a.c", "a.json", ".hidden"]
@@ -81,7 +80,7 @@ def test_chunks_of_a_page_joined_are_its_own_text(text: str) -> None:
 
     assert "".join(chunk.text for chunk in chunks) == text[found.start : found.end]
     assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
-    assert list(found.marks) == sorted(found.marks)
+    assert list(found.sections) == sorted(found.sections, key=lambda each: each.start)
     assert all(end <= start for (_, end), (start, _) in pairwise(found.wholes))
 
 
@@ -164,7 +163,7 @@ def test_a_note_is_not_cut_from_its_text() -> None:
 
     assert [chunk.text.count("!!! tip") for chunk in chunks if note in chunk.text] == [1]
     assert "".join(chunk.text for chunk in chunks) == text
-    assert [mark.label for mark in outline_markdown(text).marks] == ["A", "B"]
+    assert [section.title for section in outline_markdown(text).sections] == ["A", "B"]
 
 
 def test_a_fence_that_fits_is_not_cut() -> None:
@@ -203,7 +202,19 @@ def seen_by_parser(text: str) -> Seen:
         if token.type == "heading_open" and token.level == 0 and token.map
     ]
     fences = [tuple(t.map) for t in tokens if t.type == "fence" and t.level == 0 and t.map]
-    return Seen(headings, fences)  # type: ignore[arg-type]
+    return Seen(nest(headings), fences)  # type: ignore[arg-type]
+
+
+def nest(headings: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Return headings with their depth of nesting instead of their level."""
+    open_: list[int] = []
+    nested = []
+    for line, level, title in headings:
+        while open_ and open_[-1] >= level:
+            open_.pop()
+        open_.append(level)
+        nested.append((line, len(open_), title))
+    return nested
 
 
 def seen_by_us(text: str) -> Seen:
@@ -212,7 +223,7 @@ def seen_by_us(text: str) -> Seen:
     def line(offset: int) -> int:
         return text.count("\n", 0, offset) + (offset == len(text) and not text.endswith("\n"))
 
-    headings = [(line(mark.offset), mark.depth, mark.label) for mark in outline.marks]
+    headings = [(line(each.start), each.depth, each.title) for each in outline.sections]
     return Seen(headings, [(line(start), line(end)) for start, end in outline.wholes])
 
 
@@ -262,7 +273,7 @@ def test_markdown_headings_and_fences_are_those_of_commonmark(text: str) -> None
     ],
 )
 def test_markdown_beyond_the_oracle(text: str, labels: list[str]) -> None:
-    assert [mark.label for mark in outline_markdown(text).marks] == labels
+    assert [section.title for section in outline_markdown(text).sections] == labels
 
 
 def test_rst_titles_targets_and_directives() -> None:
@@ -271,12 +282,11 @@ def test_rst_titles_targets_and_directives() -> None:
         ".. function:: open(file)\n\n   Opens.\n\n=== ===\na   b\n=== ===\n"
     )
 
-    marks = [
-        (text.count("\n", 0, mark.offset) + 1, mark.depth, mark.label)
-        for mark in outline_rst(text).marks
+    assert headings("a.rst", text) == [
+        (1, "Guide", 1, 18),
+        (2, "Install", 7, 18),
+        (3, "open(file)", 12, 15),
     ]
-
-    assert marks == [(1, 1, "Guide"), (7, 2, "Install"), (12, 101, "open(file)"), (16, 101, "")]
 
 
 # Code
@@ -341,7 +351,7 @@ struct point {
 @pytest.mark.parametrize(
     ("suffix", "text", "expected"),
     [
-        (".py", PYTHON, [(3, "A"), (8, "f"), (14, "g"), (18, "")]),
+        (".py", PYTHON, [(3, "A"), (8, "f"), (14, "g")]),
         (".rs", RUST, [(3, "a"), (9, "Foo for Bar"), (10, "b")]),
         (".ts", TYPESCRIPT, [(1, "A"), (2, "method"), (7, "handler")]),
         (".c", C, [(3, "parse"), (9, "point")]),
@@ -353,9 +363,7 @@ def test_definitions_by_the_shape_of_lines(
 ) -> None:
     if suffix == ".py":  # The one thing that only a parser can know.
         text = text.replace("def not_code", "    not_code")
-    marks = outline_code(suffix, text).marks
-
-    assert [(text.count("\n", 0, mark.offset) + 1, mark.label) for mark in marks] == expected
+    assert [(first, title) for _, title, first, _ in headings(f"a{suffix}", text)] == expected
 
 
 def test_deep_nesting_does_not_overflow() -> None:
@@ -419,12 +427,11 @@ def test_identifiers_are_split_at_every_hump(text: str) -> None:
 
 
 def headings(path: str, text: str) -> list[tuple[int, str, int, int]]:
-    found = outline(text, path)
-    lines = text.split("\n")
-    for heading in found:
-        span = "\n".join(lines[heading.first_line - 1 : heading.last_line])
-        assert text[heading.start : heading.end].rstrip("\n") == span.rstrip("\n")
-    return [(each.level, each.title, each.first_line, each.last_line) for each in found]
+    """Return depth, title, first and last line of each section."""
+    return [
+        (each.depth, each.title, *find_line_numbers(text, each.start, each.end))
+        for each in find_outline(path, text).sections
+    ]
 
 
 def test_a_heading_of_markdown_holds_all_up_to_the_next_of_its_level() -> None:
@@ -489,7 +496,7 @@ def test_definitions_are_the_headings_of_code() -> None:
 
 
 def test_text_of_an_unknown_kind_has_no_headings() -> None:
-    assert outline("# not Markdown\n", "a.json") == ()
+    assert find_outline("a.json", "# not Markdown\n").sections == ()
 
 
 @pytest.mark.slow
@@ -533,7 +540,6 @@ def test_hostile_text_takes_time_in_its_length(path: str, unit: str, times: int)
     text = unit * times
 
     with at_most(6):
-        outline(text, path)
         chunk_document(path, text)
 
 
@@ -575,20 +581,22 @@ func New() *Handler {
 
 
 def test_a_callback_names_nothing_and_a_method_may_have_parameters_on_many_lines() -> None:
-    marks = outline_code(".ts", TYPESCRIPT_CLASS).marks
+    found = headings("a.ts", TYPESCRIPT_CLASS)
 
-    assert [(mark.label, mark.depth) for mark in marks] == [
-        ("Builder", 0),
-        ("build", 4),
-        ("run", 4),
+    assert [(title, depth) for depth, title, _, _ in found] == [
+        ("Builder", 1),
+        ("build", 2),
+        ("run", 2),
     ]
 
 
 def test_a_class_goes_on_after_type_parameters_on_many_lines() -> None:
     text = "class Box<\n  Item,\n> extends Base {\n  take(\n    n: Item,\n  ) {\n  }\n}\n"
 
-    assert [title for _, title, _, _ in headings("a.ts", text)] == ["Box", "take"]
-    assert outline(text, "a.ts", outline_code(".ts", text))[1].level == 2
+    assert [(depth, title) for depth, title, _, _ in headings("a.ts", text)] == [
+        (1, "Box"),
+        (2, "take"),
+    ]
 
 
 def test_a_method_knows_its_type() -> None:
@@ -650,7 +658,7 @@ def test_what_surrounds_the_text_of_a_page_is_no_chunk(page: str, lines: tuple[i
 def test_a_page_without_a_first_heading_is_named_by_its_title() -> None:
     page = PAGE.replace("h1>", "h2>")
 
-    found = [(part.level, part.title, part.first_line) for part in outline(page, "a.html")]
+    found = [each[:3] for each in headings("a.html", page)]
     assert found == [(1, "Caching & more - Docs", 4), (2, "Caching", 4), (2, "Comments", 7)]
 
 

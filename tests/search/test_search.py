@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from llm_kb.search import search as search_module
 from llm_kb.search.chunking import chunk
-from llm_kb.search.chunking.documents import Outline
+from llm_kb.search.chunking.sections import Outline
 from llm_kb.search.hits import Hit, Place
 from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import documents_table

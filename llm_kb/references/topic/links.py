@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from llm_kb.files.opener import read_regular
 from llm_kb.references.sources.file_names import page_key
 from llm_kb.references.topic.provenance import FileRecord
-from llm_kb.rendering.parts import find_parts
+from llm_kb.search.chunking.markdown import mark_fenced
+from llm_kb.search.chunking.outline import find_outline
 
 _CODE_OR_LINK = re.compile(
     r"(`+)[^`\n]{0,1000}\1|\]\((https?://[^\s<>()#]*(?:\([^\s<>()#]*\)[^\s<>()#]*)*)(?:#([^\s()]*))?\)"
 )
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*]|\d+\.)[ \t]+)*(`{3,}|~{3,})")
 
 
 class PageLinks:
@@ -53,22 +53,10 @@ class PageLinks:
             return f"]({posixpath.relpath(place, posixpath.dirname(path))}{part})"
 
         return "".join(
-            line if is_code else _CODE_OR_LINK.sub(replace, line) for is_code, line in _lines(text)
+            line if is_code else _CODE_OR_LINK.sub(replace, line)
+            for is_code, line in mark_fenced(text.splitlines(keepends=True))
         )
 
     def _find_anchors(self, path: str) -> frozenset[str]:
         text = read_regular(self._root / path).decode("utf-8", "replace")
-        return frozenset(part.anchor.casefold() for part in find_parts(text, path))
-
-
-def _lines(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the lines of Markdown, and whether each is in a fenced block of code."""
-    fence = ""
-    for line in text.splitlines(keepends=True):
-        found = _FENCE.match(line)
-        mark = found[1] if found else ""
-        yield bool(fence or mark), line
-        if not fence:
-            fence = mark
-        elif mark.startswith(fence) and not line[found.end() :].strip():  # type: ignore[union-attr] # a mark was found
-            fence = ""
+        return frozenset(part.anchor.casefold() for part in find_outline(path, text).sections)

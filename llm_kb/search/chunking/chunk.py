@@ -8,13 +8,13 @@ others as they are.
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 
-from llm_kb.search.chunking.documents import MAX_TITLE, Chunk, Mark, Outline
 from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import MAX_TITLE, Outline, Section
 
 CAP = 1200
 """Longest chunk, in characters."""
@@ -28,20 +28,43 @@ BARE = 120
 TAIL = 150
 """Shortest last part of a section that is cut, in characters."""
 
+_BREADCRUMB, _IN_CODE_NAMES = " > ", "."
+"""Separators between the titles of nested sections."""
+
 # Where to cut, the best first.
 _BLANK_LINES = ("\n\n", "\n\r\n")
 _IN_PROSE = (*_BLANK_LINES, ".\n", ".\r\n", "\n", ". ", " ")
 _IN_CODE = (*_BLANK_LINES, "\n", " ")  # a line that ends in a dot may describe the next
 
 
-class _Section(NamedTuple):
-    """A span of a document and the labels of the sections around it."""
+class Chunk(NamedTuple):
+    """A span of a document: the unit of indexing and of results.
+
+    The title names the section with those around it. The heading names only sections that begin
+    in this chunk; it is empty if the chunk continues an earlier one. Lines count from 1, both
+    inclusive. The hash depends on the content and not on the position.
+    """
+
+    title: str
+    heading: str
+    text: str
+    first_line: int
+    last_line: int
+
+    @property
+    def hash(self) -> bytes:
+        """Return 16 bytes that identify title, heading and text."""
+        joined = f"{self.title}\0{self.heading}\0{self.text}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(joined, digest_size=16).digest()
+
+
+class _Piece(NamedTuple):
+    """A span of a document, the titles of the sections around it, and of those that begin in it."""
 
     start: int
     end: int
-    labels: tuple[str, ...]
+    titles: tuple[str, ...]
     heading: str
-    """The label of the section that begins here; empty in later parts of a section."""
 
 
 def chunk_document(
@@ -51,12 +74,12 @@ def chunk_document(
     outline = find_outline(path, text) if outline is None else outline
     chunks: list[Chunk] = []
     line = 1 + text.count("\n", 0, outline.start)
-    for sections in _merge(_cut(text, outline, cap), outline, cap, floor):
-        start, end = sections[0].start, sections[-1].end
+    for pieces in _merge(_cut(text, outline, cap), outline, cap, floor):
+        start, end = pieces[0].start, pieces[-1].end
         newlines = text.count("\n", start, end)
         ends_line = text[end - 1] == "\n"
         last = max(line, line + newlines - ends_line)
-        title, heading = _name(sections, outline.separator)
+        title, heading = _name(pieces, _IN_CODE_NAMES if outline.is_code else _BREADCRUMB)
         chunks.append(Chunk(title, heading, text[start:end], line, last))
         line += newlines
     return chunks
@@ -70,44 +93,51 @@ def chunk_safely(path: str, text: str) -> list[Chunk]:
     try:
         return chunk_document(path, text)
     except Exception:  # noqa: BLE001 - whatever a parser of hostile text may raise
-        return chunk_document("", text, outline=Outline())
+        return chunk_document("", text, outline=Outline(text))
 
 
-def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Section]:
-    """Yield the spans between the marks; spans over the cap are cut in parts."""
+def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Piece]:
+    """Yield the spans between the edges of sections; spans over the cap are cut in parts."""
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
     separators = _IN_CODE if outline.is_code else _IN_PROSE
-    depths: list[int] = []
-    labels: tuple[str, ...] = ()
-    start = outline.start
-    heading = ""
-    end = len(text) if outline.end is None else outline.end
-    marks = [mark for mark in outline.marks if start <= mark.offset < end]
-    for offset, depth, label in chain(marks, [Mark(end, 0, "")]):
+    open_: list[Section] = []
+    start, heading = outline.start, ""
+    for edge, section in _find_edges(text, outline):
+        titles = tuple(each.title for each in open_)
         # A heading without text joins the section below it.
         is_bare = (
-            label
+            section
             and heading
-            and offset - start <= BARE
-            and ((depths and depth > depths[-1]) or not _has_text(text[start:offset], heading))
+            and edge - start <= BARE
+            and ((open_ and edge < open_[-1].end) or not _has_text(text[start:edge], heading))
         )
-        if offset > start and not is_bare:
-            while offset - start > cap:
-                limit = min(start + cap, max(start + cap // 2, offset - TAIL))
+        if edge > start and not is_bare:
+            while edge - start > cap:
+                limit = min(start + cap, max(start + cap // 2, edge - TAIL))
                 cut = _cut_point(text, start, limit, wholes, separators)
-                yield _Section(start, cut, labels, heading)
+                yield _Piece(start, cut, titles, heading)
                 start, heading = cut, ""
-            yield _Section(start, offset, labels, heading)
-            start, heading = offset, ""
-        while depths and depths[-1] >= depth:
-            depths.pop()
-        labels = labels[: len(depths)]
-        if label:
-            depths.append(depth)
-            labels = (*labels, label)
+            yield _Piece(start, edge, titles, heading)
+            start, heading = edge, ""
+        while open_ and open_[-1].end <= edge:
+            open_.pop()
+        if section:
+            open_.append(section)
             # For a method its own name, since its type is in the title.
-            name = label.rpartition(outline.separator)[2] if outline.is_code else label
+            title = section.title
+            name = title.rpartition(_IN_CODE_NAMES)[2] if outline.is_code else title
             heading = f"{heading} {name}" if heading else name
+
+
+def _find_edges(text: str, outline: Outline) -> Iterator[tuple[int, Section | None]]:
+    """Yield the places within a text's own span where sections begin or end, in order."""
+    end = len(text) if outline.end is None else outline.end
+    inside = [each for each in outline.sections if outline.start <= each.start < end]
+    starts = {section.start for section in inside}
+    ends = {section.end for section in inside if section.end < end} - starts
+    edges: list[tuple[int, Section | None]] = [(section.start, section) for section in inside]
+    yield from sorted([*edges, *((edge, None) for edge in ends)], key=lambda edge: edge[0])
+    yield end, None
 
 
 def _has_text(section: str, heading: str) -> bool:
@@ -162,34 +192,34 @@ def _find_lead_in(text: str, earliest: int, cut: int) -> int:
 
 
 def _merge(
-    sections: Iterator[_Section], outline: Outline, cap: int, floor: int
-) -> Iterator[list[_Section]]:
-    """Yield groups of sections; a short section is grouped with those that follow."""
-    group: list[_Section] = []
-    for section in sections:
+    pieces: Iterator[_Piece], outline: Outline, cap: int, floor: int
+) -> Iterator[list[_Piece]]:
+    """Yield groups of pieces; a short piece is grouped with those that follow."""
+    group: list[_Piece] = []
+    for piece in pieces:
         if group:
             start = group[0].start
             # Code that names nothing, such as imports, is not alone if it fits.
-            is_named = any(section.labels for section in group)
+            is_named = any(each.titles for each in group)
             enough = cap if outline.is_code and not is_named else floor
-            if group[-1].end - start >= enough or section.end - start > cap:
+            if group[-1].end - start >= enough or piece.end - start > cap:
                 yield group
                 group = []
-        group.append(section)
+        group.append(piece)
     if group:
         yield group
 
 
-def _name(sections: Sequence[_Section], separator: str) -> tuple[str, str]:
+def _name(pieces: Sequence[_Piece], separator: str) -> tuple[str, str]:
     """Return the title and the heading of a chunk.
 
-    The title is the breadcrumb of its first section and the labels of the others.
+    The title is the breadcrumb of its first section and the titles of the others.
     """
-    title = separator.join(sections[0].labels)
-    heading = sections[0].heading
-    if len(sections) > 1:
-        names = [title, *(section.labels[-1] for section in sections[1:] if section.labels)]
+    title = separator.join(pieces[0].titles)
+    heading = pieces[0].heading
+    if len(pieces) > 1:
+        names = [title, *(piece.titles[-1] for piece in pieces[1:] if piece.titles)]
         title = ", ".join(dict.fromkeys(filter(None, names)))
-        heading = " ".join([section.heading for section in sections if section.heading])
+        heading = " ".join([piece.heading for piece in pieces if piece.heading])
     title = title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"
     return title, heading[:MAX_TITLE]

@@ -7,7 +7,7 @@ from bisect import insort
 from collections.abc import Sequence
 from html import unescape
 
-from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
+from llm_kb.search.chunking.sections import Mark, Outline, make_outline, shorten_title
 
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)"
@@ -45,6 +45,9 @@ _TITLE = re.compile(r"<svg\b|<title\b[^<>]{0,100}>([^<{]{1,500})</title", re.IGN
 _SHOWN_CODE = re.compile(
     r"<(pre|code|kbd|samp|tt)(?![\w-])[^<>]*>.*?(?:</\1(?![\w-])|\Z)", re.IGNORECASE | re.DOTALL
 )
+_ANCHOR = re.compile(r"\s(?:id|name)=[\"']?([\w.:-]{1,200})", re.IGNORECASE)
+_NAMED = re.compile(r"\s*<a\s[^<>]{0,200}?\b(?:id|name)=[\"']?([\w.:-]{1,200})", re.IGNORECASE)
+_CLOSINGS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _DEPTHS}
 _TEMPLATE = re.compile(r"\{[{%]|<[?%](?!xml)")
 
 _LONGEST = 2000
@@ -60,18 +63,54 @@ def outline_html(text: str) -> Outline:
     shown = _HIDDEN.sub(lambda match: " " * len(match[0]), text)
     marks: list[Mark] = []
     wholes: list[tuple[int, int]] = []
-    for match in _PART.finditer(shown):
+    tags = ClosingTags(shown)
+    position = 0
+    while match := _PART.search(shown, position):
+        position = match.end()
         name = (match["name"] or "").lower()
         if not name:
             wholes.append(match.span())
-        elif title := _read_title(shown, match.end(), name):
-            marks.append(Mark(match.start(), _DEPTHS[name], title))
+            continue
+        end = tags.find(name, position)
+        if title := read_title(shown, position, end):
+            anchor = find_own_anchor(match[0], shown[position:end])
+            marks.append(Mark(match.start(), _DEPTHS[name], title, anchor))
+            position = end
     start, end = _find_own_text(shown, marks)
     if not any(mark.depth == 1 and start <= mark.offset < end for mark in marks):
         named = _TITLE.search(shown, 0, marks[0].offset if marks else len(text))
         if named and named[1]:
-            insort(marks, Mark(start, 1, shorten_label(unescape(named[1]))))
-    return Outline(marks=marks, wholes=wholes, start=start, end=end)
+            insort(marks, Mark(start, 1, shorten_title(unescape(named[1]))))
+    return make_outline(text, marks, wholes, start=start, end=end)
+
+
+class ClosingTags:
+    """Where elements end: the next closing tag of a name, for which no character is read twice."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._next: dict[str, int] = {}
+
+    def find(self, name: str, start: int) -> int:
+        """Return the offset of the next closing tag, or the end of the text."""
+        if self._next.get(name, -1) < start:
+            found = _CLOSINGS[name].search(self._text, start)
+            self._next[name] = found.start() if found else len(self._text)
+        return self._next[name]
+
+
+def read_title(text: str, start: int, end: int) -> str:
+    """Return the words between a heading's tags; empty if it is too long, or not closed."""
+    if end - start > _LONGEST or end == len(text):
+        return ""
+    title = unescape(_ANY_TAG.sub("", text[start:end]))
+    return shorten_title(title[:-20] + _PERMALINK.sub("", title[-20:]))
+
+
+def find_own_anchor(opening: str, inner: str) -> str:
+    """Return the anchor that a heading's tag sets, or a link in it; empty if none does."""
+    found = _ANCHOR.search(opening) or _NAMED.match(inner[:_LONGEST])
+    return found[1].lower() if found else ""
 
 
 def _find_own_text(text: str, marks: Sequence[Mark]) -> tuple[int, int]:
@@ -118,11 +157,3 @@ def _find_end(text: str, opening: re.Match[str]) -> int:
 def _count_shown(text: str) -> int:
     """Return the number of characters of a text outside its tags, without spaces."""
     return sum(map(len, _ANY_TAG.sub("", text).split()))
-
-
-def _read_title(text: str, start: int, name: str) -> str:
-    """Return the words between a heading's tags; empty if it is not closed."""
-    inner = text[start : start + _LONGEST]
-    end = inner.lower().find(f"</{name}")
-    title = unescape(_ANY_TAG.sub("", inner[: max(end, 0)]))
-    return shorten_label(title[:-20] + _PERMALINK.sub("", title[-20:]))

@@ -1,10 +1,13 @@
-"""Finding headings and fences in Markdown."""
+"""Finding headings and fences in Markdown. Pure."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
-from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
+from llm_kb.search.chunking.html import ClosingTags, find_own_anchor, read_title
+from llm_kb.search.chunking.sections import Mark, Outline, make_mark, make_outline
 
 FRONT_MATTER = re.compile(
     r"\A(?:\ufeff)?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL
@@ -16,6 +19,7 @@ _MARKDOWN_LINE = re.compile(
     r"|^[ ]{0,3}(?P<hashes>\#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
     r"|^[ ]{0,3}(?P<under>=+|-+)[ \t]*\r?$"
     r"|^[ ]{0,3}(?P<html><!--|<(?:pre|script|style|textarea)\b)"
+    r"|^[ ]{0,3}<h(?P<level>[1-6])(?P<attributes>(?:\s[^<>]{0,1000})?)>"
     # What MkDocs calls an admonition, with its indented body.
     r"|^(?:!!!|\?\?\?\+?)[ ]+\w[^\n]*\n"
     r"(?P<body>(?:[ \t]*\r?\n)*(?:[ ]{4}[^\n]*(?:\n(?:[ \t]*\r?\n)*|\Z))+)",
@@ -30,6 +34,11 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{0,500}\)")
 _LONGEST_HEADING = 2_000
 """Most characters read of a heading."""
 
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})")
+_CLOSER = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_LEAST_CODE = 3
+"""Largest indentation that does not make a line code."""
+
 _LONGEST_PARAGRAPH = 10
 """Most lines of a paragraph that an underline makes a heading."""
 
@@ -39,66 +48,108 @@ _HTML_ENDS = {
 
 
 def outline_markdown(text: str) -> Outline:
-    """Return ATX and setext headings outside of fences and HTML, and the fences and notes."""
+    """Return headings outside of fences and HTML, those of HTML too, and the fences and notes."""
     front = FRONT_MATTER.match(text)
-    position = front.end() if front else 0
+    body = position = front.end() if front else 0
     marks: list[Mark] = []
     wholes: list[tuple[int, int]] = []
-    unclosed: dict[str, int] = {}
+    fences, tags = _Fences(text), ClosingTags(text)
     while match := _MARKDOWN_LINE.search(text, position):
         position = match.end()
         if match["fence"]:
-            end = _fence_end(text, match, unclosed)
+            end = fences.find_end(match)
             if end is not None:
                 wholes.append((match.start(), end))
                 position = end
         elif hashes := match["hashes"]:
-            marks.append(Mark(match.start(), len(hashes), _heading_text(match["title"])))
+            marks.append(_make_mark(match.start(), len(hashes), _strip_hashes(match["title"])))
         elif under := match["under"]:
             start = _paragraph_start(text, match.start(), marks)
             if start is not None:
-                label = _make_label(text[start : match.start()])
-                marks.append(Mark(start, 1 if under[0] == "=" else 2, label))
+                title = text[start : match.start()]
+                marks.append(_make_mark(start, 1 if under[0] == "=" else 2, title))
+        elif level := match["level"]:
+            end = tags.find(f"h{level}", position)
+            if title := read_title(text, position, end):
+                anchor = find_own_anchor(match["attributes"], text[position:end])
+                marks.append(Mark(match.start(), int(level), title, anchor))
+                position = end
         elif match["body"]:
             wholes.append(match.span())
         else:
             position = _html_end(text, match)
-    return Outline(marks=marks, wholes=wholes)
+    return make_outline(text, marks, wholes, body=body)
 
 
-def _heading_text(title: str) -> str:
+def _strip_hashes(title: str) -> str:
     """Return the text of an ATX heading without its closing hashes."""
     title = title.strip()
     bare = title.rstrip("#")
-    return _make_label(bare if not bare or bare[-1] in " \t" else title) or "#"
+    return (bare if not bare or bare[-1] in " \t" else title) or "#"
 
 
-def _make_label(text: str) -> str:
-    """Return the text of a heading on one line, with links as their text."""
-    return shorten_label(_LINK.sub(r"\1", text[:_LONGEST_HEADING]))
+def _make_mark(offset: int, depth: int, title: str) -> Mark:
+    """Return the mark of a heading, with links as their text."""
+    return make_mark(offset, depth, _LINK.sub(r"\1", title[:_LONGEST_HEADING].rstrip()))
 
 
-def _fence_end(text: str, opener: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """Return the start of the line after the closing fence; None if the opener is not a fence.
+class _Fences:
+    """The lines of a text that may close a fence, each with the next one that has more marks."""
 
-    An unclosed fence runs to the end of the document, unless its opener is indented like code;
-    then it is text. `unclosed` holds the shortest unclosed fence of each kind, so that no end
-    is searched for twice.
-    """
-    fence = opener["fence"]
-    nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > 3
-    if nested and len(fence) >= unclosed.get(fence[0], len(text)):
-        return None
-    indent = r"[ \t]*" if nested else r"[ ]{0,3}"
-    closer = re.compile(
-        rf"^{indent}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?(?:\n|\Z)", re.MULTILINE
-    )
-    line_end = text.find("\n", opener.end())
-    found = closer.search(text, line_end + 1) if line_end != -1 else None
-    if found:
-        return found.end()
-    unclosed[fence[0]] = len(fence)
-    return None if nested else len(text)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[tuple[str, bool], tuple[list[re.Match[str]], list[int]]] = {}
+
+    def find_end(self, opener: re.Match[str]) -> int | None:
+        """Return the start of the line after the closing fence; None if the opener is not a fence.
+
+        An unclosed fence runs to the end of the document, unless its opener is indented like code;
+        then it is text.
+        """
+        fence = opener["fence"]
+        is_nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > _LEAST_CODE
+        closers, longer = self._find_closers(fence[0], is_nested=is_nested)
+        at = bisect_left(closers, opener.end(), key=lambda closer: closer.start())
+        while at < len(closers) and len(closers[at][2]) < len(fence):
+            at = longer[at]
+        if at < len(closers):
+            return closers[at].end()
+        return None if is_nested else len(self._text)
+
+    def _find_closers(self, sign: str, *, is_nested: bool) -> tuple[list[re.Match[str]], list[int]]:
+        """Return the closers of a kind, and for each the place of the next that is longer."""
+        if (sign, is_nested) not in self._found:
+            closers = [
+                closer
+                for closer in _CLOSER.finditer(self._text)
+                if closer[2][0] == sign and (is_nested or _is_flush(closer[1]))
+            ]
+            longer = [len(closers)] * len(closers)
+            above: list[int] = []
+            for at in range(len(closers) - 1, -1, -1):
+                while above and len(closers[above[-1]][2]) <= len(closers[at][2]):
+                    above.pop()
+                longer[at] = above[-1] if above else len(closers)
+                above.append(at)
+            self._found[sign, is_nested] = closers, longer
+        return self._found[sign, is_nested]
+
+
+def _is_flush(indent: str) -> bool:
+    return "\t" not in indent and len(indent) <= _LEAST_CODE
+
+
+def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
+    """Yield the lines of Markdown, and whether each is in a fenced block, also of an item."""
+    fence = ""
+    for line in lines:
+        found = _FENCE.match(line)
+        mark = found[1] if found else ""
+        yield bool(fence or mark), line
+        if not fence:
+            fence = mark
+        elif found and mark.startswith(fence) and not line[found.end() :].strip():
+            fence = ""
 
 
 def _paragraph_start(text: str, underline: int, marks: list[Mark]) -> int | None:

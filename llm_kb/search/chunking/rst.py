@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llm_kb.search.chunking.documents import Mark, Outline, shorten_label
+from llm_kb.search.chunking.sections import Mark, Outline, make_outline, shorten_title
 
 _MARK = re.compile(
     # Each alternative begins with a line end, to which the regex engine can skip.
@@ -57,7 +57,7 @@ def outline_rst(text: str) -> Outline:
             marks += _ends(text, end, match.start(), indents)
             indent = len(match["indent"].expandtabs())
             depth = _depth(indent) - (match["kind"] == "program")
-            marks.append(Mark(match.start(), depth, shorten_label(match["name"])))
+            marks.append(Mark(match.start(), depth, shorten_title(match["name"])))
             indents.append(indent)
         elif _is_title(match):
             key = (match["u"], bool(match["over"]))
@@ -66,13 +66,13 @@ def outline_rst(text: str) -> Outline:
             if start == match.start():
                 marks += _ends(text, end, start, indents)
             start = _before_targets(text, start, marks[-1].offset if marks else 0)
-            marks.append(Mark(start, depth, shorten_label(match["title"])))
+            marks.append(Mark(start, depth, shorten_title(match["title"])))
             indents.clear()
         else:
             continue
         end = match.end() - 1
     marks += _ends(text, end, len(text), indents)
-    return Outline(marks=marks, wholes=_find_blocks(text))
+    return make_outline(text, marks, _find_blocks(text))
 
 
 def _is_title(match: re.Match[str]) -> bool:
@@ -104,7 +104,7 @@ def _ends(text: str, start: int, end: int, indents: list[int]) -> Iterator[Mark]
 def _take_in_description(text: str, title: int, marks: list[Mark]) -> int:
     """Return the start of a title; empty descriptions above it join it and lose their marks."""
     start = title
-    while marks and marks[-1].depth >= _OBJECTS and marks[-1].label:
+    while marks and marks[-1].depth >= _OBJECTS and marks[-1].title:
         line_end = text.find("\n", marks[-1].offset) + 1
         # Not `fullmatch`, which would backtrack through all readings of the lines.
         found = _NOTHING_BELOW.match(text, line_end, start)

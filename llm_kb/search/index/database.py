@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 14
+VERSION = 15
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.search.chunking.documents import Chunk, decode_document, find_more_words
 from llm_kb.search.chunking.notebook import read_notebook
+from llm_kb.search.chunking.words import decode_document, find_more_words
 from llm_kb.search.index.database import transaction
 from llm_kb.search.index.documents import (
     MAX_FILE_BYTES,
@@ -23,6 +23,8 @@ from llm_kb.search.roles import find_role, is_machine_made
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+    from llm_kb.search.chunking.chunk import Chunk
 
 
 class Known(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llm_kb.search.chunking.documents import Mark, Outline
+from llm_kb.search.chunking.sections import Mark, Outline, make_outline
 
 _MODIFIER = (
     r"(?:(?:export|default|public|private|protected|internal|static|abstract|final|async|unsafe"
@@ -135,7 +135,7 @@ def outline_code(suffix: str, text: str) -> Outline:
         name = match[group].strip()
         marks.append(Mark(start, depth, f"{owner}.{name}" if owner else name))
         inside = True
-    return Outline(marks=marks, separator=".")
+    return make_outline(text, marks, is_code=True)
 
 
 def _attached_start(text: str, offset: int, marks: list[Mark]) -> int:

@@ -1,16 +1,10 @@
-"""Outlines and chunks of documents, and the words they are indexed by. Pure."""
+"""The text of a file, and the words that it is indexed by besides its own. Pure."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from llm_kb.subjects.topics import is_binary
-
-MAX_TITLE = 200
-"""Longest label or title, in characters; longer ones are shortened."""
 
 _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))[a-z0-9]*")
 """A hump in the midst of a word: `Default` of `getDefault`, `Server` of `HTTPServer`."""
@@ -19,63 +13,6 @@ _LAST_WORD = re.compile(r"[^\W_]+\Z")
 _FIRST_WORD = re.compile(r"[^\W_]+")
 _LONGEST_HUMP = 40
 _LONGEST_KEPT = 60
-
-
-class Mark(NamedTuple):
-    """The start of a section of a document: a heading or a definition.
-
-    A mark of the same or a smaller depth ends the section. A mark without a
-    label ends sections and begins none.
-    """
-
-    offset: int
-    depth: int
-    label: str
-
-
-class Outline(NamedTuple):
-    """The structure of a text: its marks, and disjoint spans not to be cut, both in order."""
-
-    marks: Sequence[Mark] = ()
-    wholes: Sequence[tuple[int, int]] = ()
-    """Offsets of spans, such as fenced code, that stay whole if they fit."""
-    separator: str = " > "
-    """Separator between the labels of nested sections in a title."""
-    start: int = 0
-    end: int | None = None
-    """Where the text of its own begins and ends, without what surrounds it on an HTML page."""
-
-    @property
-    def is_code(self) -> bool:
-        """Tell whether the marks are definitions."""
-        return self.separator == "."
-
-
-class Chunk(NamedTuple):
-    """A span of a document: the unit of indexing and of results.
-
-    The title names the section with those around it. The heading names only sections that begin
-    in this chunk; it is empty if the chunk continues an earlier one. Lines count from 1, both
-    inclusive. The hash depends on the content and not on the position.
-    """
-
-    title: str
-    heading: str
-    text: str
-    first_line: int
-    last_line: int
-
-    @property
-    def hash(self) -> bytes:
-        """Return 16 bytes that identify title, heading and text."""
-        joined = f"{self.title}\0{self.heading}\0{self.text}".encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(joined, digest_size=16).digest()
-
-
-def shorten_label(text: str) -> str:
-    """Return a heading or a name on one line, shortened if it is too long."""
-    label = " ".join(text[: 4 * MAX_TITLE].split())
-    return label if len(label) <= MAX_TITLE else f"{label[: MAX_TITLE - 1]}…"
 
 
 def decode_document(data: bytes) -> str | None:

@@ -1,0 +1,53 @@
+"""What a file becomes in an index changes only together with the version of the index."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from llm_kb.search.chunking.chunk import chunk_document
+from llm_kb.search.chunking.words import find_more_words
+from llm_kb.search.index.database import VERSION
+from llm_kb.search.roles import find_role, is_machine_made
+
+RECORDED = (15, "43c598b083ccd029")
+
+FILES = {
+    "docs/guide.md": (
+        "---\ntitle: Guide\n---\n\n# Guide\n\nIntro.\n\n## Install[[setup]]\n\n```sh\n"
+        "pip install x\n```\n\n"
+        "- one\n- two\n\n<h3 name='faq'>FAQ</h3>\n\nA | B\n--|--\n1 | 2\n\n" + "A sentence. " * 200
+    ),
+    "docs/settings.rst": (
+        "Settings\n========\n\n.. setting:: AGE\n\n``AGE``\n-------\n\nDefault: ``0``\n\n"
+        ".. function:: load(path)\n\n   Load it.\n\nText of *it*.\n\n" + "Another sentence.\n" * 90
+    ),
+    "site/page.html": (
+        "<html><head><title>Page</title></head><body><nav>Menu</nav><main><h1 id='top'>Page</h1>"
+        "<p>Text &amp; more.</p><h2>Part</h2><ul><li>one</li><li>two</li></ul></main></body></html>"
+    ),
+    "src/pool.py": (
+        "import os\n\n\n# A pool.\nclass Pool:\n    def getItem(self):\n        return 1\n\n\n"
+        + "def close():\n    pass\n\n\n" * 60
+    ),
+    "src/pool.ts": "export class Pool {\n  getItem(id: number) {\n    return id\n  }\n}\n",
+    "src/pool.go": "func (p *Pool) Get() error {\n\treturn nil\n}\n",
+    "notes.txt": "Notes\n-----\n\n部署設定 and getItem.\n" + "word " * 600,
+    "empty.md": "---\nauthor: Kevin Kelly\n---\n",
+    "uv.lock": "locked\n",
+    "CHANGES": "1.0\n---\n\nFirst.\n",
+}
+
+
+def test_what_a_file_becomes_in_an_index_changes_with_its_version() -> None:
+    digest = hashlib.blake2b(digest_size=8)
+    for path, text in FILES.items():
+        made = [(*chunk, find_more_words(chunk.text)) for chunk in chunk_document(path, text)]
+        digest.update(repr((find_role(path, text), is_machine_made(path, text), made)).encode())
+    if (VERSION, digest.hexdigest()) != RECORDED:
+        pytest.fail(
+            "A file becomes something else in an index than it did. Raise VERSION in"
+            " llm_kb/search/index/database.py, so that every index is made anew; then write"
+            f" RECORDED = (VERSION, {digest.hexdigest()!r}) with that number in this test."
+        )
