@@ -156,6 +156,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         `system` is put before the section. The tools are those of `llm -T learn`: `learn`,
         with `search_knowledge` if there is much to learn, and none if nothing is left.
         """
+        self.renew()
         learn = self.has_left()
         search = learn and self.offers_search()
         texts = [text for text in (system, self.section(learn=learn, search=search)) if text]

@@ -157,6 +157,11 @@ class KnowledgeBase:
         for opened in self.topics.values():
             opened.is_repeated = True
 
+    def renew(self) -> None:
+        """List the topics anew for another prompt."""
+        for opened in self.topics.values():
+            opened.renew()
+
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
         return any(opened.has_left() for opened in self.active)

@@ -111,8 +111,13 @@ class OpenTopic:
 
     @cached_property
     def listing(self) -> Listing:
-        """The subjects when the request was made; answers of tools list them anew."""
+        """The subjects when the prompt was made; answers of tools list them anew."""
         return self.catalog.list()
+
+    def renew(self) -> None:
+        """List the subjects anew for another prompt."""
+        for name in ("listing", "left"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def learned(self) -> Selection:
@@ -158,7 +163,7 @@ class OpenTopic:
 
     @cached_property
     def left(self) -> Sequence[Subject]:
-        """The listed subjects that are not pre-loaded, when the request was made."""
+        """The listed subjects that are not pre-loaded, when the prompt was made."""
         preloaded = self.preloaded
         return [
             subject
