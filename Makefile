@@ -38,7 +38,7 @@ $(BIN)/python:
 
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-$(VENV)/.installed-dev: EXTRAS = [fast,mcp]
+$(VENV)/.installed-dev: EXTRAS = [fast]
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(PIP_INSTALL) --upgrade 'pip>=25.1'
 	$(PIP_INSTALL) $(CONSTRAINTS) --editable '.$(EXTRAS)' --group $*

@@ -5,26 +5,67 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp import StdioServerParameters
 from mcp.client import Client
+from mcp.shared.message import SessionMessage
+from mcp_types.jsonrpc import jsonrpc_message_adapter
 
-from llm_kb.api import KnowledgeBase
-from llm_kb.mcp.server import KnowledgeServer
+from llm_kb.mcp.messages import (
+    Message,
+    ProtocolError,
+    is_request,
+    parse_message,
+    render_error,
+    render_message,
+)
+from llm_kb.mcp.server import Served, Server
 from tests.preloaded import LLM_KB
 
 Conversation = Callable[[Client], Awaitable[Any]]
 
 
+@asynccontextmanager
+async def connect(server: Server) -> AsyncIterator[Any]:
+    """Yield the streams of a client whose messages are answered in this process."""
+    to_client, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](100)
+    to_server, from_client = anyio.create_memory_object_stream[SessionMessage](100)
+
+    async def answer() -> None:
+        async for sent in from_client:
+            message = parse_message(sent.message.model_dump_json(by_alias=True).encode())
+            if is_request(message):
+                reply = await anyio.to_thread.run_sync(_answer, server, message)
+                await to_client.send(SessionMessage(jsonrpc_message_adapter.validate_json(reply)))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(answer)
+        yield from_server, to_server
+        tasks.cancel_scope.cancel()
+        for stream in (to_client, from_server, to_server, from_client):
+            stream.close()
+
+
+def _answer(server: Server, message: Message) -> bytes:
+    try:
+        result = server.answer(message, lambda *_: None)
+    except ProtocolError as error:
+        return render_error(error, message["id"])
+    return render_message({"id": message["id"], "result": result})
+
+
 def talk(conversation: Conversation, server: Any, **options: Any) -> Any:
     """Hold a conversation with a server, or one in a directory, and return what came of it."""
     if isinstance(server, Path):
-        directory = server
-        server = KnowledgeServer(lambda: KnowledgeBase.discover(directory))
+        server = Server(Served(directory=str(server)))
+    if isinstance(server, Server):
+        server = connect(server)
 
     async def run() -> Any:
         async with Client(server, read_timeout_seconds=60, **options) as client:

@@ -23,7 +23,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,7 +39,8 @@ IMPORTED = (
     "llm_kb.host.capture_tools",
     "llm_kb.references.fetch.refresh",
     "llm_kb.search.index.index",
-    "llm_kb.mcp.server",  # needs the extra
+    "llm_kb.mcp.stdio",
+    "llm_kb.mcp.http",
 )
 """What the server imports before it forks."""
 
@@ -238,7 +238,7 @@ def _run(request: dict[str, Any], streams: Sequence[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    for module in IMPORTED if find_spec("mcp") else IMPORTED[:-1]:
+    for module in IMPORTED:
         import_module(module)
     gc.freeze()  # a child that collects garbage would copy all memory
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
@@ -18,9 +17,11 @@ from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.terminal import is_terminal
 
+if TYPE_CHECKING:
+    from llm_kb.mcp.server import Served
+
 TOKEN = "LLM_KB_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _CLIENTS = ("claude", "cursor", "vscode", "codex")
-_EXTRA = ("anyio", "mcp", "mcp_types", "starlette", "uvicorn")
 
 
 @click.command()
@@ -63,10 +64,9 @@ def mcp(
     """
     Serve the knowledge base to MCP clients
 
-    Needs an extra: llm install 'llm-kb[mcp]'. A client starts this command and
-    speaks to it over standard input and output. The server's instructions are the menu and
-    the subjects pre-loaded by -k, as far as they fit. --install writes the configuration of
-    a client, and keeps its other settings.
+    A client starts this command and speaks to it over standard input and output. The
+    server's instructions are the menu and the subjects pre-loaded by -k, as far as they
+    fit. --install writes the configuration of a client, and keeps its other settings.
 
     With --http one process serves several clients, read-only unless --write is
     given. Clients on other machines, and all clients with --write, need a token; the server
@@ -85,47 +85,47 @@ def mcp(
             raise click.UsageError("--install is for clients that start the server; see --http")
         _install(install, _list_options(directory, knowledge, kb_cfg), yes=yes)
         return
-    open_kb = partial(KnowledgeBase.discover, directory, fragments=kb_cfg, knowledge=knowledge)
-    try:
-        if http is None:
-            _serve_stdio(open_kb)
-        else:
-            _serve_http(open_kb, http, _read_token(token_file), hosts, can_write=write)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
-            raise
-        raise click.ClickException(
-            "the MCP server needs an extra that is not installed; run: llm install 'llm-kb[mcp]'"
-        ) from error
+    from llm_kb.mcp.server import Served  # noqa: PLC0415 - `--help` does without
+
+    served = Served(
+        directory=str(directory) if directory else None,
+        fragments=kb_cfg,
+        knowledge=knowledge,
+        can_write=write or http is None,
+    )
+    if http is None:
+        _serve_stdio(served)
+    else:
+        _serve_http(served, http, _read_token(token_file), hosts)
 
 
-def _serve_stdio(open_kb: partial[KnowledgeBase]) -> None:
-    from llm_kb.mcp import server  # noqa: PLC0415 - an extra, and slow to import
+def _serve_stdio(served: Served) -> None:
+    from llm_kb.mcp.server import Server  # noqa: PLC0415 - as above
+    from llm_kb.mcp.stdio import run  # noqa: PLC0415
 
     if sys.stdin is None or sys.stdout is None:
         raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
         click.echo("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends", err=True)
-    server.run(open_kb)
+    run(Server(served))
 
 
 def _serve_http(
-    open_kb: partial[KnowledgeBase],
+    served: Served,
     address: str,
     given: str | None,
     hosts: Sequence[str],
-    *,
-    can_write: bool,
 ) -> None:
-    from llm_kb.mcp import http, server  # noqa: PLC0415 - as above
+    from llm_kb.mcp import http  # noqa: PLC0415 - as above
+    from llm_kb.mcp.workers import Workers  # noqa: PLC0415
 
     place = http.parse_address(address)
-    token = http.find_token(given, is_required=can_write or not place.is_loopback)
+    token = http.find_token(given, is_required=served.can_write or not place.is_loopback)
     guard = http.Guard(address=place, token=token, names=[name.lower() for name in hosts])
-    served = server.KnowledgeServer(open_kb, can_write=can_write)
+    served.open()  # a configuration that cannot be read is an error at once
     if token is not None and given is None:
         say(f"llm-kb: clients need the header 'Authorization: Bearer {token}'")
-    http.serve(served, guard, lambda url: say(f"llm-kb: serving {url}; Ctrl-C ends"))
+    http.serve(guard, Workers(served), lambda url: say(f"llm-kb: serving {url}; Ctrl-C ends"))
 
 
 def _read_token(path: Path | None) -> str | None:

@@ -1,37 +1,56 @@
 """The MCP server over streamable HTTP, and the guard that decides which requests it answers.
 
-Pages in a browser on this machine are refused by the headers `Host` and `Origin`; clients on
-other machines need a token.
+Each request is answered on its own; there are no sessions. This process only reads and checks
+requests, and workers answer them. Pages in a browser on this machine are refused by the headers
+`Host` and `Origin`; clients on other machines need a token.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import platform
 import secrets
+import signal
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import uvicorn
-from mcp.server.transport_security import TransportSecuritySettings
-from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+import h11
 
 from llm_kb.errors import KbError
-from llm_kb.mcp.server import KnowledgeServer
+from llm_kb.mcp.messages import (
+    LARGEST,
+    UNSUPPORTED_VERSION,
+    ProtocolError,
+    is_request,
+    parse_message,
+    render_error,
+)
+from llm_kb.mcp.server import VERSIONS
+from llm_kb.mcp.workers import BusyError, Workers
 
 PATH = "/mcp"
 
 SHORTEST_TOKEN = 16
-MOST_SESSIONS = 500
-MOST_CONNECTIONS = 1_000
-LARGEST_REQUEST = 4_000_000
-"""The most bytes of a request: an annotation may be long."""
+MOST_CONNECTIONS = 800
+MOST_OF_A_PEER = 500
+"""Maximum number of connections, and of those from one address (which may be a proxy's)."""
+
+READ_SECONDS, IDLE_SECONDS, WRITE_SECONDS = 15, 120, 30
+"""Seconds for a whole request, between two requests of a connection, and for an answer."""
+
+STOP_SECONDS = 0.5
+"""Seconds that running requests get when the server ends."""
+
+MOST_HEADERS = 32_000
+"""Maximum number of bytes of the headers of a request."""
+
+Headers = Mapping[str, str]
 
 
 class Address(NamedTuple):
@@ -112,65 +131,184 @@ class Guard:
         return bool(host) and (host in known or _is_address(host))
 
 
-def make_app(server: KnowledgeServer, guard: Guard) -> ASGIApp:
-    """Return the application: the server behind the guard."""
-    app = server.streamable_http_app(
-        streamable_http_path=PATH,
-        max_request_body_size=LARGEST_REQUEST,
-        max_sessions=MOST_SESSIONS,
-        # The guard is stricter.
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-    )
+class Answer(NamedTuple):
+    """A response: its status, body and further headers."""
 
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        refused = guard.refuse(Headers(scope=scope)) if scope["type"] == "http" else None
-        if refused is None:
-            await app(scope, receive, send)
-            return
-        status, reason = refused
-        challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-        await PlainTextResponse(reason, status, challenge)(scope, receive, send)
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
 
-    return guarded
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the connection is closed, since not all of the request was read."""
+        return self.status >= 400
 
 
-class _Process(uvicorn.Server):
-    """The process that serves, and reports its URL once it listens."""
+class _RefusedError(Exception):
+    """A request that is refused before it was read completely."""
 
-    def __init__(self, config: uvicorn.Config, say: Callable[[str], None]) -> None:
-        super().__init__(config)
-        self._say = say
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        super().__init__(answer.status)
 
-    async def startup(self, sockets: Any = None) -> None:
+
+class Front:
+    """Reads the requests of all connections, and passes those that are allowed to the workers."""
+
+    def __init__(self, guard: Guard, workers: Workers) -> None:
+        self._guard, self._workers = guard, workers
+        self._peers: Counter[str] = Counter()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection until it ends, or one of its deadlines passes."""
+        peer = str((writer.get_extra_info("peername") or [""])[0])
+        if self._peers[peer] < MOST_OF_A_PEER and self._peers.total() < MOST_CONNECTIONS:
+            self._peers[peer] += 1
+            try:
+                with suppress(asyncio.TimeoutError, OSError, EOFError):
+                    await self._serve(_Connection(reader, writer))
+            finally:
+                self._peers -= Counter([peer])
+        writer.close()
+
+    async def _serve(self, connection: _Connection) -> None:
+        seconds = READ_SECONDS
+        while True:
+            try:
+                await connection.wait(seconds)
+                reading = connection.read(self._check)
+                headers, body = await asyncio.wait_for(reading, READ_SECONDS)
+                answer = await self._answer(headers, body)
+            except _RefusedError as refused:
+                answer = refused.answer
+            except h11.RemoteProtocolError as error:
+                answer = Answer(error.error_status_hint)
+            if not await asyncio.wait_for(connection.write(answer), WRITE_SECONDS):
+                return
+            seconds = IDLE_SECONDS
+
+    def _check(self, request: h11.Request, headers: Headers) -> None:
+        """Raise _RefusedError unless the head of a request is in order."""
+        refused = self._guard.refuse(headers)
+        if refused:
+            status, reason = refused
+            challenge = (("WWW-Authenticate", "Bearer"),) if status == 401 else ()
+            raise _RefusedError(Answer(status, reason.encode(), challenge))
+        if request.target.split(b"?")[0] != PATH.encode():
+            raise _RefusedError(Answer(404, f"the server is at {PATH}".encode()))
+        if request.method != b"POST":
+            raise _RefusedError(Answer(405, b"only POST is served", (("Allow", "POST"),)))
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise _RefusedError(Answer(415, b"the body must be application/json"))
+
+    async def _answer(self, headers: Headers, body: bytes) -> Answer:
+        """Return the answer to a complete request."""
+        json = (("Content-Type", "application/json"),)
+        id_ = None
         try:
-            await super().startup(sockets)
-        except SystemExit as ended:
-            # asyncio's text repeats the address: error while …: [errno 98] address already in use
-            reason = str(getattr(ended.__context__, "strerror", ended)).rpartition(": ")[2]
-            reason = reason.rpartition("] ")[2]
-            url = Address(self.config.host, self.config.port).url
-            raise KbError(
-                f"cannot serve at {url}: {reason}; choose another HOST:PORT of this machine"
-            ) from ended
-        for listening in self.servers[:1]:
-            host, port = listening.sockets[0].getsockname()[:2]
-            self._say(Address(host, port).url)
+            message = parse_message(body)
+            id_ = message["id"] if is_request(message) else None
+            _require_version(headers)
+            if id_ is None:
+                return Answer(202)
+            return Answer(200, await self._workers.ask(message), json)
+        except ProtocolError as error:
+            return Answer(400, render_error(error, id_), json)
+        except BusyError:
+            return Answer(503, b"all workers are busy; try again", (("Retry-After", "10"),))
 
 
-def serve(server: KnowledgeServer, guard: Guard, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM, and report the URL; running calls get two seconds."""
-    config = uvicorn.Config(
-        make_app(server, guard),
-        host=guard.address.host,
-        port=guard.address.port,
-        log_level="critical",  # errors are reported by this command or by a call
-        access_log=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=2,
-        server_header=False,
-    )
-    with suppress(KeyboardInterrupt):  # uvicorn raises it again at the end
-        _Process(config, say).run()
+def _require_version(headers: Headers) -> None:
+    version = headers.get("mcp-protocol-version", VERSIONS[-1])
+    if version not in VERSIONS:
+        data = {"supported": list(VERSIONS), "requested": version}
+        raise ProtocolError(UNSUPPORTED_VERSION, "unsupported protocol version", **data)
+
+
+class _Connection:
+    """One connection: requests and answers, one after the other."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADERS)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the start of a request. Raises EOFError when the peer has closed."""
+        if not self._http.trailing_data[0]:
+            await self._receive(seconds)
+
+    async def _receive(self, seconds: float | None = None) -> None:
+        data = await asyncio.wait_for(self._reader.read(65_536), seconds)
+        if not data:
+            raise EOFError
+        self._http.receive_data(data)
+
+    async def read(self, check: Callable[[h11.Request, Headers], None]) -> tuple[Headers, bytes]:
+        """Return the headers and the body of a request, whose head is checked first.
+
+        Raises RemoteProtocolError, EOFError, and what `check` raises.
+        """
+        headers: Headers = {}
+        body = bytearray()
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                if self._http.they_are_waiting_for_100_continue:
+                    self._send(h11.InformationalResponse(status_code=100, headers=[]))
+                await self._receive()
+            elif isinstance(event, h11.Request):
+                headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in event.headers}
+                check(event, headers)
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > LARGEST:
+                    raise _RefusedError(Answer(413, f"at most {LARGEST:,} bytes".encode()))
+            elif isinstance(event, h11.EndOfMessage):
+                return headers, bytes(body)
+            else:
+                raise EOFError
+
+    async def write(self, answer: Answer) -> bool:
+        """Send an answer; return whether the connection goes on."""
+        headers = [*answer.headers, ("Content-Length", str(len(answer.body)))]
+        if answer.is_refusal:
+            headers.append(("Connection", "close"))
+        self._send(h11.Response(status_code=answer.status, headers=headers))
+        self._send(h11.Data(data=answer.body))
+        self._send(h11.EndOfMessage())
+        await self._writer.drain()
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    def _send(self, event: h11.Event) -> None:
+        self._writer.write(self._http.send(event) or b"")
+
+
+def serve(guard: Guard, workers: Workers, say: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM, and report the URL. Raises KbError."""
+    asyncio.run(_serve(guard, workers, say))
+
+
+async def _serve(guard: Guard, workers: Workers, say: Callable[[str], None]) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    host, port = guard.address
+    try:
+        server = await asyncio.start_server(Front(guard, workers).handle, host, port)
+    except OSError as error:
+        # asyncio's text repeats the address: error while …: [errno 98] address already in use
+        reason = str(error.strerror).rpartition(": ")[2].rpartition("] ")[2]
+        raise KbError(
+            f"cannot serve at {guard.address.url}: {reason};"
+            " choose another HOST:PORT of this machine"
+        ) from error
+    say(Address(*server.sockets[0].getsockname()[:2]).url)
+    await stopped.wait()
+    server.close()
+    await workers.close(STOP_SECONDS)
 
 
 def _authority(origin: str) -> str:

@@ -7,14 +7,13 @@ from itertools import groupby, islice
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
-import mcp_types as types
-
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError, NoMatchError
 from llm_kb.files.documents import find_size
 from llm_kb.knowledge_base.reading import NamedFiles, describe_skill, summarize_each
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.mcp.calls import answer_within
+from llm_kb.mcp.limits import answer_within
+from llm_kb.mcp.messages import Message, Params
 from llm_kb.rendering.plain_text import one_line, shorten
 from llm_kb.rendering.presentation import PLAIN, truncate
 from llm_kb.subjects.names import find_extension
@@ -38,43 +37,40 @@ MOST_COMPLETED = 100
 LONGEST_DESCRIPTION = 1_000
 
 
-def take_page(
-    items: Sequence[T], params: types.PaginatedRequestParams | None
-) -> tuple[Sequence[T], str | None]:
-    """Return the items of one answer, and the cursor of the next one. Raises KbError."""
-    cursor = params.cursor if params else None
-    if cursor is not None and not (cursor.isdecimal() and cursor.isascii() and len(cursor) < 10):
+def take_page(items: Sequence[T], params: Params) -> tuple[Sequence[T], dict[str, str]]:
+    """Return the items of one answer, and the cursor of the next one if any. Raises KbError."""
+    cursor = params.cursor or "0"
+    if not (cursor.isdecimal() and cursor.isascii() and len(cursor) < 10):
         raise KbError(f"unknown cursor {shorten(cursor, 40)!r}; leave it out to begin again")
-    start = int(cursor or 0)
-    end = start + PAGE
-    return items[start:end], str(end) if end < len(items) else None
+    end = int(cursor) + PAGE
+    return items[int(cursor) : end], {"nextCursor": str(end)} if end < len(items) else {}
 
 
-def list_resources(
-    kb: KnowledgeBase, params: types.PaginatedRequestParams | None
-) -> types.ListResourcesResult:
-    """Return one page of the listed subjects of the topics in the menu."""
+def list_resources(kb: KnowledgeBase, params: Params) -> Message:
+    """Return one page of the listed subjects of the topics in the menu. Raises KbError."""
     page, following = take_page(_find_subjects(kb), params)
     resources = []
     for _, group in groupby(page, key=lambda pair: pair[0].topic.id):
         pairs = list(group)
         opened, subjects = pairs[0][0], [subject for _, subject in pairs]
         summaries = summarize_each(opened, subjects)
-        resources += [
-            types.Resource(
-                uri=_make_uri(opened, subject),
-                name=f"{opened.topic.id}/{subject.name}",
-                description=shorten(one_line(summary), LONGEST_DESCRIPTION) or None,
-                mime_type=_find_type(subject.path),
-                size=find_size(opened.topic.root / subject.path) or None,
+        for subject, summary in zip(subjects, summaries, strict=True):
+            size = find_size(opened.topic.root / subject.path)
+            resources.append(
+                {
+                    "uri": _make_uri(opened, subject),
+                    "name": f"{opened.topic.id}/{subject.name}",
+                    "mimeType": _find_type(subject.path),
+                    **_description(summary),
+                    **({"size": size} if size else {}),
+                }
             )
-            for subject, summary in zip(subjects, summaries, strict=True)
-        ]
-    return types.ListResourcesResult(resources=resources, next_cursor=following)
+    return {"resources": resources, **following}
 
 
-def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
+def read_resource(kb: KnowledgeBase, params: Params) -> Message:
     """Return a subject, which may be hidden, as `-k` would send it. Raises KbError."""
+    uri = params.text("uri")
     topic, slash, slug = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not slash or not slug:
         raise KbError(f"{shorten(uri, 200)!r} is not the address of a subject, kb://topic/slug")
@@ -84,74 +80,71 @@ def read_resource(kb: KnowledgeBase, uri: str) -> types.ReadResourceResult:
         raise NoMatchError(opened.topic.id, name, find_near(name, opened.catalog))
 
     text = answer_within(kb, lambda: _present(kb, opened, found))
-    return types.ReadResourceResult(
-        contents=[
-            types.TextResourceContents(uri=uri, mime_type=_find_type(found[0].path), text=text)
-        ]
-    )
+    return {"contents": [{"uri": uri, "mimeType": _find_type(found[0].path), "text": text}]}
 
 
-def list_templates() -> types.ListResourceTemplatesResult:
+def list_templates() -> Message:
     """Return the template of the addresses of subjects."""
-    template = types.ResourceTemplate(
-        name="subject",
-        uri_template=TEMPLATE,
-        description="A subject of a topic, as listed by `learn`",
-    )
-    return types.ListResourceTemplatesResult(resource_templates=[template])
+    template = {
+        "name": "subject",
+        "uriTemplate": TEMPLATE,
+        "description": "A subject of a topic, as listed by `learn`",
+    }
+    return {"resourceTemplates": [template]}
 
 
-def complete(kb: KnowledgeBase, params: types.CompleteRequestParams) -> types.CompleteResult:
+def complete(kb: KnowledgeBase, params: Params) -> Message:
     """Return the topics, or the listed slugs of the given topic, that start with the argument."""
-    start = params.argument.value
-    known = (params.context.arguments if params.context else None) or {}
+    argument = params.table("argument")
+    name, start = argument.get("name"), str(argument.get("value", ""))
+    topic = Params(params.table("context")).table("arguments").get("topic")
     names: Iterator[str] = iter(())
-    if isinstance(params.ref, types.ResourceTemplateReference):
-        if params.argument.name == "topic":
+    if params.table("ref").get("type") == "ref/resource":
+        if name == "topic":
             names = iter(kb.menu_ids)
-        elif params.argument.name == "slug" and known.get("topic"):
-            listed = kb.find_topic(known["topic"]).catalog.list().listed
-            names = (subject.name for subject in listed)
+        elif name == "slug" and isinstance(topic, str):
+            names = (subject.name for subject in kb.find_topic(topic).catalog.list().listed)
     found = sorted(islice((n for n in names if n.startswith(start)), MOST_OFFERED))
-    return types.CompleteResult(
-        completion=types.Completion(
-            values=found[:MOST_COMPLETED], total=len(found), has_more=len(found) > MOST_COMPLETED
-        )
-    )
+    return {
+        "completion": {
+            "values": found[:MOST_COMPLETED],
+            "total": len(found),
+            "hasMore": len(found) > MOST_COMPLETED,
+        }
+    }
 
 
-def list_prompts(
-    kb: KnowledgeBase, params: types.PaginatedRequestParams | None
-) -> types.ListPromptsResult:
-    """Return one page of the skills, each with its whole description."""
+def list_prompts(kb: KnowledgeBase, params: Params) -> Message:
+    """Return one page of the skills, each with its whole description. Raises KbError."""
     page, following = take_page(list(_find_skills(kb).items()), params)
-    prompts = []
-    for name, (opened, subject) in page:
-        description = describe_skill(opened.catalog, subject)
-        prompts.append(
-            types.Prompt(
-                name=name,
-                description=shorten(one_line(description), LONGEST_DESCRIPTION) or None,
-                arguments=[
-                    types.PromptArgument(name="task", description="What to do with the skill")
-                ],
-            )
-        )
-    return types.ListPromptsResult(prompts=prompts, next_cursor=following)
+    argument = {"name": "task", "description": "What to do with the skill"}
+    prompts = [
+        {
+            "name": name,
+            **_description(describe_skill(opened.catalog, subject)),
+            "arguments": [argument],
+        }
+        for name, (opened, subject) in page
+    ]
+    return {"prompts": prompts, **following}
 
 
-def get_prompt(kb: KnowledgeBase, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+def get_prompt(kb: KnowledgeBase, params: Params) -> Message:
     """Return a skill, and the task for it, as a message of the person. Raises KbError."""
-    skills = _find_skills(kb)
-    if params.name not in skills:
+    name, skills = params.text("name"), _find_skills(kb)
+    if name not in skills:
         known = ", ".join(list(skills)[:20])
-        raise KbError(f"unknown prompt {shorten(params.name, 200)!r}; skills: {known}")
-    opened, subject = skills[params.name]
+        raise KbError(f"unknown prompt {shorten(name, 200)!r}; skills: {known}")
+    opened, subject = skills[name]
     text = answer_within(kb, lambda: _present(kb, opened, [subject]))
-    if task := (params.arguments or {}).get("task"):
+    if task := params.table("arguments").get("task"):
         text += f"\n\n{task}"
-    content = types.TextContent(type="text", text=text)
-    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+
+
+def _description(text: str) -> dict[str, str]:
+    shown = shorten(one_line(text), LONGEST_DESCRIPTION)
+    return {"description": shown} if shown else {}
 
 
 def _present(kb: KnowledgeBase, opened: OpenTopic, found: Sequence[Subject]) -> str:

@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from llm_kb.api import KnowledgeBase, find_library
-from llm_kb.capture.annotation import annotate, parse_live_input
-from llm_kb.capture.entries import dump_json
-from llm_kb.capture.errors import InvalidAnnotationError
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_schemas import LIVE_INPUT
@@ -24,12 +21,10 @@ from llm_kb.knowledge_base.tool_text import (
     read_arguments,
     read_filters,
 )
-from llm_kb.mcp.calls import SEARCH_NAME, Steps, answer_within
-from llm_kb.references.ask import ask
-from llm_kb.references.errors import ApprovalNeededError
-from llm_kb.references.fetch.create import created_answer
-from llm_kb.references.library import Library
-from llm_kb.references.plan.pending import open_pending
+from llm_kb.mcp.limits import SEARCH_NAME, answer_within
+
+if TYPE_CHECKING:
+    from llm_kb.references.library import Library
 
 SEARCH = SEARCH_KNOWLEDGE._replace(name=SEARCH_NAME)
 
@@ -48,6 +43,16 @@ MOST_CHARACTERS = 200_000
 """The most items and characters of an annotation: each entry is compared with all others."""
 
 
+Report: TypeAlias = "Callable[[Any, int, int], None]"
+"""Called with the label of a step, the work done and the total; raises to end the call."""
+
+SECONDS = 120
+"""Seconds that a call may go on without progress: conversions of documents take up to 120."""
+
+FETCH_SECONDS = 900
+"""The same for a fetch, which has bounds of its own."""
+
+
 class Needs(Enum):
     """The condition for a tool to be served."""
 
@@ -61,7 +66,7 @@ class ServedTool(NamedTuple):
     """A tool as clients see it, and the function that answers its calls."""
 
     text: ToolText
-    answer: Callable[[KnowledgeBase, Mapping[str, Any], Steps], str]
+    answer: Callable[[KnowledgeBase, Mapping[str, Any], Report], str]
     needs: Needs = Needs.NOTHING
     checks_arguments: bool = False
     """Whether `answer` checks the arguments itself."""
@@ -69,6 +74,19 @@ class ServedTool(NamedTuple):
     def describe(self, kb: KnowledgeBase) -> str:
         """Return the description of a tool; the one of `learn` names the topics."""
         return kb.describe_learn() if self.text is LEARN else self.text.description
+
+    def render(self, description: str) -> dict[str, Any]:
+        """Return the tool as clients list it."""
+        return {
+            "name": self.text.name,
+            "description": description,
+            "inputSchema": self.text.schema,
+            "annotations": {
+                "readOnlyHint": not self.writes,
+                "destructiveHint": False,
+                "openWorldHint": self.needs is Needs.WRITING,
+            },
+        }
 
     @property
     def writes(self) -> bool:
@@ -89,7 +107,7 @@ def find_tools(kb: KnowledgeBase, *, can_write: bool) -> Iterator[ServedTool]:
 
 
 def answer_call(
-    kb: KnowledgeBase, name: str, arguments: Mapping[str, Any], steps: Steps, *, can_write: bool
+    kb: KnowledgeBase, name: str, arguments: Mapping[str, Any], report: Report, *, can_write: bool
 ) -> str:
     """Check a call and answer it. Raises KbError."""
     if name not in TOOLS or (TOOLS[name].writes and not can_write):
@@ -97,7 +115,19 @@ def answer_call(
         raise KbError(f"unknown tool {name!r}; tools: {known}")
     tool = TOOLS[name]
     given = arguments if tool.checks_arguments else read_arguments(tool.text, arguments)
-    return tool.answer(kb, given, steps)
+    return tool.answer(kb, given, report)
+
+
+def make_result(text: str, *, is_error: bool = False) -> dict[str, Any]:
+    """Return the result of a call."""
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def find_deadline(request: Mapping[str, Any]) -> int:
+    """Return the seconds that a request may go on without progress."""
+    params = request.get("params")
+    name = params.get("name") if isinstance(params, dict) else None
+    return FETCH_SECONDS if name == reference_calls.CREATE.name else SECONDS
 
 
 def open_references(kb: KnowledgeBase) -> Library:
@@ -105,24 +135,31 @@ def open_references(kb: KnowledgeBase) -> Library:
     return find_library(kb.config, kb.directory)
 
 
-def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any], _steps: Steps) -> str:
+def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any], _: Report) -> str:
     return answer_within(kb, lambda: kb.answer_call(**arguments))
 
 
-def _search(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
-    return kb.answer_search(SEARCH, given, lambda *done: steps.report("indexing", *done))
+def _search(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
+    if not kb.menu_ids:
+        raise KbError(
+            f"there is nothing to search: {kb.directory} has no topics. The user can add some"
+            " with `llm kb init`, or start this server in another directory with -d"
+        )
+    return kb.answer_search(SEARCH, given, lambda *done: report("indexing", *done))
 
 
-def _reference_search(kb: KnowledgeBase, given: Mapping[str, Any], _steps: Steps) -> str:
+def _reference_search(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:
+    from llm_kb.references.ask import ask  # noqa: PLC0415 - so that a client is greeted sooner
+
     filters = read_filters(reference_calls.SEARCH, given)
     return dump(ask(open_references(kb), given["question"], given.get("topic"), **filters))
 
 
-def _reference_topic_search(kb: KnowledgeBase, given: Mapping[str, Any], _steps: Steps) -> str:
+def _reference_topic_search(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:
     return dump(reference_calls.search_topics(open_references(kb), given["query"]))
 
 
-def _reference_topic_list(kb: KnowledgeBase, given: Mapping[str, Any], _steps: Steps) -> str:
+def _reference_topic_list(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:
     topics: list[Any] = reference_calls.list_topics(open_references(kb), **given)
     shown = len(topics)
     while shown and len(dump(topics[:shown])) > MOST_LISTED:
@@ -131,15 +168,19 @@ def _reference_topic_list(kb: KnowledgeBase, given: Mapping[str, Any], _steps: S
     return dump(topics[:shown] + ([{"left_out": left}] if left else []))
 
 
-def _create(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
+def _create(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
     """Answer a call of `reference_topic_create`; a new plan waits for the user's approval.
 
     Raises PlanWaitsError.
     """
+    from llm_kb.references.errors import ApprovalNeededError  # noqa: PLC0415 - as above
+    from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415
+    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
+
     library = open_references(kb)
     keep = open_pending(library).keep
     try:
-        created = reference_calls.create(library, given, CREATED_BY, keep, steps.report)
+        created = reference_calls.create(library, given, CREATED_BY, keep, report)
     except ApprovalNeededError as error:
         raise reference_calls.PlanWaitsError(error) from error
     return dump(created_answer(created))
@@ -147,6 +188,10 @@ def _create(kb: KnowledgeBase, given: Mapping[str, Any], steps: Steps) -> str:
 
 def answer_annotation(directory: Path | None, arguments: Mapping[str, Any]) -> str:
     """Annotate a commit of a directory's repository; return the result as JSON. Raises KbError."""
+    from llm_kb.capture.annotation import annotate, parse_live_input  # noqa: PLC0415 - as above
+    from llm_kb.capture.entries import dump_json  # noqa: PLC0415
+    from llm_kb.capture.errors import InvalidAnnotationError  # noqa: PLC0415
+
     text = dump(arguments)
     items = sum(len(value) for value in arguments.values() if isinstance(value, list))
     if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("mcp", reason="needs the extra mcp")
-
 import mcp_types as types
+import pytest
 from mcp.client import Client
 
 from llm_kb.knowledge_base.tool_text import LEARN
@@ -197,30 +193,31 @@ def test_a_change_on_disk_is_seen_without_a_restart(workspace: Path) -> None:
     assert talk(conversation, workspace) == ("Fresh.\n", False)
 
 
-def test_without_the_extra_the_error_names_it(
-    run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if name.startswith("llm_kb.mcp.")]:
-        monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr(name, raising=False)
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
-    result = run_llm(["kb", "mcp"])
-    assert result.exit_code == 1
-    assert result.stderr == (
-        "Error: the MCP server needs an extra that is not installed;"
-        " run: llm install 'llm-kb[mcp]'\n"
-    )
+def test_a_broken_configuration_is_told_to_the_client(workspace: Path) -> None:
+    path = workspace / "llm-kb.toml"
+    path.write_text("[kb.topic.project]\nsubject = 1\n", encoding="utf-8")
+
+    async def conversation(client: Client) -> Any:
+        tools = (await client.list_tools()).tools
+        described = {tool.name: tool.description for tool in tools}
+        answer = read(await client.call_tool("learn", {"topic": "project"}))
+        path.write_text(CONFIG, encoding="utf-8")
+        return client.instructions, described, answer, len((await client.list_tools()).tools)
+
+    instructions, described, answer, later = talk(conversation, start_process(cwd=workspace))
+    assert instructions.startswith("The knowledge base cannot be read. Tell the user the reason: ")
+    assert set(described) == {"learn", "search"}
+    assert answer[1]
+    for text in (instructions, *described.values(), answer[0]):
+        assert str(path) in text
+        assert "kb.topic.project.subject: " in text
+    assert later == 3
 
 
-def test_a_broken_configuration_ends_the_command_with_its_error(
-    workspace: Path, run_llm: RunLlm
-) -> None:
-    (workspace / "llm-kb.toml").write_text("[kb.topic.project]\nsubject = 1\n", encoding="utf-8")
-    result = run_llm(["kb", "mcp"], input="")
-    assert result.exit_code == 1
-    assert "llm-kb.toml" in result.stderr
-    assert "subjects" in result.stderr
+def test_without_topics_search_says_so(tmp_path: Path) -> None:
+    text, is_error = call(tmp_path, "search", {"question": "anything"})
+    assert is_error
+    assert text.startswith(f"there is nothing to search: {tmp_path} has no topics. ")
 
 
 def test_entries_and_annotations_are_written_in_a_repository_alone(

@@ -88,8 +88,6 @@ WITHOUT_INPUT = f"import os, sys; sys.stdin.close(); sys.stdin = None; {LLM}"
     ids=["mcp", "body"],
 )
 def test_a_closed_input_is_told(workspace: Path, line: str, error: str) -> None:
-    if "mcp" in line:
-        pytest.importorskip("mcp", reason="needs the extra mcp")
     process = Process(["kb", *line.split()], program=WITHOUT_INPUT)
     assert (process.communicate(), process.returncode) == (("", f"Error: {error}\n"), 1)
 

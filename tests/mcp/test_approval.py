@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("mcp", reason="needs the extra mcp")
-
-from llm_kb.api import KnowledgeBase, current_library
-from llm_kb.mcp.server import KnowledgeServer
+from llm_kb.api import current_library
+from llm_kb.mcp.server import Served, Server
 from llm_kb.references.plan.pending import open_pending
 from tests.mcp_client import call
 from tests.references.remotes import Remote
@@ -41,7 +39,7 @@ def test_a_plan_waits_and_once_approved_the_same_call_carries_it_out(
 
 
 def test_who_may_not_write_cannot_plan(remote: Remote, tmp_path: Path) -> None:
-    served = KnowledgeServer(lambda: KnowledgeBase.discover(tmp_path), can_write=False)
+    served = Server(Served(directory=str(tmp_path), can_write=False))
     answer = call(served, "reference_topic_create", fields(remote))
     assert answer == ("unknown tool 'reference_topic_create'; tools: learn, search", True)
     assert open_pending(current_library()).read_all()[0] == []

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-
-pytest.importorskip("mcp", reason="needs the extra mcp")
-
 from mcp.client import Client
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.host import reference_calls
-from llm_kb.mcp import tools
-from llm_kb.mcp.calls import Steps
-from llm_kb.mcp.server import KnowledgeServer
+from llm_kb.mcp.server import Served, Server
 from llm_kb.rendering.menu import estimate_tokens
 from tests.mcp_client import call, talk
 
@@ -88,7 +80,7 @@ def test_the_instructions_fit_what_clients_show(tmp_path: Path) -> None:
 def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_path: Path) -> None:
     files = {"large.md": "word " * 2_000, "one.md": "One.\n", "two.md": "Two.\n"}
     workspace = write_topic(tmp_path, files)
-    served = KnowledgeServer(lambda: KnowledgeBase.discover(workspace, knowledge=["t"]))
+    served = Server(Served(directory=str(workspace), knowledge=["t"]))
 
     async def conversation(client: Client) -> Any:
         listing = await client.call_tool("learn", {"topic": "t"})
@@ -110,7 +102,7 @@ def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_pa
 
 def test_instructions_name_only_so_many_of_those_left_out(tmp_path: Path) -> None:
     workspace = write_topic(tmp_path, {f"{'long' * 10}{n}.md": "x" * 3_000 for n in range(40)})
-    served = KnowledgeServer(lambda: KnowledgeBase.discover(workspace, knowledge=["t"]))
+    served = Server(Served(directory=str(workspace), knowledge=["t"]))
 
     async def conversation(client: Client) -> Any:
         return client.instructions
@@ -123,7 +115,7 @@ def test_instructions_name_only_so_many_of_those_left_out(tmp_path: Path) -> Non
 
 def test_instructions_are_those_of_the_moment_a_client_connects(tmp_path: Path) -> None:
     workspace = write_topic(tmp_path, {"s.md": ""})
-    served = KnowledgeServer(lambda: KnowledgeBase.discover(workspace))
+    served = Server(Served(directory=str(workspace)))
 
     async def conversation(client: Client) -> Any:
         return client.instructions
@@ -135,57 +127,6 @@ def test_instructions_are_those_of_the_moment_a_client_connects(tmp_path: Path) 
     path.write_text("[kb.topic")
     assert "New here." in after
     assert "New here." not in before
-    assert talk(conversation, served) == after
-
-
-def test_progress_of_an_index_is_reported(tmp_path: Path) -> None:
-    workspace = write_topic(tmp_path, {f"s{n}.md": f"# Part {n}\n\nneedle\n" for n in range(400)})
-    seen: list[tuple[float, float | None, str | None]] = []
-
-    async def conversation(client: Client) -> None:
-        async def watch(progress: float, total: float | None, message: str | None) -> None:
-            seen.append((progress, total, message))
-
-        await client.call_tool("search", {"question": "needle"}, progress_callback=watch)
-
-    for mode in ("legacy", "auto"):
-        talk(conversation, workspace, mode=mode)
-    done = [each[0] for each in seen]
-    assert done == sorted(set(done))
-    assert {message for _, _, message in seen} <= {"indexing"}
-    assert seen
-
-
-def test_a_call_that_is_cancelled_stops_at_its_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace = write_topic(tmp_path, {"s.md": "text"})
-    started, ended = anyio.Event(), anyio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    def work_for_ever(_kb: KnowledgeBase, _arguments: object, steps: Steps) -> str:
-        loops[0].call_soon_threadsafe(started.set)
-        done = 0
-        try:
-            while True:
-                steps.report("working", done := done + 1, done + 1)
-        finally:
-            loops[0].call_soon_threadsafe(ended.set)
-
-    endless = tools.ServedTool(text=tools.SEARCH, answer=work_for_ever)
-    monkeypatch.setitem(tools.TOOLS, "search", endless)
-
-    async def conversation(client: Client) -> str:
-        loops.append(asyncio.get_running_loop())
-        async with anyio.create_task_group() as group:
-            group.start_soon(client.call_tool, "search", {"question": "x"})
-            await started.wait()
-            group.cancel_scope.cancel()
-        with anyio.fail_after(30):
-            await ended.wait()
-        return (await client.list_tools()).tools[0].name
-
-    assert talk(conversation, workspace) == "learn"
 
 
 def test_what_was_not_searched_is_named_up_to_a_bound(tmp_path: Path, user_dir: Path) -> None:

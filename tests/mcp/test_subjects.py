@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("mcp", reason="needs the extra mcp")
-
 import mcp_types as types
+import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 

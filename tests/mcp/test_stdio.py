@@ -1,0 +1,235 @@
+"""Standard input and output: messages, progress, cancellation and deadlines of calls."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_kb.mcp.messages import LARGEST
+from llm_kb.mcp.server import VERSIONS
+from tests.preloaded import LLM_KB, Process
+
+STUCK = f"""
+import re, time
+from llm_kb.mcp import tools
+
+def stuck(kb, given, report):
+    for step in range(given.get("limit", 0)):
+        time.sleep(0.3)
+        report("working", step + 1, 10)
+    if given["question"] == "pattern":
+        re.match("(a+)+b", "a" * 60)  # holds the interpreter's lock for years
+    if given["question"] == "swallow":
+        try:
+            time.sleep(60)
+        except BaseException:
+            time.sleep(60)
+    if given["question"] == "defect":
+        raise ZeroDivisionError
+    if given["question"] == "sleep":
+        time.sleep(60)
+    return "done"
+
+tools.TOOLS["search"] = tools.TOOLS["search"]._replace(answer=stuck)
+tools.SECONDS = 1
+{LLM_KB}
+"""
+
+
+class Client:
+    """Speaks to a server in a process of its own, in bytes."""
+
+    def __init__(self, directory: Path, program: str = LLM_KB) -> None:
+        self.process = Process(
+            ["mcp"], program=program, cwd=directory, stdin=subprocess.PIPE, text=False
+        )
+
+    def write(self, data: bytes) -> None:
+        """Write bytes as they are."""
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, method: str, id_: object = None, **params: Any) -> None:
+        """Send a request, or a notification if it has no id."""
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        self.write(json.dumps(message | ({"id": id_} if id_ is not None else {})).encode() + b"\n")
+
+    def search(self, id_: object, question: str, **more: Any) -> None:
+        """Call the tool `search`."""
+        arguments = {"question": question, **({"limit": more.pop("limit")} if more else {})}
+        meta = {"_meta": {"progressToken": "token"}}
+        self.send("tools/call", id_, name="search", arguments=arguments, **meta)
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for a message."""
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        assert message.pop("jsonrpc") == "2.0"
+        return message
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return the result of a request, or its error."""
+        self.send(method, 1, **params)
+        reply = self.receive()
+        assert reply.pop("id") == 1
+        (answer,) = reply.values()
+        return dict(answer)
+
+    def end(self) -> int:
+        """Close the input and wait for the end."""
+        with self.process.stdin, self.process.stdout, self.process.stderr:
+            self.process.stdin.close()
+            return self.process.wait(timeout=30)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace of one topic."""
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "style.md").write_text("Short lines.\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
+    return tmp_path
+
+
+@pytest.fixture
+def client(workspace: Path) -> Iterator[Client]:
+    """A client of the server, not yet greeted."""
+    client = Client(workspace)
+    yield client
+    client.end()
+
+
+@pytest.fixture
+def stuck(workspace: Path) -> Iterator[Client]:
+    """A client of a server whose `search` does not end by itself; its deadline is one second."""
+    client = Client(workspace, STUCK)
+    yield client
+    client.end()
+
+
+def text_of(reply: dict[str, Any]) -> str:
+    """Return the text of a call's result."""
+    return str(reply["result"]["content"][0]["text"])
+
+
+@pytest.mark.parametrize("asked", [*VERSIONS, "2026-07-28", "1999-01-01", ""])
+def test_the_version_is_the_clients_or_else_the_newest(client: Client, asked: str) -> None:
+    greeting = client.ask("initialize", protocolVersion=asked, capabilities={}, clientInfo={})
+    assert greeting["protocolVersion"] == (asked if asked in VERSIONS else VERSIONS[-1])
+    assert greeting["serverInfo"]["name"] == "llm-kb"
+    assert client.ask("ping") == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        pytest.param(b"no JSON", -32700, id="no JSON"),
+        pytest.param(b"[" * 200_000, -32700, id="nesting"),
+        pytest.param(b"\xff\xfe", -32700, id="no text"),
+        pytest.param(b"[]", -32600, id="batch"),
+        pytest.param(b"3", -32600, id="number"),
+        pytest.param(b'{"id": 1, "method": "ping"}', -32600, id="not 2.0"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 1}', -32600, id="no method"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, id="null id"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": [], "method": "ping"}', -32600, id="list as id"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600, id="true as id"),
+        pytest.param(b'"' + b"x" * LARGEST + b'"', -32600, id="too long"),
+    ],
+)
+def test_what_is_no_message_is_an_error_without_id(client: Client, line: bytes, code: int) -> None:
+    client.write(line + b"\n")
+    reply = client.receive()
+    assert (reply["id"], reply["error"]["code"]) == (None, code)
+    assert client.ask("ping") == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("nope", {}, -32601),
+        ("tools/call", {}, -32602),
+        ("tools/call", {"name": 3}, -32602),
+        ("tools/call", {"name": "learn", "arguments": []}, -32602),
+        ("resources/read", {"uri": None}, -32602),
+        ("resources/list", {"cursor": 3}, -32602),
+        ("prompts/get", {"name": "nope"}, -32602),
+        ("completion/complete", {"ref": 3}, -32602),
+        ("initialize", {}, -32602),
+    ],
+)
+def test_wrong_parameters_are_errors(
+    client: Client, method: str, params: dict[str, Any], code: int
+) -> None:
+    assert client.ask(method, **params)["code"] == code
+    client.write(b'{"jsonrpc": "2.0", "id": 2, "method": "ping", "params": [1]}\n')
+    assert client.receive()["error"]["code"] == -32602
+
+
+def test_notifications_and_responses_are_not_answered(client: Client) -> None:
+    client.send("notifications/initialized")
+    client.send("notifications/nope")
+    client.send("notifications/cancelled", requestId=17)
+    client.write(b'{"jsonrpc": "2.0", "id": 9, "result": {}}\n')
+    assert client.ask("ping") == {}
+
+
+def test_a_line_without_an_end_takes_no_memory(client: Client) -> None:
+    assert client.ask("ping") == {}
+    status = Path(f"/proc/{client.process.pid}/status")
+    if not status.exists():
+        pytest.skip("the memory of a process is read from /proc")
+    for _ in range(300):
+        client.write(b"x" * 1_000_000)
+    client.write(b"\n")
+    assert client.receive()["error"]["code"] == -32600
+    (peak,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    assert int(peak.split()[1]) < 200_000
+
+
+@pytest.mark.parametrize("question", ["pattern", "sleep", "swallow"])
+def test_a_call_ends_at_its_deadline_whatever_it_does(stuck: Client, question: str) -> None:
+    started = time.monotonic()
+    stuck.search(1, question)
+    reply = stuck.receive()
+    assert reply["result"]["isError"]
+    assert text_of(reply) == "ended after 1 seconds without progress; ask for less at once"
+    assert time.monotonic() - started < 20
+    stuck.search(2, "nothing")
+    assert text_of(stuck.receive()) == "done"
+
+
+def test_progress_moves_the_deadline_and_is_reported(stuck: Client) -> None:
+    stuck.search(1, "nothing", limit=5)
+    messages = [stuck.receive()]
+    while "id" not in messages[-1]:
+        messages.append(stuck.receive())
+    reports = [message["params"] for message in messages[:-1]]
+    assert text_of(messages[-1]) == "done"
+    assert reports == [
+        {"progressToken": "token", "progress": step + 1, "total": 10, "message": "working"}
+        for step in range(5)
+    ]
+
+
+def test_a_call_that_is_cancelled_ends_at_once_and_is_not_answered(stuck: Client) -> None:
+    started = time.monotonic()
+    for id_ in (1, 2, 3):
+        stuck.search(id_, "pattern", limit=1)
+    stuck.search("1", "nothing")
+    stuck.receive()  # the first one works
+    for id_ in (3, 2, 1):
+        stuck.send("notifications/cancelled", requestId=id_)
+    reply = stuck.receive()
+    assert (reply["id"], text_of(reply)) == ("1", "done")
+    assert time.monotonic() - started < 20
+
+
+def test_a_defect_is_an_error_and_the_server_goes_on(stuck: Client) -> None:
+    stuck.search(1, "defect")
+    assert stuck.receive()["error"]["code"] == -32603
+    assert stuck.ask("ping") == {}
