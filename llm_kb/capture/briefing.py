@@ -36,11 +36,14 @@ _GENERATED_DIRECTORIES = frozenset(
 _DATA = ("*.csv", "*.tsv", "*.json", "*.jsonl", "*.ipynb", "*.xml", "*.po", "*.txt", "*.sql")
 """Names of data files, which are shown in the space that code leaves."""
 
-_RELEASE = re.compile(
-    r"(release|bump|prepare( for)?|version|tag)?[ :]*(version |release |to )*v?\d+(\.\d+)+\S*"
-    r"( \(?#\d+\)?)?",
+_CHANGE_LOG = re.compile(
+    r"(change(s|log)|history|news|release[-_]?notes|releases)([-_.\d]*\.(adoc|md|rst|txt))?",
     re.IGNORECASE,
 )
+"""The name of a file that lists changes."""
+
+_VERSION = re.compile(r"(?<!\d)\d+(?:[.-]\d+)+[\w.+-]*")
+"""A version or a date."""
 
 SYSTEM_PROMPT = """\
 You look at one commit of a git repository and record what it shows about the whole \
@@ -93,6 +96,8 @@ class Briefing:
     left_out: tuple[str, ...]
     is_empty: bool
     """Whether there is no diff to learn from."""
+    is_release: bool = False
+    """Whether it changes only versions and change logs."""
 
 
 def choose_files(
@@ -129,8 +134,6 @@ def find_skip_reason(info: CommitInfo) -> str | None:
     """Return the reason to skip a commit of a range; None if there is none."""
     if info.author.endswith("[bot]") or "[bot]@" in info.email or info.author == "pre-commit-ci":
         return "made by bots"
-    if _RELEASE.fullmatch(info.subject.strip().rstrip(".")):
-        return "releases"
     return None
 
 
@@ -167,7 +170,31 @@ def render_briefing(  # noqa: PLR0913 - the parts of a commit
         listed = "\n".join(f"- {_defuse(render_short(e))}" for e in known)
         parts.append(f"Already recorded here, so do not record it again:\n{listed}")
     text = "\n\n".join(parts)
-    return Briefing(text=text, left_out=tuple(notices), is_empty=not any(cut))
+    return Briefing(
+        text=text,
+        left_out=tuple(notices),
+        is_empty=not any(cut),
+        is_release=not unseen and is_release(diffs),
+    )
+
+
+def is_release(diffs: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether all changed lines differ by versions alone, besides those of a change log."""
+    return bool(diffs) and all(
+        _CHANGE_LOG.fullmatch(path.rpartition("/")[2]) or _changes_versions(diff)
+        for path, diff in diffs
+    )
+
+
+def _changes_versions(diff: str) -> bool:
+    """Tell whether the diff of a file replaces each line by one with another version."""
+    removed: list[str] = []
+    added: list[str] = []
+    # The lines before the first hunk name the file.
+    for line in diff.partition("\n@@")[2].split(NEWLINE):
+        if line.startswith(("-", "+")):
+            (removed if line[0] == "-" else added).append(_VERSION.sub("0", line[1:]))
+    return bool(added) and sorted(removed) == sorted(added)
 
 
 def share_room(

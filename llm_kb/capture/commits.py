@@ -170,8 +170,11 @@ def plan_commits(
             skipped[reason] += 1
             continue
         briefing = read_briefing(directory, commit, store)
-        if briefing.is_empty:
-            skipped["nothing to see in them"] += 1
+        reason = "nothing to see in them" if briefing.is_empty else None
+        if briefing.is_release and len(commits) > 1:
+            reason = "only versions and change logs"
+        if reason:
+            skipped[reason] += 1
             continue
         tokens = estimate_request(briefing.text)
         planned.append(PlannedCommit(info=info, left_out=briefing.left_out, tokens=tokens))

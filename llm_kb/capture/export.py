@@ -70,6 +70,11 @@ def place_block(text: str | None, block: str, place: str) -> str:
     return text[: begins[0].start()] + block + text[ends[0].end() :].removeprefix("\n")
 
 
+def has_block(text: str | None) -> bool:
+    """Tell whether a file's text holds a block, or part of one."""
+    return bool(text and (_BEGIN_LINE.search(text) or _END_LINE.search(text)))
+
+
 def find_exported(text: str) -> frozenset[str]:
     """Return the lines of the entries in a file's block."""
     begin, end = _BEGIN_LINE.search(text), _END_LINE.search(text)

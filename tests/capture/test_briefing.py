@@ -14,6 +14,7 @@ from llm_kb.capture.briefing import (
     choose_files,
     estimate_request,
     find_skip_reason,
+    is_release,
     render_briefing,
     share_room,
 )
@@ -124,10 +125,7 @@ def test_a_commit_cannot_end_its_own_quotation() -> None:
         ("A", "a@b", "Fix the parser", None),
         ("dependabot[bot]", "x@y", "Bump a from 1.0 to 2.0", "made by bots"),
         ("renovate", "1+renovate[bot]@users.noreply.github.com", "x", "made by bots"),
-        ("A", "a@b", "v1.2.3", "releases"),
-        ("A", "a@b", "Release 0.27.1", "releases"),
-        ("A", "a@b", "Bump version to 1.2", "releases"),
-        ("A", "a@b", "Release lock before 1.2 seconds", None),
+        ("A", "a@b", "Release 0.27.1", None),
     ],
 )
 def test_commits_without_lessons_are_skipped(
@@ -139,3 +137,29 @@ def test_commits_without_lessons_are_skipped(
 
 def test_a_request_counts_the_prompt_the_instructions_and_the_tool() -> None:
     assert 1400 < estimate_request("x" * 4000) < 1900
+
+
+def diff(*lines: str) -> str:
+    return "\n".join(["diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,4 +1,4 @@", *lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("diffs", "expected"),
+    [
+        ({"crates/ignore/Cargo.toml": diff('-version = "0.4.31"', '+version = "0.4.32"')}, True),
+        ({"a.py": diff("-__version__ = '1.0rc1'", "+__version__ = '2.0'")}, True),
+        ({}, False),
+        ({"CHANGELOG.md": diff("+# 1.2", "+- much")}, True),
+        ({"docs/Release-Notes.rst": diff("+# 1.2"), "x.toml": diff("-a 1.1", "+a 1.2")}, True),
+        ({".github/workflows/release.yml": diff("+- run: attest")}, False),
+        ({"x.toml": diff("-a = 1.1", "+a = 1.2", "+b = 3.1")}, False),
+        ({"x.py": diff("-pause = 30", "+pause = 60")}, False),
+        ({"x.py": diff("-a = 1.5", "-b = 2", "+a = 1.6", "+c = 2")}, False),
+        ({"x.bin": "diff --git a/x b/x\n"}, False),
+        ({"x.py": diff("+" + "1" * 100_000)}, False),
+    ],
+)
+def test_a_release_changes_only_versions_and_change_logs(
+    diffs: dict[str, str], expected: bool
+) -> None:
+    assert is_release(list(diffs.items())) is expected

@@ -234,7 +234,12 @@ def test_a_limit_of_requests_is_waited_out_within_bounds(
     repo.commit("second", a_py="1")
     repo.commit("third", a_py="2")
     pauses: list[float] = []
-    monkeypatch.setattr("llm_kb.host.capture_agent.time.sleep", pauses.append)
+
+    def sleep(seconds: float) -> None:
+        if seconds >= 1:  # the end of git is waited for, too
+            pauses.append(seconds)
+
+    monkeypatch.setattr("llm_kb.host.capture_agent.time.sleep", sleep)
     model = FailingModel(RateLimitError("7"), RateLimitError(), None, *[RateLimitError()] * 20)
     result = run_failing(run_llm, model, "HEAD~2..HEAD")
     assert pauses[:2] == [7, 14]
@@ -367,14 +372,16 @@ def test_options_and_key_are_given_to_the_model(
 def test_commits_of_a_range_without_lessons_are_skipped_and_counted(
     repo: Repo, script: Script, run_llm: RunLlm
 ) -> None:
-    repo.commit("Release 1.2", a_py="1")
+    repo.commit("pre", a_py="version = '1.1'\n")
+    repo.commit("Release 1.2", a_py="version = '1.2'\n", CHANGELOG_md="# 1.2\n")
     repo.commit("locks", poetry_lock="1")
     repo.commit("nothing")
     kept = repo.commit("real", a_py="2")
     result = run_llm([*SCRIPTED, "HEAD~4..HEAD"])
     assert [line.split()[0] for line in result.stdout.splitlines()[1:-1]] == [kept[:12]]
     assert (
-        "2 commits skipped: nothing to see in them.\n1 commit skipped: releases." in result.stderr
+        "2 commits skipped: nothing to see in them.\n"
+        "1 commit skipped: only versions and change logs." in result.stderr
     )
     assert len(script.requests) == 1
 

@@ -191,6 +191,33 @@ def test_an_export_without_a_commit_writes_nothing(
     assert not (path / "X.md").exists()
 
 
+def test_an_export_without_an_identity_writes_nothing(
+    repo: Repo, home: Path, run_llm: RunLlm
+) -> None:
+    (home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
+    (repo.path / "AGENTS.md").write_text("# Mine\n")
+    result = run_llm([*KNOWLEDGE, "export", "--to", "AGENTS.md"])
+    assert (result.exit_code, "git does not know who you are" in result.stderr) == (1, True)
+    assert (repo.path / "AGENTS.md").read_text() == "# Mine\n"
+
+
+def test_without_entries_there_is_nothing_to_export_but_an_old_block_is_emptied(
+    repo: Repo, run_llm: RunLlm
+) -> None:
+    export = [*KNOWLEDGE, "export", "--to", "AGENTS.md"]
+    run_llm(export)
+    text = (repo.path / "AGENTS.md").read_text()
+    for id_ in ("conv-1", "conv-2", "ap-1"):
+        run_llm([*KNOWLEDGE, "remove", id_])
+    assert run_llm(export).stderr == "AGENTS.md: written, 0 entries.\n"
+    assert len((repo.path / "AGENTS.md").read_text()) < len(text)
+    (repo.path / "AGENTS.md").unlink()
+    for args in (export, [*export, "--check"], export[:-2]):
+        result = run_llm(args)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Nothing to export.\n")
+    assert not (repo.path / "AGENTS.md").exists()
+
+
 def test_what_is_exported_where_no_topic_reads_it_stays(repo: Repo, run_llm: RunLlm) -> None:
     """The topic of `llm kb init` has the project's directory, and of its files the README alone."""
     (repo.path / "README.md").write_text("# R\n")

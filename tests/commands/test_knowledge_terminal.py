@@ -25,7 +25,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 
 def test_a_review_and_exports(repo: Repo) -> None:
-    shown, code = run_on_terminal([*KNOWLEDGE, "review"], "k\nr\n", question="[q]uit: ")
+    shown, code = run_on_terminal(
+        [*KNOWLEDGE, "review"], "k\nr\n", question="[q]uit; a letter and Enter: "
+    )
     assert code == 0
     assert "1/2" in shown
     assert "Kept: conv-1 (README.md): Use [31mx" in shown

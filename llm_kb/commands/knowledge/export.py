@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.export import EXPORTS, exports_of, place_block, render_block
+from llm_kb.capture.export import EXPORTS, exports_of, has_block, place_block, render_block
+from llm_kb.capture.notes import require_author
 from llm_kb.capture.store import (
     Change,
     Snapshot,
@@ -45,17 +46,25 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
     here = require_cwd()
     store = narrow(load_store(here), scope)
     block = render_block(store.entries)
+    if file is None and check:
+        raise click.UsageError("--check needs --to FILE")
     if file is None:
-        if check:
-            raise click.UsageError("--check needs --to FILE")
-        show_content(block, nl=False)
+        if store.entries:
+            show_content(block, nl=False)
+        else:
+            say("Nothing to export.")
         return
     path = here / file
     root = require_repository(here).root
     _refuse_place(path, root)
     if not check:
-        read_snapshot(here)  # a file is not written unless the store can record it
+        # A file is not written unless the store can record it.
+        read_snapshot(here)
+        require_author(here)
     before = _read(path)
+    if not store.entries and not has_block(before):
+        say("Nothing to export.")
+        return
     after = place_block(before, block, file)
     number = count(len(store.entries), "entry", "entries")
     if before == after:

@@ -95,7 +95,7 @@ def _review(
     statuses: Mapping[Anchor, Status],
     near: Mapping[str, Sequence[Entry]],
 ) -> None:
-    menu = ", ".join(f"[{key}]{word[1:]}" for key, word in _KEYS.items())
+    menu = ", ".join(f"[{key}]{word[1:]}" for key, word in _KEYS.items()) + "; a letter and Enter"
     for number, entry in enumerate(waiting, 1):
         show(f"\n{number}/{len(waiting)}\n{_describe(entry, statuses, near)}")
         is_done = False
