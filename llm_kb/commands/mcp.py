@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from llm_kb.api import find_user_dir
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
+from llm_kb.config.workspace import find_workspace
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.terminal import is_terminal
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from llm_kb.mcp.server import Served
 
 TOKEN = "LLM_KB_MCP_TOKEN"  # noqa: S105 - the name of a variable
-_CLIENTS = ("claude", "cursor", "vscode", "codex")
+_CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 
 
 @click.command()
@@ -49,7 +51,8 @@ _CLIENTS = ("claude", "cursor", "vscode", "codex")
 @click.option(
     "--install", type=click.Choice(_CLIENTS), help="Write the configuration of this client instead"
 )
-@click.option("yes", "-y", "--yes", is_flag=True, help="With --install: write without asking")
+@click.option("--uninstall", type=click.Choice(_CLIENTS), help="Take it out again")
+@click.option("yes", "-y", "--yes", is_flag=True, help="Write a configuration without asking")
 def mcp(
     directory: Path | None,
     knowledge: tuple[str, ...],
@@ -59,6 +62,7 @@ def mcp(
     token_file: Path | None,
     hosts: tuple[str, ...],
     install: str | None,
+    uninstall: str | None,
     yes: bool,
 ) -> None:
     """
@@ -66,7 +70,8 @@ def mcp(
 
     A client starts this command and speaks to it over standard input and output. The
     server's instructions are the menu and the subjects pre-loaded by -k, as far as they
-    fit. --install writes the configuration of a client, and keeps its other settings.
+    fit. --install writes the configuration of a client for this project (for Codex: for
+    all projects), and keeps its other settings.
 
     With --http one process serves several clients, read-only unless --write is
     given. Clients on other machines, and all clients with --write, need a token; the server
@@ -80,10 +85,13 @@ def mcp(
     """
     if http is None and (write or token_file or hosts):
         raise click.UsageError("--write, --token-file and --allow-host go with --http")
+    if http is not None and (install or uninstall):
+        raise click.UsageError("--install is for clients that start the server; see --http")
     if install is not None:
-        if http is not None:
-            raise click.UsageError("--install is for clients that start the server; see --http")
         _install(install, _list_options(directory, knowledge, kb_cfg), yes=yes)
+        return
+    if uninstall is not None:
+        _uninstall(uninstall, yes=yes)
         return
     from llm_kb.mcp.server import Served  # noqa: PLC0415 - `--help` does without
 
@@ -147,10 +155,10 @@ def _list_options(
 
 
 def _install(client: str, options: Sequence[str], *, yes: bool) -> None:
-    from llm_kb.mcp.clients import plan_installation  # noqa: PLC0415 - few runs need it
+    from llm_kb.mcp.clients import CLIENTS, plan_installation  # noqa: PLC0415 - few runs need it
 
-    planned = plan_installation(client, require_cwd(), options)
-    if planned.is_there:
+    planned = plan_installation(client, _find_project(), options)
+    if not planned.is_needed:
         say(f"{show_place(planned.path)} already has this server")
         return
     show_content(planned.entry)
@@ -158,3 +166,30 @@ def _install(client: str, options: Sequence[str], *, yes: bool) -> None:
     confirm(f"{change} {show_place(planned.path)}?", yes=yes)
     replace_file(planned.path, planned.data)
     say(f"Wrote {show_place(planned.path)}; restart {client}, or let it reload its servers")
+    if note := CLIENTS[client].note:
+        say(note)
+
+
+def _uninstall(client: str, *, yes: bool) -> None:
+    from llm_kb.mcp.clients import plan_removal  # noqa: PLC0415 - as above
+
+    planned = plan_removal(client, _find_project())
+    if not planned.is_needed:
+        say(f"{show_place(planned.path)} does not have this server")
+        return
+    show_content(planned.entry)
+    confirm(f"Take this out of {show_place(planned.path)}?", yes=yes)
+    replace_file(planned.path, planned.data)
+    say(f"Wrote {show_place(planned.path)}")
+
+
+def _find_project() -> Path:
+    """Return the directory of the project: the workspace's, else the repository's, else this."""
+    from llm_kb.capture.notes import find_repository  # noqa: PLC0415 - as above
+
+    cwd = require_cwd()
+    workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
+    if workspace is not None:
+        return workspace.root
+    repository = find_repository(cwd, bare=False)
+    return repository.root if repository else cwd

@@ -1,4 +1,4 @@
-"""Finds the configuration files of MCP clients, and adds the entry for this server."""
+"""The configuration files of MCP clients: adds the entry for this server, and takes it out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,8 @@ from llm_kb.files.opener import read_regular
 NAME = "llm-kb"
 """The name of the server in a client."""
 
-
-PROJECT = "${workspaceFolder}"
-"""Replaced by editors with the directory of the project."""
+_IN_PROJECT = ("--directory", "${workspaceFolder}")
+"""For editors, which may start servers elsewhere and replace this with the project's directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,24 +28,42 @@ class Client:
 
     path: str
     """The path of the file, below the project or, for a user's file, below home."""
-    key: str
+    key: str = "mcpServers"
     """The key of the table of servers."""
-    typed: bool = False
-    """Whether an entry names its transport."""
-    starts_elsewhere: bool = False
-    """Whether the client may start servers in another directory than the project's."""
+    entry: Mapping[str, object] = field(default_factory=dict)
+    """What an entry has besides the command; a user's values of these keys stay."""
+    options: tuple[str, ...] = ()
+    """Options of the command, unless a directory is given."""
+    is_one_list: bool = False
+    """Whether the command and its arguments are one list."""
     is_users: bool = False
+    note: str = ""
+    """What the user has to do, or should know, after an installation."""
 
 
 CLIENTS: Mapping[str, Client] = {
     # https://code.claude.com/docs/en/mcp
-    "claude": Client(path=".mcp.json", key="mcpServers"),
-    # https://cursor.com/docs/mcp
-    "cursor": Client(path=".cursor/mcp.json", key="mcpServers", starts_elsewhere=True),
-    # https://code.visualstudio.com/docs/agents/reference/mcp-configuration
-    "vscode": Client(path=".vscode/mcp.json", key="servers", typed=True, starts_elsewhere=True),
+    "claude": Client(
+        path=".mcp.json",
+        entry={"alwaysLoad": True},
+        note="Claude Code asks you to approve the server when you start it in this project",
+    ),
     # https://developers.openai.com/codex/mcp; one of a project counts in trusted ones alone
-    "codex": Client(path="config.toml", key="mcp_servers", is_users=True),
+    "codex": Client(
+        path=".codex/config.toml", key="mcp_servers", entry={"required": True}, is_users=True
+    ),
+    # https://cursor.com/docs/mcp
+    "cursor": Client(path=".cursor/mcp.json", options=_IN_PROJECT),
+    # https://geminicli.com/docs/tools/mcp-server
+    "gemini": Client(path=".gemini/settings.json"),
+    # https://opencode.ai/docs/mcp-servers
+    "opencode": Client(path="opencode.json", key="mcp", entry={"type": "local"}, is_one_list=True),
+    # https://qwenlm.github.io/qwen-code-docs
+    "qwen": Client(path=".qwen/settings.json"),
+    # https://code.visualstudio.com/docs/agents/reference/mcp-configuration
+    "vscode": Client(
+        path=".vscode/mcp.json", key="servers", entry={"type": "stdio"}, options=_IN_PROJECT
+    ),
 }
 
 
@@ -58,94 +75,154 @@ class ClientFileError(KbError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
+class Change:
     """The change of a client's configuration file."""
 
     path: Path
     entry: str
-    """The entry alone, in the format of the file."""
+    """The entry alone, in the format of the file; when it is taken out, the one that was there."""
     data: bytes
     """The new content of the file."""
-    is_there: bool
-    """Whether the file already has this entry."""
+    is_needed: bool
+    """Whether the entry differs from the one in the file."""
     replaces: bool
     """Whether the file has an entry of this name."""
 
 
-def find_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """Return a command that starts this server, and its arguments.
+Entry = dict[str, Any]
+Edit = Callable[["Entry | None"], "Entry | None"]
+"""Returns the new entry for the old one; None stands for no entry."""
 
-    The command is a name if it is on PATH, so that others can use the same file.
+
+def plan_installation(name: str, directory: Path, options: Sequence[str]) -> Change:
+    """Return the change that adds the server to a client. Raises ClientFileError.
+
+    Keys of an entry that is there already stay, and without options, the options too.
+    """
+    client = CLIENTS[name]
+
+    def edit(before: Entry | None) -> Entry:
+        kept = _find_options(client, before or {})
+        command = _find_command(options or (kept if kept is not None else client.options))
+        return {**client.entry, **(before or {}), **_make_command(client, command)}
+
+    if options and "--directory" not in options:
+        options = [*client.options, *options]
+    return _plan(client, directory, edit)
+
+
+def plan_removal(name: str, directory: Path) -> Change:
+    """Return the change that takes the server out of a client's file. Raises ClientFileError."""
+    return _plan(CLIENTS[name], directory, lambda _: None)
+
+
+def _find_command(options: Sequence[str]) -> list[str]:
+    """Return a command that starts this server.
+
+    It is a name if it is on PATH, so that others can use the same file.
     """
     if shutil.which("llm-kb"):
-        return "llm-kb", ["mcp", *arguments]
+        return ["llm-kb", "mcp", *options]
     if shutil.which("llm"):
-        return "llm", ["kb", "mcp", *arguments]
-    return str(Path(sys.executable).with_name("llm-kb")), ["mcp", *arguments]
+        return ["llm", "kb", "mcp", *options]
+    return [str(Path(sys.executable).with_name("llm-kb")), "mcp", *options]
 
 
-def plan_installation(name: str, directory: Path, arguments: Sequence[str]) -> Installation:
-    """Return the change for a client, which keeps the rest of its file. Raises KbError."""
-    client = CLIENTS[name]
-    if client.starts_elsewhere and "--directory" not in arguments:
-        arguments = ["--directory", PROJECT, *arguments]
-    command, arguments = find_command(arguments)
-    entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
-    entry |= {"command": command, "args": list(arguments)}
+def _make_command(client: Client, command: Sequence[str]) -> Entry:
+    if client.is_one_list:
+        return {"command": list(command)}
+    return {"command": command[0], "args": list(command[1:])}
+
+
+def _find_options(client: Client, entry: Mapping[str, Any]) -> list[str] | None:
+    """Return the options in an entry of this server; None if it has another command."""
+    words = entry.get("command" if client.is_one_list else "args")
+    if not isinstance(words, list) or "mcp" not in words:
+        return None
+    return list(map(str, words[words.index("mcp") + 1 :]))
+
+
+def _plan(client: Client, directory: Path, edit: Edit) -> Change:
     path = Path(os.path.realpath(_find_file(client, directory)))  # shown as it is written to
     try:
         text = read_regular(path, follow_link=True).decode("utf-8-sig")
     except FileNotFoundError:
         text = ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ClientFileError(path, f"cannot be read ({error})", json.dumps(entry)) from error
+        raise ClientFileError(path, f"cannot be read ({error})", json.dumps(edit(None))) from error
     change = _change_toml if path.suffix == ".toml" else _change_json
-    shown, before, written = change(path, text, client.key, entry)
-    return Installation(
+    before, after, written = change(path, text, client.key, edit)
+    shown = before if after is None else after
+    return Change(
         path=path,
-        entry=shown,
+        entry=_show(path, client.key, shown),
         data=written.encode("utf-8", "backslashreplace"),
-        is_there=before == entry,
+        is_needed=before != after,
         replaces=before is not None,
     )
 
 
 def _find_file(client: Client, directory: Path) -> Path:
+    home = os.environ.get("CODEX_HOME")
     if client.is_users:
-        return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / client.path
+        return Path(home) / "config.toml" if home else Path.home() / client.path
     return directory / client.path
 
 
-def _change_json(path: Path, text: str, key: str, entry: dict[str, Any]) -> tuple[str, object, str]:
-    """Return the entry as text, the old entry, and the new text of the file."""
-    shown = json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False)
+def _change_json(
+    path: Path, text: str, key: str, edit: Edit
+) -> tuple[Entry | None, Entry | None, str]:
+    """Return the old entry, the new one, and the new text of the file."""
+    shown = _show(path, key, edit(None))
     try:
         document = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         # Such as JSON with comments, which would be lost.
         raise ClientFileError(path, f"is not plain JSON ({error})", shown) from error
     servers = document.setdefault(key, {}) if isinstance(document, dict) else None
-    if not isinstance(servers, dict):
-        raise ClientFileError(path, f"has no table {key!r}", shown)
-    before = servers.get(NAME)
-    servers[NAME] = entry
+    before = servers.get(NAME) if isinstance(servers, dict) else []
+    if not isinstance(before, dict | None):
+        raise ClientFileError(path, f"has no table {key!r} of tables", shown)
+    after = edit(before)
+    _set(servers, after)
     indent = re.search(r"\n([ \t]+)\S", text)
     written = json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False)
-    return shown, before, f"{written}\n"
+    return before, after, f"{written}\n"
 
 
-def _change_toml(path: Path, text: str, key: str, entry: dict[str, Any]) -> tuple[str, object, str]:
+def _change_toml(
+    path: Path, text: str, key: str, edit: Edit
+) -> tuple[Entry | None, Entry | None, str]:
     # Imported here: only one client uses TOML.
     import tomlkit  # noqa: PLC0415
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
-    shown = tomlkit.dumps({key: {NAME: entry}})
     try:
         document = tomlkit.parse(text)
         servers = document.setdefault(key, tomlkit.table(is_super_table=True))
-        before = servers[NAME].unwrap() if NAME in servers else None
-        if before != entry:
-            servers[NAME] = entry
-        return shown, before, tomlkit.dumps(document)
-    except (TOMLKitError, AttributeError, TypeError, RecursionError) as error:
+        before = dict(servers[NAME].unwrap()) if NAME in servers else None
+        after = edit(before)
+        if after is not None and before is not None:
+            servers[NAME].update(after)  # in place, so that comments stay
+        else:
+            _set(servers, after)
+        return before, after, tomlkit.dumps(document)
+    except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        shown = _show(path, key, edit(None))
         raise ClientFileError(path, f"is not TOML with a table {key!r} ({error})", shown) from error
+
+
+def _set(servers: Any, entry: Entry | None) -> None:
+    if entry is not None:
+        servers[NAME] = entry
+    elif NAME in servers:
+        del servers[NAME]
+
+
+def _show(path: Path, key: str, entry: Entry | None) -> str:
+    """Return an entry as it stands in a file that has no other."""
+    if path.suffix != ".toml":
+        return json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False)
+    import tomlkit  # noqa: PLC0415 - as above
+
+    return tomlkit.dumps({key: {NAME: entry or {}}})

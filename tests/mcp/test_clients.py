@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tomlkit
 
-from llm_kb.mcp import clients
+from tests.capture.repositories import make_repo
 from tests.conftest import RunLlm
 
 PATHS = {
     "claude": ".mcp.json",
-    "cursor": ".cursor/mcp.json",
-    "vscode": ".vscode/mcp.json",
     "codex": "home/.codex/config.toml",
+    "cursor": ".cursor/mcp.json",
+    "gemini": ".gemini/settings.json",
+    "opencode": "opencode.json",
+    "qwen": ".qwen/settings.json",
+    "vscode": ".vscode/mcp.json",
 }
 
-WRITTEN = {
-    "claude": '{\n  "mcpServers": {\n    "llm-kb": {\n      "command": "llm-kb",\n'
-    '      "args": [\n        "mcp"\n      ]\n    }\n  }\n}\n',
-    "cursor": '{\n  "mcpServers": {\n    "llm-kb": {\n      "command": "llm-kb",\n'
-    '      "args": [\n        "mcp",\n        "--directory",\n        "${workspaceFolder}"\n'
-    "      ]\n    }\n  }\n}\n",
-    "vscode": '{\n  "servers": {\n    "llm-kb": {\n      "type": "stdio",\n'
-    '      "command": "llm-kb",\n      "args": [\n        "mcp",\n        "--directory",\n'
-    '        "${workspaceFolder}"\n      ]\n    }\n  }\n}\n',
-    "codex": '[mcp_servers.llm-kb]\ncommand = "llm-kb"\nargs = ["mcp"]\n',
+STARTED = {"command": "llm-kb", "args": ["mcp"]}
+IN_EDITOR = {"command": "llm-kb", "args": ["mcp", "--directory", "${workspaceFolder}"]}
+
+ENTRIES = {
+    "claude": ("mcpServers", {"alwaysLoad": True, **STARTED}),
+    "codex": ("mcp_servers", {"required": True, **STARTED}),
+    "cursor": ("mcpServers", IN_EDITOR),
+    "gemini": ("mcpServers", STARTED),
+    "opencode": ("mcp", {"type": "local", "command": ["llm-kb", "mcp"]}),
+    "qwen": ("mcpServers", STARTED),
+    "vscode": ("servers", {"type": "stdio", **IN_EDITOR}),
 }
+
+JSON = [client for client in PATHS if client != "codex"]
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +51,27 @@ def read(client: str) -> str:
     return Path(PATHS[client]).read_text(encoding="utf-8")
 
 
+def entry_of(client: str) -> dict[str, Any]:
+    """Return the entry in a client's file."""
+    key, _ = ENTRIES[client]
+    loads = tomlkit.parse if client == "codex" else json.loads
+    return dict(loads(read(client))[key]["llm-kb"])
+
+
+def written(client: str) -> str:
+    """Return a file that has nothing but the entry."""
+    key, entry = ENTRIES[client]
+    document = {key: {"llm-kb": entry}}
+    if client == "codex":
+        return tomlkit.dumps(document)
+    return json.dumps(document, indent=2) + "\n"
+
+
 @pytest.mark.parametrize("client", PATHS)
 def test_a_new_file_has_the_entry_alone_and_is_written_once(run_llm: RunLlm, client: str) -> None:
     result = run_llm(["kb", "mcp", "--install", client, "-y"])
-    assert (result.exit_code, read(client)) == (0, WRITTEN[client])
-    assert result.stdout.strip() == WRITTEN[client].strip()
+    assert (result.exit_code, read(client)) == (0, written(client))
+    assert result.stdout.strip() == written(client).strip()
     before = Path(PATHS[client]).stat()
     again = run_llm(["kb", "mcp", "--install", client])
     assert (again.exit_code, again.stdout) == (0, "")
@@ -54,9 +79,9 @@ def test_a_new_file_has_the_entry_alone_and_is_written_once(run_llm: RunLlm, cli
     assert Path(PATHS[client]).stat() == before
 
 
-@pytest.mark.parametrize("client", ["claude", "cursor", "vscode"])
+@pytest.mark.parametrize("client", JSON)
 def test_the_rest_of_a_json_file_is_kept(run_llm: RunLlm, client: str) -> None:
-    key = "servers" if client == "vscode" else "mcpServers"
+    key, entry = ENTRIES[client]
     before = {"inputs": ["ü", 1.5], key: {"other": {"command": "x", "args": []}}, "z": None}
     path = Path(PATHS[client])
     path.parent.mkdir(exist_ok=True)
@@ -65,7 +90,7 @@ def test_the_rest_of_a_json_file_is_kept(run_llm: RunLlm, client: str) -> None:
     assert run_llm(["kb", "mcp", "--install", client, "-y"]).exit_code == 0
     text = read(client)
     after = json.loads(text)
-    assert after[key].pop("llm-kb")["args"][0] == "mcp"
+    assert after[key].pop("llm-kb") == entry
     assert after == before
     assert list(after) == list(before)
     assert '\n\t"inputs"' in text
@@ -83,7 +108,9 @@ def test_the_rest_of_a_toml_file_is_kept_with_its_comments(run_llm: RunLlm) -> N
     path.write_text(before)
     assert run_llm(["kb", "mcp", "--install", "codex", "-y"]).exit_code == 0
     assert [line for line in before.splitlines() if line not in read("codex")] == []
-    assert '[mcp_servers.llm-kb]\ncommand = "llm-kb"\nargs = ["mcp"]\n' in read("codex")
+    assert '[mcp_servers.llm-kb]\nrequired = true\ncommand = "llm-kb"\nargs = ["mcp"]\n' in read(
+        "codex"
+    )
     assert run_llm(["kb", "mcp", "--install", "codex"]).stderr.endswith("already has this server\n")
 
 
@@ -99,20 +126,82 @@ def test_options_are_written_and_replace_those_of_before(run_llm: RunLlm, tmp_pa
     ]
 
 
+@pytest.mark.parametrize("client", PATHS)
+def test_what_the_user_added_to_the_entry_is_kept(run_llm: RunLlm, client: str) -> None:
+    run_llm(["kb", "mcp", "-k", "project/a", "--install", client, "-y"])
+    key, _ = ENTRIES[client]
+    path = Path(PATHS[client])
+    added = {"env": {"A": "b"}, "timeout": 5, "alwaysLoad": False, "required": False}
+    if client == "codex":
+        document = tomlkit.parse(path.read_text())
+        document[key]["llm-kb"].update(added)
+        path.write_text(tomlkit.dumps(document).replace("timeout", "# mine\ntimeout"))
+    else:
+        changed = json.loads(path.read_text())
+        changed[key]["llm-kb"].update(added)
+        path.write_text(json.dumps(changed))
+    before = entry_of(client)
+    again = run_llm(["kb", "mcp", "--install", client])
+    assert again.stderr.endswith("already has this server\n")  # the options stay, too
+    assert entry_of(client) == before
+    run_llm(["kb", "mcp", "-k", "project/b", "--install", client, "-y"])
+    text = read(client)
+    assert {name: entry_of(client)[name] for name in added} == added
+    assert "project/b" in text
+    assert "project/a" not in text
+    assert client != "codex" or "# mine" in text
+
+
+@pytest.mark.parametrize("client", PATHS)
+def test_it_is_taken_out_again(run_llm: RunLlm, client: str) -> None:
+    key, _ = ENTRIES[client]
+    path = Path(PATHS[client])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    other = (
+        f"# mine\n[{key}.other]\na = 1\n" if client == "codex" else f'{{"{key}": {{"o": {{}}}}}}'
+    )
+    path.write_text(other)
+    run_llm(["kb", "mcp", "--install", client, "-y"])
+    result = run_llm(["kb", "mcp", "--uninstall", client, "-y"])
+    assert (result.exit_code, result.stdout.strip()) == (0, written(client).strip())
+    assert (
+        read(client).split()
+        == (other if client == "codex" else f'{{ "{key}": {{ "o": {{}} }} }}').split()
+    )
+    again = run_llm(["kb", "mcp", "--uninstall", client])
+    assert (again.exit_code, again.stderr.endswith("does not have this server\n")) == (0, True)
+
+
+@pytest.mark.parametrize("marker", ["llm-kb.toml", ".git/HEAD"])
+def test_the_file_is_that_of_the_project_from_any_directory_in_it(
+    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marker: str
+) -> None:
+    if marker == "llm-kb.toml":
+        (tmp_path / marker).write_text("")
+    else:
+        make_repo(tmp_path)
+    (tmp_path / "sub" / "deeper").mkdir(parents=True)
+    monkeypatch.chdir("sub/deeper")
+    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
+    assert f"Wrote {tmp_path}/.mcp.json; restart claude" in result.stderr
+    assert "Claude Code asks you to approve the server" in result.stderr
+    assert (tmp_path / ".mcp.json").read_text() == written("claude")
+
+
 def test_a_link_stays_and_the_file_it_leads_to_is_named(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "shared.json").write_text("{}")
     Path(".mcp.json").symlink_to("shared.json")
     result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
     assert "shared.json" in result.stderr
     assert Path(".mcp.json").is_symlink()
-    assert (tmp_path / "shared.json").read_text() == WRITTEN["claude"]
+    assert (tmp_path / "shared.json").read_text() == written("claude")
 
 
 def test_it_asks_first(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "mcp", "--install", "claude"])
     assert result.exit_code == 1
     assert "Pass -y to say yes" in result.stderr
-    assert result.stdout.strip() == WRITTEN["claude"].strip()
+    assert result.stdout.strip() == written("claude").strip()
     assert not Path(".mcp.json").exists()
 
 
@@ -124,6 +213,10 @@ def test_it_asks_first(run_llm: RunLlm) -> None:
         ),
         pytest.param("claude", "[]", "has no table 'mcpServers'", id="list"),
         pytest.param("claude", '{"mcpServers": []}', "has no table 'mcpServers'", id="not a table"),
+        pytest.param(
+            "gemini", '{"mcpServers": {"llm-kb": 3}}', "has no table 'mcpServers'", id="number"
+        ),
+        pytest.param("codex", "mcp_servers.llm-kb = 3", "is not TOML with a table", id="entry"),
         pytest.param("claude", "[" * 100_000, "is not plain JSON", id="deep"),
         pytest.param("codex", "[mcp_servers", "is not TOML with a table", id="not TOML"),
         pytest.param("codex", "mcp_servers = 3", "is not TOML with a table", id="number"),
@@ -144,21 +237,20 @@ def test_a_file_that_would_lose_something_stays_as_it_is(
 
 
 @pytest.mark.parametrize(
-    ("there", "expected"),
+    ("there", "command", "arguments"),
     [
-        ({"llm-kb", "llm"}, ("llm-kb", ["mcp", "-d", "x"])),
-        ({"llm"}, ("llm", ["kb", "mcp", "-d", "x"])),
+        ({"llm-kb", "llm"}, "llm-kb", ["mcp"]),
+        ({"llm"}, "llm", ["kb", "mcp"]),
+        (set(), str(Path(sys.executable).with_name("llm-kb")), ["mcp"]),
     ],
 )
-def test_the_command_is_one_that_a_shell_finds(
-    monkeypatch: pytest.MonkeyPatch, there: set[str], expected: tuple[str, list[str]]
+def test_the_command_is_one_that_a_shell_finds_or_the_script_beside_this_python(
+    run_llm: RunLlm,
+    monkeypatch: pytest.MonkeyPatch,
+    there: set[str],
+    command: str,
+    arguments: list[str],
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
-    assert clients.find_command(["-d", "x"]) == expected
-
-
-def test_without_one_it_is_the_script_beside_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    command, arguments = clients.find_command([])
-    assert Path(command).is_absolute()
-    assert (Path(command).name, arguments) == ("llm-kb", ["mcp"])
+    run_llm(["kb", "mcp", "--install", "gemini", "-y"])
+    assert entry_of("gemini") == {"command": command, "args": arguments}
