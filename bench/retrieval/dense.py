@@ -52,8 +52,8 @@ if force := os.environ.get("NUMPY"):
     vectors._use_numpy = lambda index: force == "1"
 topic = Path(sys.argv[1])
 database = topic.parents[1] / "index" / topic.parent.name / f"{topic.name}.sqlite3"
-catalog = DirectoryCatalog(Topic(id=topic.name, root=topic))
-with open_index(TopicDocuments(topic.name, topic, catalog, database)) as index:
+known = Topic(id=topic.name, root=topic)
+with open_index(TopicDocuments(known, DirectoryCatalog(known), database)) as index:
     found = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
     print(json.dumps([int(hit.text.split()[1]) for hit in index.read_hits({}, found)]))
 """

@@ -49,9 +49,9 @@ Ranks = dict[str, dict[str, list[int]]]
 
 def documents(directory: Path) -> TopicDocuments:
     """Return the files of a tree as what an index is of."""
-    catalog = DirectoryCatalog(Topic(id=directory.name, root=directory))
+    topic = Topic(id=directory.name, root=directory)
     place = directory.parents[1] / "index" / directory.parent.name / f"{directory.name}.sqlite3"
-    return TopicDocuments(directory.name, directory, catalog, place, hidden=True)
+    return TopicDocuments(topic, DirectoryCatalog(topic), place, hidden=True)
 
 
 def make_rankers(index: Index, *, dense: bool) -> dict[str, Ranker]:

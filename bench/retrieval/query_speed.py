@@ -34,7 +34,6 @@ from sources import CACHE, REPORT, read_source
 
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
-from llm_kb.files.watch import DirectoryWatch
 from llm_kb.search.hits import Hit
 from llm_kb.search.index.index import Index, open_index, update_index
 from llm_kb.search.ranking import Candidates, rank
@@ -75,9 +74,8 @@ def timed(work: Callable[[], object]) -> float:
 def find_documents(tree: Path) -> TopicDocuments:
     """Return the files of a tree, watched as those of a topic are."""
     known = documents(tree)
-    catalog = DirectoryCatalog(Topic(id=tree.name, root=tree))
-    watch = DirectoryWatch(tree, "")
-    return TopicDocuments(tree.name, tree, catalog, known.database, hidden=True, watch=watch)
+    topic = Topic(id=tree.name, root=tree)
+    return TopicDocuments(topic, DirectoryCatalog(topic), known.database, hidden=True)
 
 
 def time_query(index: Index, question: str) -> tuple[float, float]:

@@ -20,6 +20,19 @@ from llm_kb.files.opener import OPEN, open_regular, read_open
 _read_descriptor = os.readlink
 
 
+class Stamp(NamedTuple):
+    """The times and the inode of a directory, which change when files come and go."""
+
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        """Return the stamp in a status."""
+        return cls(status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
 class OutsideError(OSError):
     """A file or directory that lies outside the topic; nothing was read from it."""
 
@@ -31,6 +44,8 @@ class Entries(NamedTuple):
     """The entries of a directory by kind; `real` is its path with links resolved."""
 
     real: str
+    stamp: Stamp
+    """What it was before its entries were read."""
     files: list[str]
     directories: list[str]
     links: list[str]
@@ -85,7 +100,7 @@ class Containment:
         """
         descriptor, real = self.open_directory(path)
         try:
-            return _list(descriptor, real)
+            return _list(descriptor, real, Stamp.of(os.fstat(descriptor)))
         finally:
             os.close(descriptor)
 
@@ -127,9 +142,9 @@ class Containment:
             os.close(fd)
 
 
-def _list(directory: int, real: str) -> Entries:
+def _list(directory: int, real: str, stamp: Stamp) -> Entries:
     """Return the entries of a directory; `real` is its path without links."""
-    entries = Entries(real, [], [], [], [])
+    entries = Entries(real, stamp, [], [], [], [])
     with os.scandir(directory) as scan:
         for entry in scan:
             if entry.is_file(follow_symlinks=False):

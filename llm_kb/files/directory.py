@@ -12,7 +12,7 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import MAX_BYTES, ConversionError, Conversions
 from llm_kb.files.layouts import SKILL_FILE, FilesLayout, SkillsLayout
-from llm_kb.files.walk import FoundFiles, Walk, describe, slugify_component
+from llm_kb.files.walk import FoundFiles, Places, Walk, describe, slugify_component
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
 from llm_kb.subjects.spelling import Disabled, compose, pick, strip_dots, strip_extension
@@ -85,7 +85,18 @@ class DirectoryCatalog:
         way = None if reference is None else _Way.to(reference)
         if reference is not None and way is None:
             return Listing(subjects=())
+        return self._list(self._open_walk(), way, reference)
+
+    def list_watched(self) -> tuple[Listing, Places]:
+        """Return every subject, and the places by which a change of them is seen."""
         walk = self._open_walk()
+        return self._list(walk), walk.places
+
+    def hold(self, note: str) -> bool:
+        """Tell whether the places of a note are as they were."""
+        return Places(self._containment.prefix).hold(note)
+
+    def _list(self, walk: Walk, way: _Way | None = None, reference: str | None = None) -> Listing:
         subjects: list[Subject] = []
         disabled: list[Subject] = []
         for found in walk.find_files(way):

@@ -2,80 +2,105 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
+from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import is_shown
-from llm_kb.search.index.documents import (
-    MAX_FILE_BYTES,
-    File,
-    LeftOut,
-    Watch,
-    find_left_out,
-)
-from llm_kb.subjects.names import is_readable, is_unread_document
-from llm_kb.subjects.topics import Catalog, Layout, Subject
+from llm_kb.search.index.documents import MAX_FILE_BYTES, File, LeftOut, find_left_out
+from llm_kb.subjects.names import can_convert, is_readable, is_unread_document
+from llm_kb.subjects.topics import Catalog, Subject, Topic
 
 
 class TopicDocuments:
     """The subjects of a topic that is a directory; hidden ones only with `hidden`.
 
-    Files that come with skills are among them.
+    Files that come with skills are among them. `role_of` returns the role that a file's owner
+    gave it, empty if there is none. If `rules` change, the topic is listed again.
 
-    `role_of` returns the role that a file's owner gave it; empty if there is none. With
-    `generated`, files that machines made are indexed as well.
-
-    Implements `Documents` of the search.
+    Implements `Documents` and `Watch` of the search.
     """
 
     def __init__(  # noqa: PLR0913 - each is one thing to know of the topic
         self,
-        name: str,
-        root: Path,
-        catalog: Catalog,
+        topic: Topic,
+        catalog: DirectoryCatalog,
         database: Path | None,
         *,
         hidden: bool = False,
         trust: int | None = None,
         role_of: Callable[[str], str] = lambda _: "",
-        generated: bool = False,
-        watch: Watch | None = None,
-        layout: Layout = Layout.FILES,
+        rules: str = "",
     ) -> None:
-        self._layout = layout
-        self.name = name
-        self.watch = watch
+        self.name = topic.id
         self.trust = trust
-        self._role_of = role_of
-        self._generated = generated
         self.database = database
-        self._root = root
+        self._topic = topic
         self._catalog = catalog
         self._hidden = hidden
+        self._role_of = role_of
+        self._given_rules = rules
         self._subjects: dict[str, Subject] = {}
+        self._listed: Sequence[Subject] | None = None
+
+    @property
+    def watch(self) -> TopicDocuments:
+        """The documents themselves."""
+        return self
+
+    def note(self) -> str:
+        """Return a note on the state of the next list; empty if a change could go unnoticed."""
+        listing, places = self._catalog.list_watched()
+        self._listed = listing.subjects
+        note = places.note()
+        return json.dumps([self._rules, note]) if note else ""
+
+    def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
+        """Tell whether a note's state, and path, size and time of the files, are unchanged."""
+        rules, places = json.loads(note)
+        if rules != self._rules or not self._catalog.hold(places):
+            return False
+        prefix, stat = f"{self._topic.root}{os.sep}", os.stat
+        try:
+            for path, size, mtime_ns in files:
+                status = stat(prefix + path)
+                if status.st_size != size or status.st_mtime_ns != mtime_ns:
+                    return False
+        except OSError:
+            return False
+        return True
+
+    @property
+    def _rules(self) -> str:
+        """The settings that determine which files are documents."""
+        topic = self._topic
+        rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
+        return repr((can_convert(), self._hidden, self._given_rules, *rules))
 
     def list(self) -> Iterator[File]:
         """Yield the subjects with size and time. Raises OSError if the directory is missing."""
-        next(self._root.iterdir(), None)
-        catalog = self._catalog
-        found: Iterable[Subject] = ()
-        if self._hidden or self._layout is Layout.SKILLS:
-            every = catalog.list().subjects
-            found = (s for s in every if self._hidden or is_shown(s, self._layout))
-        else:
-            found = catalog.list().listed
-        prefix = f"{self._root}{os.sep}"
-        for subject in filter(_is_listed, found):
+        root = self._topic.root
+        next(root.iterdir(), None)
+        every = self._catalog.list().subjects if self._listed is None else self._listed
+        self._listed = None
+        for subject in every:
+            if not (_is_searched(subject) and (self._hidden or self._is_shown(subject))):
+                continue
             self._subjects[subject.path] = subject
             try:
                 # Not `Path.stat`: making a Path takes longer than the call.
-                status = os.stat(prefix + subject.path)  # noqa: PTH116
+                status = os.stat(f"{root}{os.sep}{subject.path}")  # noqa: PTH116
             except OSError:
                 continue  # gone since it was listed
             role = self._role_of(subject.path)
-            yield File(subject.path, status.st_size, status.st_mtime_ns, role, self._generated)
+            generated = self._topic.generated
+            yield File(subject.path, status.st_size, status.st_mtime_ns, role, generated)
+
+    def _is_shown(self, subject: Subject) -> bool:
+        return is_shown(subject, self._topic.layout)
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject at a path; None if it is gone or disabled."""
@@ -122,7 +147,7 @@ class MemoryDocuments:
         return self._texts[path]
 
 
-def _is_listed(subject: Subject) -> bool:
+def _is_searched(subject: Subject) -> bool:
     """Tell whether a search reads a subject, or reports how it could be read."""
     return is_readable(subject.path) or is_unread_document(subject.path)
 
@@ -132,7 +157,7 @@ def find_unsearched(root: Path, subjects: Iterable[Subject]) -> tuple[LeftOut, .
     return find_left_out(
         File(subject.path, find_size(root / subject.path), 0)
         for subject in subjects
-        if _is_listed(subject)
+        if _is_searched(subject)
     )
 
 

@@ -7,14 +7,17 @@ so that a file that can be reached twice always has the same name: its own, visi
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
+import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
-from llm_kb.files.containment import Containment, Entries, OutsideError
+from llm_kb.files.containment import Containment, Entries, OutsideError, Stamp
+from llm_kb.search.index.documents import tick
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import find_flaw, printable
 from llm_kb.subjects.topics import Skipped
@@ -53,6 +56,54 @@ class FoundFiles(NamedTuple):
     """For each link among the files, the path in the topic that it leads to."""
 
 
+class Places:
+    """The places that a walk has read, and how they were: a change of files changes one.
+
+    Files come and go with a new time of their directory. `directories` are keyed by their paths
+    in the topic, those reached through links too; `links` are those that lead to no subject,
+    with the paths they lead to.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self.directories: dict[str, Stamp] = {}
+        self.links: dict[str, str] = {}
+        self.is_complete = True
+
+    def add_link(self, path: str) -> None:
+        """Note a link that leads to no subject, or not yet."""
+        self.links[path] = os.path.realpath(self._prefix + path)
+
+    def note(self) -> str:
+        """Return the places as text; empty if a change could go unnoticed."""
+        now = time.time_ns()
+        is_recent = any(
+            now - stamp.mtime_ns < tick(stamp.mtime_ns) for stamp in self.directories.values()
+        )
+        if is_recent or not self.is_complete:
+            return ""
+        rules = self._prefix + RULES_FILE
+        return json.dumps([self.directories, self.links, _read_stamp(rules)])
+
+    def hold(self, note: str) -> bool:
+        """Tell whether the places of a note are as they were."""
+        directories, links, rules = json.loads(note)
+        prefix = self._prefix
+        return _read_stamp(prefix + RULES_FILE) == (rules and tuple(rules)) and all(
+            (
+                *(_read_stamp(prefix + path) == tuple(was) for path, was in directories.items()),
+                *(os.path.realpath(prefix + path) == was for path, was in links.items()),
+            )
+        )
+
+
+def _read_stamp(path: str) -> Stamp | None:
+    try:
+        return Stamp.of(os.stat(path))
+    except OSError:
+        return None
+
+
 class Way(Protocol):
     """The way to some files of a topic."""
 
@@ -72,6 +123,7 @@ class Walk:
         self._containment = containment
         self._ignore = ignore
         self.skipped = list(skipped)
+        self.places = Places(containment.prefix)
 
     def find_files(self, way: Way | None = None) -> Iterator[FoundFiles]:
         """Yield the files of every directory that has some, each directory once.
@@ -88,8 +140,8 @@ class Walk:
                 continue
             visited.add(key)
             if way:
-                kept = (list(filter(way.keeps, kind)) for kind in entries[1:])
-                entries = Entries(entries.real, *kept)
+                kept = (list(filter(way.keeps, kind)) for kind in entries[2:])
+                entries = Entries(*entries[:2], *kept)
             found, places = self.sort_entries(place, entries)
             if found.names:
                 yield found
@@ -104,7 +156,7 @@ class Walk:
     def list_place(self, place: Place) -> Entries | None:
         """Return the entries of a directory; None if it cannot be read, which is recorded."""
         try:
-            return self._containment.list_directory(place.path)
+            entries = self._containment.list_directory(place.path)
         except OutsideError:
             self.skip(place.path, _OUTSIDE)
         except FileNotFoundError:
@@ -113,6 +165,10 @@ class Walk:
                 self.skip(place.path, "no such directory")
         except OSError as error:
             self.skip(place.path, describe(error))
+        else:
+            self.places.directories[place.path] = entries.stamp
+            return entries
+        self.places.is_complete = False
         return None
 
     def sort_entries(self, place: Place, entries: Entries) -> tuple[FoundFiles, list[Place]]:
@@ -125,8 +181,8 @@ class Walk:
         for name in entries.links:
             real = self.resolve_link(place, name)
             if real is None:
-                continue
-            if os.path.isdir(real):
+                self.places.add_link(place.path + name)
+            elif os.path.isdir(real):
                 places.append(self.enter(place, name, linked=True))
             else:
                 names.append(name)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from llm_kb import __version__
 from llm_kb.capture.catalog import KnowledgeCatalog
+from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
-from llm_kb.files.watch import DirectoryWatch
 from llm_kb.references.catalog import ReferenceCatalog
-from llm_kb.subjects.names import can_convert
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
@@ -33,17 +32,7 @@ def open_documents(opened: OpenTopic, index_dir: Path | None) -> TopicDocuments 
     if index_dir:
         database = index_path(index_dir, topic)
         _remove_unused(index_dir, database)
-    rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
-    watch = DirectoryWatch(topic.root, repr((__version__, can_convert(), *rules)))
-    return TopicDocuments(
-        topic.id,
-        topic.root,
-        catalog,
-        database,
-        generated=topic.generated,
-        watch=watch,
-        layout=topic.layout,
-    )
+    return TopicDocuments(topic, cast(DirectoryCatalog, catalog), database, rules=__version__)
 
 
 def index_path(index_dir: Path, topic: Topic) -> Path:

@@ -284,7 +284,7 @@ class KnowledgeBase:
         ((id_, patterns),) = groups.items()
         opened = self.topics[id_]
         if ask_to_list(opened, patterns):
-            return list_subjects(opened, config, patterns, search=self.offers_search())
+            return list_subjects(opened, config, patterns)
         try:
             return load(opened, patterns, config)
         except NoMatchError as error:

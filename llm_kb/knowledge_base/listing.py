@@ -31,12 +31,10 @@ def ask_to_list(opened: OpenTopic, patterns: Sequence[str]) -> bool:
     return len(select(opened.catalog, patterns).missing) == len(set(patterns))
 
 
-def list_subjects(
-    opened: OpenTopic, config: Config, patterns: Sequence[str] = (), *, search: bool
-) -> str:
+def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = ()) -> str:
     """Return a listing of the subjects left to learn: all, or those that patterns match.
 
-    `search` tells whether the search is offered. Raises NoMatchError.
+    Raises NoMatchError.
     """
     subjects = opened.catalog.list().subjects
     if patterns:
@@ -51,8 +49,10 @@ def list_subjects(
         if len(left) <= MOST_LISTED
         else [MenuSubject(name=subject.name) for subject in left]
     )
-    unread = [s for s in listed if is_unread_document(s.path)]
-    unsearched = find_unsearched(opened.topic.root, listed if search else unread)
+    # A search names what it leaves out; only for a short list are all sizes asked for here too.
+    is_short = len(listed) <= MOST_LISTED
+    unread = listed if is_short else [s for s in listed if is_unread_document(s.path)]
+    unsearched = find_unsearched(opened.topic.root, unread)
     return render_listing(opened.topic, entries, opened.preloaded_names, list(map(str, unsearched)))
 
 

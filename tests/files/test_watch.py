@@ -1,14 +1,17 @@
-"""Detecting whether a directory's files have changed."""
+"""Detecting whether a topic's files have changed, without listing them again."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from llm_kb.files.watch import DirectoryWatch
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments
+from llm_kb.subjects.topics import Topic
 
 OLD = 1_700_000_000_123_456_789
 """A time that is long gone."""
@@ -39,6 +42,11 @@ def known(root: Path, *paths: str) -> list[tuple[str, int, int]]:
     ]
 
 
+def watch_of(root: Path, **fields: Any) -> TopicDocuments:
+    topic = Topic(id="t", root=root, **fields)
+    return TopicDocuments(topic, DirectoryCatalog(topic), None)
+
+
 def add_file(root: Path) -> None:
     (root / "b/empty/new.md").write_text("new")
 
@@ -66,7 +74,7 @@ def swap_directory(root: Path) -> None:
     "change", [add_file, remove_file, change_in_place, change_rules, swap_directory]
 )
 def test_a_change_shows(root: Path, change: Callable[[Path], None]) -> None:
-    watch = DirectoryWatch(root, "rules")
+    watch = watch_of(root)
     note, files = watch.note(), known(root, "a.md", "b/c.md")
     assert watch.holds(note, files)
 
@@ -76,7 +84,7 @@ def test_a_change_shows(root: Path, change: Callable[[Path], None]) -> None:
 
 
 def test_what_is_never_a_subject_and_the_order_of_looks_do_not_matter(root: Path) -> None:
-    watch = DirectoryWatch(root, "rules")
+    watch = watch_of(root)
     note = watch.note()
 
     (root / "node_modules/y.md").write_text("new")
@@ -85,29 +93,73 @@ def test_what_is_never_a_subject_and_the_order_of_looks_do_not_matter(root: Path
 
 
 def test_other_rules_are_another_list(root: Path) -> None:
-    note = DirectoryWatch(root, "rules").note()
+    note = watch_of(root).note()
 
-    assert not DirectoryWatch(root, "other rules").holds(note, [])
+    assert not watch_of(root, disabled=("b",)).holds(note, [])
 
 
 def test_a_change_of_just_now_is_not_noted(root: Path) -> None:
     (root / "b/new.md").write_text("new")
 
-    assert DirectoryWatch(root, "rules").note() == ""
+    assert watch_of(root).note() == ""
 
 
-@pytest.mark.parametrize(
-    ("target", "is_noted"), [("a.md", True), ("b", False), ("gone", False), ("../x.md", False)]
-)
-def test_links_to_files_inside_are_noted_and_no_others(
-    root: Path, target: str, *, is_noted: bool
-) -> None:
+def test_what_the_topic_ignores_does_not_matter(root: Path) -> None:
+    watch = watch_of(root, ignore=("b/",))
+    note = watch.note()
+
+    (root / "b/new.md").write_text("new")
+
+    assert watch.holds(note, known(root, "a.md"))
+
+
+def add_below_link(root: Path) -> None:
+    (root / "linked/deep/new.md").write_text("new")
+
+
+def turn_link(root: Path) -> None:
+    (root.parent / "hop").unlink()
+    (root.parent / "hop").symlink_to(root / "b")
+
+
+def give_target(root: Path) -> None:
+    (root.parent / "other/missing.md").write_text("here now")
+    grow_old(root.parent / "other")
+
+
+@pytest.mark.parametrize("change", [add_below_link, turn_link, give_target])
+def test_a_change_behind_a_link_shows(root: Path, change: Callable[[Path], None]) -> None:
+    other = root.parent / "other"
+    (other / "deep").mkdir(parents=True)
+    (root.parent / "hop").symlink_to(other)
+    (root / "linked").symlink_to(root.parent / "hop")
+    (root / "missing.md").symlink_to(other / "missing.md")
+    grow_old(other)
+    grow_old(root)
+    watch = watch_of(root, allow_links_to=(other,))
+    note = watch.note()
+    assert watch.holds(note, [])
+
+    change(root)
+
+    assert not watch.holds(note, [])
+
+
+@pytest.mark.parametrize("target", ["a.md", "b", "gone", "../x.md", ".."])
+def test_links_of_every_kind_are_watched(root: Path, target: str) -> None:
     (root.parent / "x.md").write_text("text")
     (root / "link.md").symlink_to(target)
     grow_old(root)
+    watch = watch_of(root)
+    note = watch.note()
 
-    assert bool(DirectoryWatch(root, "rules").note()) is is_noted
+    assert watch.holds(note, known(root, "a.md"))
+
+    (root / "link.md").unlink()
+    (root / "link.md").symlink_to("b/c.md")
+
+    assert not watch.holds(note, known(root, "a.md"))
 
 
 def test_a_directory_that_is_not_there_is_not_noted(root: Path) -> None:
-    assert DirectoryWatch(root / "gone", "rules").note() == ""
+    assert watch_of(root / "gone").note() == ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.walk import Places
 from llm_kb.knowledge_base import indexes
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import SearchOptions
@@ -126,14 +127,13 @@ def test_an_unchanged_directory_is_not_listed_again(
     grow_old(tmp_path / "kb")
     find(kb, tmp_path, "walrus")
     lists: list[DirectoryCatalog] = []
-    listed = DirectoryCatalog.list
+    listed = DirectoryCatalog.list_watched
 
-    def list_them(self: DirectoryCatalog, reference: str | None = None) -> Listing:
-        if reference is None:
-            lists.append(self)
-        return listed(self, reference)
+    def list_them(self: DirectoryCatalog) -> tuple[Listing, Places]:
+        lists.append(self)
+        return listed(self)
 
-    monkeypatch.setattr(DirectoryCatalog, "list", list_them)
+    monkeypatch.setattr(DirectoryCatalog, "list_watched", list_them)
 
     assert places(find(kb, tmp_path, "walrus")) == ["a:1-1", "b/c:1-1"]
     assert lists == []

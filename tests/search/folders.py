@@ -16,12 +16,6 @@ def index_path(directory: Path) -> Path:
 
 def folder(directory: Path, *, generated: bool = False) -> TopicDocuments:
     """Return the files below a directory, hidden ones included, its own ones left out."""
-    topic = Topic(id=directory.name, root=directory, ignore=("/topic.md", "/.provenance.json"))
-    return TopicDocuments(
-        directory.name,
-        directory,
-        DirectoryCatalog(topic),
-        index_path(directory),
-        hidden=True,
-        generated=generated,
-    )
+    own = ("/topic.md", "/.provenance.json")
+    topic = Topic(id=directory.name, root=directory, ignore=own, generated=generated)
+    return TopicDocuments(topic, DirectoryCatalog(topic), index_path(directory), hidden=True)

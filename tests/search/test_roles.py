@@ -179,14 +179,14 @@ def test_a_role_that_an_owner_gives_counts_at_once(
     repository: TopicDocuments, tmp_path: Path
 ) -> None:
     def roles(given: str) -> dict[str, Role]:
-        directory = tmp_path / "repo"
+        topic = Topic(id="repo", root=tmp_path / "repo")
         documents = TopicDocuments(
-            "repo",
-            directory,
-            DirectoryCatalog(Topic(id="repo", root=directory)),
+            topic,
+            DirectoryCatalog(topic),
             repository.database,
             hidden=True,
             role_of=lambda path: given if path == "src/retry.py" else "",
+            rules=given,
         )
         return {hit.path: hit.role for hit in search([documents], "retries").hits}
 

@@ -19,7 +19,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +70,17 @@ class Store:
         root = self.directory(topic_id)
         own = tuple(f"/{name}" for name in sorted(RESERVED))
         topic = Topic(id=topic_id, root=root, ignore=own)
-        catalog = DirectoryCatalog(topic, self.conversions)
-        index = self.index_path(topic_id)
         known: dict[str, Any] = {}
         with suppress(KbError):  # reported by `llm kb references list`; the files are searched
             stored = self.open(topic_id)
+            topic = replace(topic, generated=stored.file.generated)
             known = {
                 "trust": stored.file.trust_score,
                 "role_of": stored.find_roles(),
-                "generated": stored.file.generated,
+                "rules": repr([source.role for source in stored.file.sources]),
             }
-        return TopicDocuments(topic_id, root, catalog, index, hidden=True, **known)
+        catalog = DirectoryCatalog(topic, self.conversions)
+        return TopicDocuments(topic, catalog, self.index_path(topic_id), hidden=True, **known)
 
     def ids(self) -> list[str]:
         """Return the ids of all topics, sorted, including unreadable ones."""
