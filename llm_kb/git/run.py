@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -113,6 +114,22 @@ def local_environment() -> dict[str, str]:
         return environment
     # git before 2.45 is stopped by the list of protocols.
     return environment | {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+
+
+@contextmanager
+def hidden_netrc() -> Iterator[dict[str, str]]:
+    """Make a home directory without `.netrc`; yield the variables that lead there.
+
+    curl sends what `.netrc` says by `default` to any server that asks. Everything else is linked:
+    the user's credential helpers and configuration stay.
+    """
+    home = Path.home()
+    with tempfile.TemporaryDirectory(prefix="llm-kb-") as place:
+        with suppress(OSError):
+            for name in os.listdir(home):  # noqa: PTH208 - names are all we need
+                if name not in {".netrc", "_netrc"}:
+                    Path(place, name).symlink_to(home / name)
+        yield {"HOME": place, "NETRC": os.devnull}
 
 
 def find_program(name: str) -> str | None:

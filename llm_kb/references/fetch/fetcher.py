@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
@@ -18,8 +19,9 @@ from llm_kb.references.plan.make import Progress, Step
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.plan.source import explain
-from llm_kb.references.sources.file_names import page_name, page_path, unused_name
+from llm_kb.references.sources.file_names import page_key, page_name, page_path, unused_name
 from llm_kb.references.sources.git import GitFile
+from llm_kb.references.sources.http import anywhere
 from llm_kb.references.sources.local import list_local, read_local, stat_tag
 from llm_kb.references.sources.records import (
     ArchiveSource,
@@ -31,7 +33,7 @@ from llm_kb.references.sources.records import (
     TreeSource,
     WebSource,
 )
-from llm_kb.references.sources.web import fetch_page
+from llm_kb.references.sources.web import Conditions, Page, fetch_page
 from llm_kb.references.topic.links import PageLinks
 from llm_kb.references.topic.provenance import FileRecord, hash_content
 from llm_kb.references.topic.topic_directory import RESERVED
@@ -184,12 +186,12 @@ class _Fetcher:
             fetched = planned.read[page.url]
         else:
             known = old[1].conditions if old else None
-            fetched = fetch_page(page, self.remotes.policy, hosts=planned.hosts, known=known)
+            fetched = self._request(page, known)
         if fetched is None and old and self.staged.keep(*old):
             return
         if fetched is None:
             # Its file was changed or deleted here, so the whole page is requested again.
-            fetched = fetch_page(page, self.remotes.policy, hosts=planned.hosts)
+            fetched = self._request(page, None)
         if fetched is None:
             raise FetchError(page.url, "the server did not send it again")
         data = fetched.text.encode()
@@ -201,6 +203,13 @@ class _Fetcher:
             last_modified=fetched.last_modified,
         )
         self.staged.write(self._name_page(record, old[0] if old else None), data, record)
+
+    def _request(self, page: PlannedPage, known: Conditions | None) -> Page | None:
+        """Fetch a page; one of a crawl only from the address that was planned."""
+        is_crawled = isinstance(self.planned.source, CrawlSource)
+        allows = partial(_is_same, page.url) if is_crawled else anywhere
+        hosts = self.planned.hosts
+        return fetch_page(page, self.remotes.policy, hosts=hosts, known=known, allows=allows)
 
     def _name_page(self, record: FileRecord, old: str | None) -> str:
         """Choose the path of a page: its old one, or one that no other page has or keeps."""
@@ -218,6 +227,10 @@ class _Fetcher:
         """Return the old topic's record of a source's file."""
         record = self.staged.old.files.get(path)
         return record if record and record.source == self.index else None
+
+
+def _is_same(url: str, other: str) -> bool:
+    return page_key(url) == page_key(other)
 
 
 def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> Mapping[int, str]:

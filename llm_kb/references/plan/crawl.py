@@ -22,6 +22,9 @@ from llm_kb.subjects.names import INSTALL, is_unread_document
 MAX_READ = 50_000_000
 """Characters of pages kept in memory until they are fetched; others are requested again."""
 
+MAX_LINKS = 50_000
+"""The most links that are kept of all pages of a crawl."""
+
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
 
@@ -108,10 +111,12 @@ class Crawl:
         self._stopped = ""
         """The reason why no more pages are read."""
         self._site = site
+        self._requests = site.requests
         self._asked: set[str] = set()
         self._kept: set[str] = set()
         """The keys of the pages found, and of their canonical addresses."""
         self._digests: set[str] = set()
+        self._links_left = MAX_LINKS
         self._copies = 0
         self._empty = 0
         self._documents: set[str] = set()
@@ -215,12 +220,16 @@ class Crawl:
 
     def _has_room(self) -> bool:
         found, most = len(self._found), self._source.max_pages
-        if time.monotonic() >= self._site.policy.until:
-            self._stopped = f"stopped after {count(found, 'page')}: it took too long"
+        if self._is_late():
+            what = "too long" if self._requests.left else "too many requests"
+            self._stopped = f"stopped after {count(found, 'page')}: it took {what}"
         # Failed pages count: requesting them may take long.
         elif found + len(self.failed) >= most:
             self._stopped = f"stopped at {most} pages; max_pages allows more"
         return not self._stopped and self._site.refused < MAX_REFUSED
+
+    def _is_late(self) -> bool:
+        return not self._requests.left or time.monotonic() >= self._site.policy.until
 
     def _visit(self, url: str, *, leads_on: bool = False, again: bool = False) -> list[str]:
         """Fetch a page, keep it unless it is a copy, and return the pages it leads to.
@@ -238,16 +247,18 @@ class Crawl:
         try:
             with refuse_hostile(url):
                 policy = self._site.policy
-                found = find_page(url, policy, hosts={host_and_port(url)}, known=known)
+                hosts, allows = {host_and_port(url)}, self._site.may_lead_to
+                found = find_page(url, policy, hosts=hosts, known=known, allows=allows)
         except FetchError as error:
             # A dead link, or one that leaves the site, is not the operator's problem. A page
             # that existed before may be temporarily missing, as behind a login.
             has_left = isinstance(error, PlanChangedError) and url not in self._known
-            is_late = time.monotonic() >= self._site.policy.until  # as `_has_room` says
+            is_late = self._is_late()  # as `_has_room` says
             if not (is_late or has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason
             return []
-        links = list(filter(self._site.covers, found.links))
+        links = list(filter(self._site.covers, found.links))[: self._links_left]
+        self._links_left -= len(links)
         if again or (self._only_known and found.page.url not in self._known):
             return links
         if found.is_unchanged and leads_on:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from html import unescape
 from urllib.parse import unquote, urlsplit
 
@@ -16,7 +17,7 @@ from llm_kb.references.errors import (
     RobotsMovedError,
     refuse_hostile,
 )
-from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.addresses import Allowance, Policy
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, PRODUCT, join_url
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import host_and_port
@@ -35,6 +36,7 @@ _GENERATED = re.compile(
 )
 # Actions on a page, other revisions, feeds, and lists in another order.
 _ACTION = re.compile(r"(?:^|[&;])(?:action|diff|do|feed|oldid|rev|replytocom|C)=")
+_RULE = re.compile(r"(?im)^[ \t]*(?:dis)?allow")
 _PAGES = DOCUMENTS | frozenset(
     {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
 )
@@ -48,8 +50,11 @@ MAX_ROBOTS = 512_000
 MAX_DELAY = 5.0
 """Seconds between requests that a site may ask for with Crawl-delay."""
 
-MAX_WILDCARDS = 5_000
-"""The most wildcards in a robots.txt: each rule is matched against each address."""
+MAX_WILDCARDS = MAX_RULES = 5_000
+"""The most wildcards and rules in a robots.txt: each rule is matched against each address."""
+
+EXTRA_REQUESTS = 100
+"""The requests of a crawl in addition to three for each page that may be kept."""
 
 MAX_REFUSED = 5_000
 """A crawl ends after robots.txt has refused this many addresses."""
@@ -66,7 +71,9 @@ class Site:
         hosts: Collection[str] | None = None,
     ) -> None:
         split = urlsplit(start)
-        self.policy = policy
+        self.requests = Allowance(3 * source.max_pages + EXTRA_REQUESTS)
+        """The requests that are left: a page may lead to any number of dead links."""
+        self.policy = replace(policy, allowance=self.requests)
         self._source = source
         self.root = f"{split.scheme}://{split.netloc}"
         self.prefix = split.path.rpartition("/")[0] + "/"
@@ -80,7 +87,7 @@ class Site:
         # (RFC 9309, 2.3.1.2 and 2.3.1.4).
         try:
             with refuse_hostile(place):
-                robots = fetch_text(place, policy, hosts, most=MAX_PAGE_BYTES)
+                robots = fetch_text(place, self.policy, hosts, most=MAX_PAGE_BYTES)
                 self._robots = Robots(robots.text, PRODUCT)
         except PlanChangedError as error:
             raise RobotsMovedError(place, "it is on another host", error.leads_to) from error
@@ -145,13 +152,18 @@ class Site:
         return list(pages)
 
     def _fetch_list(self, place: str) -> str:
-        return fetch_text(place, self.policy, {host_and_port(self.root)}).text
+        with refuse_hostile(place):
+            return fetch_text(place, self.policy, {host_and_port(self.root)}).text
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt allows a page, and count those refused."""
         allowed = self._robots.allows(url)
         self.refused += not allowed
         return allowed
+
+    def may_lead_to(self, url: str) -> bool:
+        """Tell whether a redirect may lead to an address: one that a link could lead to."""
+        return self.covers(url) and self.allows(url)
 
     def wait(self) -> None:
         """Wait between requests as long as the site asks."""
@@ -167,6 +179,8 @@ class Robots:
             text = "\n".join(text[:MAX_ROBOTS].splitlines()[:-1])
         if text.count("*") + text.count("$") > MAX_WILDCARDS:
             raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
+        if len(_RULE.findall(text)) > MAX_RULES:
+            raise ValueError(f"robots.txt has over {MAX_RULES:,} rules")
         self._agent = agent
         self._rules = Protego.parse(text)
 

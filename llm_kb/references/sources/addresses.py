@@ -24,6 +24,19 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(item[4][0]) for item in found))
 
 
+@dataclass(slots=True)
+class Allowance:
+    """The number of requests that may still be made."""
+
+    left: int
+
+    def take(self, url: str) -> None:
+        """Count a request; raise FetchError if none is left."""
+        if not self.left:
+            raise FetchError(url, "it needs more requests than its number of pages allows")
+        self.left -= 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The user's settings for fetching, and the limits of a run."""
@@ -38,6 +51,8 @@ class Policy:
     """Deadline for the requests of a plan, on the monotonic clock."""
     hosts: frozenset[str] | None = None
     """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
+    allowance: Allowance | None = None
+    """Counts the requests of a crawl, redirects included; None for no limit."""
     resolver: Resolver = system_resolver
 
 

@@ -10,7 +10,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from llm_kb.files.tree import iter_files
-from llm_kb.git.run import MAX_OUTPUT, OUTPUT_TOO_LARGE, GitError, git_environment, run_git
+from llm_kb.git.run import (
+    MAX_OUTPUT,
+    OUTPUT_TOO_LARGE,
+    GitError,
+    git_environment,
+    hidden_netrc,
+    run_git,
+)
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.records import GitSource
@@ -71,18 +78,21 @@ def ask_server(  # noqa: PLR0913 - what a process takes
     # A slow transfer may take long; a stalled one is ended.
     stalled = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": f"{policy.timeout:.0f}"}
     pinned, ssh_options = _pin(source, policy)
+    environment = _server_environment(policy, ssh_options)
+    environment["GIT_DIR"] = "." if cwd else os.devnull
     try:
-        return run_git(
-            *args,
-            cwd=cwd,
-            stdin=stdin,
-            env=_server_environment(policy, ssh_options) | {"GIT_DIR": "." if cwd else os.devnull},
-            server=True,
-            settings=(_SAFE | stalled | dict(settings or {}) | pinned).items(),
-            timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
-            watch=watch,
-            max_file=most if cwd else None,
-        )
+        with hidden_netrc() as home:
+            return run_git(
+                *args,
+                cwd=cwd,
+                stdin=stdin,
+                env=environment | home,
+                server=True,
+                settings=(_SAFE | stalled | dict(settings or {}) | pinned).items(),
+                timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
+                watch=watch,
+                max_file=most if cwd else None,
+            )
     except GitError as error:
         watch()
         if _died_of_size(error):

@@ -15,10 +15,10 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from email.message import Message
+from typing import IO
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
@@ -38,7 +38,18 @@ MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 10_000_000
 """Size limit for a page, whatever was planned."""
 
+MAX_FIELD = 1_000
+"""The most characters of a header that is read."""
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_READ = (
+    "content-encoding", "content-length", "content-type", "etag", "last-modified", "location",
+    "transfer-encoding",
+)  # fmt: skip
+"""The headers that are read."""
+
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:+-]{1,40})""", re.ASCII | re.IGNORECASE)
+_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +58,8 @@ class Response:
 
     url: str
     status: int
-    headers: Message
+    headers: Mapping[str, str]
+    """Those in `_READ`, by their names in lower case."""
     body: bytes = b""
     hosts: tuple[str, ...] = ()
 
@@ -59,22 +71,34 @@ class Response:
     @property
     def charset(self) -> str | None:
         """The declared character set, in lower case."""
-        return self.headers.get_content_charset()
+        found = _CHARSET.search(self.headers.get("content-type", ""))
+        return found[1].lower() if found else None
 
 
-def request(
+Allows = Callable[[str], bool]
+"""Tells whether a redirect may lead to an address."""
+
+
+def anywhere(_url: str) -> bool:
+    """Allow every address."""
+    return True
+
+
+def request(  # noqa: PLR0913 - one thing for each rule
     url: str,
     policy: Policy,
     *,
     headers: Mapping[str, str] | None = None,
     hosts: Collection[str] | None = None,
     most: int = MAX_PAGE_BYTES,
+    allows: Allows = anywhere,
 ) -> Response:
     """Return the answer to a GET request, following redirects; each hop is checked like the first.
 
     `hosts` are those that a redirect may lead to, as `host_and_port` writes them; None allows any
-    public one. `most` is a limit of its size, in addition to `max_bytes`. Raises FetchError; a
-    status of 400 and above is returned like any other.
+    public one. `allows` tells whether it may lead to an address. `most` is a limit of its size, in
+    addition to `max_bytes`. Raises FetchError; a status of 400 and above is returned like any
+    other.
     """
     policy = replace(policy, max_bytes=min(policy.max_bytes, most))
     deadline = min(time.monotonic() + policy.timeout, policy.until)
@@ -83,23 +107,29 @@ def request(
     contacted: list[str] = []
     for _ in range(MAX_REDIRECTS + 1):
         require_approved(url, policy.hosts)
+        if policy.allowance:
+            policy.allowance.take(url)
         response = _exchange(url, policy, headers or {}, deadline)
         contacted.append(host_and_port(url))
         if response.status not in _REDIRECTS or "location" not in response.headers:
             return replace(response, hosts=tuple(contacted))
         target = _find_target(url, response.headers["location"])
-        check_redirect(url, target, hosts)
+        check_redirect(url, target, hosts, allows)
         url = target
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
 
 
-def check_redirect(url: str, target: str, hosts: Collection[str] | None) -> None:
+def check_redirect(
+    url: str, target: str, hosts: Collection[str] | None, allows: Allows = anywhere
+) -> None:
     """Raise FetchError if a redirect may not be followed, as to a host that is not in `hosts`."""
     if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
         raise FetchError(url, f"it redirects from https to http ({target})")
     host = host_and_port(target)
     if hosts is not None and host not in hosts:
         raise PlanChangedError(url, f"it redirects to another host, {host}", target)
+    if not allows(target):
+        raise PlanChangedError(url, f"it redirects to {target}, which is not to be read")
 
 
 def _find_target(url: str, location: str) -> str:
@@ -177,9 +207,10 @@ def _exchange(url: str, policy: Policy, headers: Mapping[str, str], deadline: fl
             sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close"}
             connection.request("GET", target, headers={**sent, **headers})
             answer = connection.getresponse()
+            fields = _read_fields(answer, url)
             has_body = answer.status not in _REDIRECTS | {204, 304}
-            body = _read_body(answer, url, policy.max_bytes) if has_body else b""
-            return Response(url=url, status=answer.status, headers=answer.headers, body=body)
+            body = _read_body(answer, fields, url, policy.max_bytes) if has_body else b""
+            return Response(url=url, status=answer.status, headers=fields, body=body)
     except (OSError, EOFError, http.client.HTTPException, zlib.error, ValueError) as error:
         raise FetchError(url, str(error) or type(error).__name__) from error
 
@@ -206,15 +237,28 @@ def _watchdog(
         raise late
 
 
-def _read_body(answer: http.client.HTTPResponse, url: str, most: int) -> bytes:
+def _read_fields(answer: http.client.HTTPResponse, url: str) -> dict[str, str]:
+    """Return the headers that are read; raise FetchError for a long one.
+
+    Parsers of the standard library take quadratic time for what is in them.
+    """
+    fields = {name: str(answer.headers.get(name, "")) for name in _READ}
+    if long := [name for name, text in fields.items() if len(text) > MAX_FIELD]:
+        raise FetchError(url, f"its header {long[0]} has over {MAX_FIELD:,} characters")
+    return {name: text for name, text in fields.items() if text}
+
+
+def _read_body(
+    answer: http.client.HTTPResponse, fields: Mapping[str, str], url: str, most: int
+) -> bytes:
     """Return the body, decompressed; raise TooLargeError before it is over `most` bytes."""
-    declared = answer.getheader("Content-Length", "")
+    declared = fields.get("content-length", "")
     if re.fullmatch(r"[0-9]{1,18}", declared) and int(declared) > most:
         raise TooLargeError(url, f"it has {int(declared):,} bytes, over the limit of {most:,}")
-    encoding = answer.getheader("Content-Encoding", "").strip().lower()
+    encoding = fields.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise FetchError(url, f"its encoding {encoding!r} was not asked for")
-    body = answer.read(most + 1)
+    body = _read_chunks(answer.fp, most) if answer.chunked else answer.read(most + 1)
     if answer.length and len(body) <= most:
         raise FetchError(url, f"the connection ended {answer.length:,} bytes early")
     if encoding.endswith("gzip") and len(body) <= most:
@@ -222,6 +266,29 @@ def _read_body(answer: http.client.HTTPResponse, url: str, most: int) -> bytes:
     if len(body) > most:
         raise TooLargeError(url, f"it is over the limit of {most:,} bytes")
     return body
+
+
+def _read_chunks(file: IO[bytes], most: int) -> bytes:
+    """Return the content of chunks up to over `most` bytes; raise ValueError for an odd size.
+
+    `http.client` reads a chunk of size -1 to its end.
+    """
+    body = bytearray()
+    while len(body) <= most:
+        size = _CHUNK_SIZE.fullmatch(file.readline(MAX_FIELD).partition(b";")[0].strip())
+        if size is None:
+            raise ValueError("a chunk of the answer has no size")
+        length = int(size[0], 16)
+        if not length:
+            break
+        left = min(length, most + 1 - len(body))
+        piece = file.read(left)
+        if len(piece) < left:
+            raise EOFError("the connection ended early")
+        body += piece
+        if left == length and file.readline(3).strip():
+            raise ValueError("a chunk of the answer is longer than its size")
+    return bytes(body)
 
 
 def _quote(text: str) -> str:

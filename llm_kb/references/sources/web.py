@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,7 +25,9 @@ from llm_kb.references.sources.html.tree import Budget, parse_html
 from llm_kb.references.sources.http import (
     MAX_PAGE_BYTES,
     MAX_REDIRECTS,
+    Allows,
     Response,
+    anywhere,
     check_redirect,
     request,
 )
@@ -95,22 +98,25 @@ class TextFile(NamedTuple):
     hosts: tuple[str, ...]
 
 
-def find_page(
+def find_page(  # noqa: PLR0913 - what is known, and what is allowed
     url: str,
     policy: Policy,
     *,
     hosts: Collection[str] | None = None,
     known: Conditions | None = None,
     most: int = MAX_PAGE_BYTES,
+    allows: Allows = anywhere,
 ) -> FoundPage:
     """Return a page with its size and links; one that is unchanged since `known` has no links.
 
-    Raises PlanChangedError if it redirects to a host that is not in `hosts`.
+    Raises PlanChangedError if it redirects to a host that is not in `hosts`, or to an address
+    that is not allowed.
     """
-    answer = _get(url, policy, known, hosts, most)
+    get = partial(request, policy=policy, hosts=hosts, most=most, allows=allows)
+    answer = _get(url, known, get, partial(check_redirect, hosts=hosts, allows=allows))
     if answer.status == 304 and known:
         if known.get("url") not in {None, answer.url}:
-            return find_page(url, policy, hosts=hosts, most=most)
+            return find_page(url, policy, hosts=hosts, most=most, allows=allows)
         return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True, hosts=answer.hosts)
     _require_text(answer)
     text = _convert(answer) or _decode(answer)
@@ -144,17 +150,18 @@ def fetch_page(
     *,
     hosts: Collection[str] | None = None,
     known: Conditions | None = None,
+    allows: Allows = anywhere,
 ) -> Page | None:
     """Return a page as Markdown; None if it is unchanged since `known` (url, etag, last_modified).
 
     `known` describes the page after redirects; if these lead elsewhere now, the page is fetched.
-    Raises PlanChangedError if it redirects to a host that is not in `hosts`, or is larger than
-    planned.
+    Raises PlanChangedError if it redirects to a host that is not in `hosts` or to an address that
+    is not allowed, or is larger than planned.
     """
     limit = min(policy.max_bytes, MAX_PAGE_BYTES)
     most = min(limit, page.most or limit)
     try:
-        found = find_page(page.url, policy, hosts=hosts, known=known, most=most)
+        found = find_page(page.url, policy, hosts=hosts, known=known, most=most, allows=allows)
     except TooLargeError as error:
         if page.most != most:
             raise
@@ -199,15 +206,14 @@ def fetch_text(
 
 def _get(
     url: str,
-    policy: Policy,
     known: Conditions | None,
-    hosts: Collection[str] | None,
-    most: int,
+    get: Callable[..., Response],
+    check: Callable[[str, str], None],
 ) -> Response:
     """Return the answer for a page, following redirects by `<meta>` as well."""
     contacted: tuple[str, ...] = ()
     for _ in range(MAX_REDIRECTS):
-        answer = request(url, policy, headers=_make_headers(known), hosts=hosts, most=most)
+        answer = get(url, headers=_make_headers(known))
         contacted += answer.hosts
         answer = replace(answer, hosts=contacted)
         if answer.content_type not in HTML_TYPES or not _REFRESH.search(answer.body[:4096]):
@@ -215,7 +221,7 @@ def _get(
         target = refresh_target(parse_html(_decode(answer)), answer.url)
         if not target or target == answer.url:
             return answer
-        check_redirect(url, target, hosts)
+        check(url, target)
         url = target
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
 

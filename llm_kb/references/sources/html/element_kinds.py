@@ -21,7 +21,7 @@ _PERMALINKS = frozenset(
     {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
 )
 _PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
-_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]+)")
+_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]{1,40})")
 
 
 def is_skipped(element: Element) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from urllib.parse import urlsplit
 
 from llm_kb.references.sources.html.tree import Element
@@ -11,6 +12,8 @@ from llm_kb.references.sources.http import join_url
 MAX_LINK = 2_000
 """Longest link, in characters; longer links and `<base>` addresses are ignored."""
 
+MAX_LINKS, MAX_LINK_CHARACTERS = 5_000, 1_000_000
+"""The most links of a page that are followed, and their characters with their base."""
 
 _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)""", re.IGNORECASE)
 
@@ -31,8 +34,16 @@ def page_links(root: Element, url: str) -> list[str]:
     base = page_base(root, url)
     # mdBook has its table of contents in a frame, for readers without scripts.
     names = {"a": "href", "iframe": "src"}
-    links = (absolute_link(base, e.attributes.get(names[e.tag], "")) for e in root.find(*names))
-    return list(dict.fromkeys(link.partition("#")[0] for link in links if link))
+    links: dict[str, None] = {}
+    left = MAX_LINK_CHARACTERS
+    for element in islice(root.find(*names), 2 * MAX_LINKS):
+        link = absolute_link(base, element.attributes.get(names[element.tag], "")).partition("#")[0]
+        left -= len(link)
+        if left < 0 or len(links) == MAX_LINKS:
+            break
+        if link:
+            links[link] = None
+    return list(links)
 
 
 def canonical_link(root: Element, url: str) -> str | None:

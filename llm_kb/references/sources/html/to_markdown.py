@@ -97,7 +97,7 @@ class _Writer:
             self._level = int(tag[1])
             yield from self._heading(element, self._level)
         elif tag == "pre":
-            yield from _fence(element, self._language)
+            yield from _fence(element, self._language, self._budget)
         elif tag in {"ul", "ol"}:
             yield from self._list(element)
         elif tag == "dl":
@@ -253,8 +253,9 @@ class _Writer:
         if child.tag in _MARKS:
             return _wrap(text, _MARKS[child.tag])
         if child.tag == "a":
-            link = absolute_link(self._base, child.attributes.get("href", ""))
-            if link and text.strip() and self._keeps_links:
+            is_shown = text.strip() and self._keeps_links
+            link = absolute_link(self._base, child.attributes.get("href", "")) if is_shown else ""
+            if link:
                 self._budget.add(len(link))
                 return f"[{text.strip()}]({link})"
         return text
@@ -280,13 +281,14 @@ def _code_span(text: str) -> str:
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
-def _fence(element: Element, around: str) -> Iterator[str]:
+def _fence(element: Element, around: str, budget: Budget) -> Iterator[str]:
     """Yield preformatted text as a fence of more backticks than the text has in a row."""
     text = "".join(_verbatim(element)).strip("\n")
     if text.strip():
         fence = "`" * max(3, _longest_run(text) + 1)
         code = next(element.find("code"), element)
         language = find_language(element) or find_language(code) or around
+        budget.add(2 * len(fence) + len(language))
         yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
 
 

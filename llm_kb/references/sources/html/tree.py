@@ -19,6 +19,9 @@ MAX_DEPTH = 120
 MAX_ELEMENTS = 200_000
 """Most elements parsed; the text of later ones becomes text of their parent."""
 
+MAX_ATTRIBUTES = 100
+"""Most attributes of an element that are kept."""
+
 PAGE_SECONDS = 20.0
 """Processor time that one page may take; the largest pages allowed take about five."""
 
@@ -244,5 +247,6 @@ def _read_attributes(text: str, position: int) -> tuple[dict[str, str], int]:
         if found["end"]:
             return attributes, found.end()
         value = next((v for v in found.groups()[2:] if v is not None), "")
-        attributes.setdefault(found["name"].lower(), _unescape(value))
+        if len(attributes) < MAX_ATTRIBUTES:
+            attributes.setdefault(found["name"].lower(), _unescape(value))
     return attributes, len(text)

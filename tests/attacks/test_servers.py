@@ -1,0 +1,216 @@
+"""Hostile servers: what they send costs little, and leads nowhere that was not asked about."""
+
+from __future__ import annotations
+
+import base64
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from llm_kb.references.errors import FetchError, NothingFetchedError
+from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.library import Library
+from llm_kb.references.plan import crawl
+from llm_kb.references.plan.crawl import find_pages
+from llm_kb.references.plan.site import MAX_RULES, Robots
+from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.html.page import MAX_LINKS, page_links
+from llm_kb.references.sources.html.to_markdown import html_to_markdown
+from llm_kb.references.sources.html.tree import PageTooComplexError, parse_html
+from llm_kb.references.sources.http import request as get
+from llm_kb.references.sources.records import CrawlSource, GitSource
+from tests.cost import at_most, peak_of
+from tests.references.requests import files_of, request, yes
+from tests.references.sites import Answer, Handler, Site
+
+TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=10)
+
+
+def raw(head: str, body: bytes = b"") -> Handler:
+    """Answer with these bytes."""
+
+    def handle(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode() + body)
+
+    return handle
+
+
+def folded(text: str) -> str:
+    """Return a header over lines of the greatest length."""
+    return "\r\n ".join(text[at : at + 60_000] for at in range(0, len(text), 60_000))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(f'Content-Type: text/html; a="{";" * 300_000}', id="one value"),
+        pytest.param(f"Content-Type: text/html{';' * 300_000}", id="many values"),
+        pytest.param(f"Content-Type: a/b; charset*=punycode''{'a' * 300_000}", id="a codec"),
+        pytest.param(f"Location: /{'a' * 300_000}", id="an address"),
+        pytest.param(f"Content-Encoding: {'x ' * 150_000}", id="an encoding"),
+        pytest.param(f"ETag: {'x' * 300_000}", id="a tag"),
+    ],
+)
+def test_a_long_header_is_refused_in_time(site: Site, head: str) -> None:
+    """One took hours: the deadline ends the connection, and the parser ran after that."""
+    url = site.answer("/", raw(folded(head)))
+    with at_most(1), pytest.raises(FetchError, match="has over 1,000 characters"):
+        get(url, TRUSTING)
+
+
+@pytest.mark.parametrize("size", ["-1", "+5", "0x5", "1_0", "", "5 5", "fffffffff"])
+def test_a_chunk_without_a_size_is_refused(site: Site, size: str) -> None:
+    """Of size -1 one was read to its end, however far that was."""
+    body = f"{size}\r\n".encode() + b"x" * 30_000_000
+    url = site.answer("/", raw("Transfer-Encoding: chunked", body))
+
+    def read() -> None:
+        with pytest.raises(FetchError):
+            get(url, TRUSTING)
+
+    assert peak_of(read) < 45_000_000  # of which the server holds 30
+
+
+def test_chunks_are_read_up_to_the_limit(site: Site) -> None:
+    url = site.answer(
+        "/", raw("Transfer-Encoding: chunked", b"3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    )
+    assert get(url, TRUSTING).body == b"abcde"
+    url = site.answer("/", raw("Transfer-Encoding: chunked", b"1\r\na\r\n" * 5_000))
+    with pytest.raises(FetchError, match="over the limit of 4,000"):
+        get(url, TRUSTING, most=4_000)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        pytest.param(
+            f"<a role=tab id=t>{'x' * 50_000}</a>"
+            + "<div role=tabpanel aria-labelledby=t>y" * 9_000,
+            id="a label of tabs",
+        ),
+        pytest.param(
+            f"<div class=language-{'x' * 50_000}>" + "<pre>y</pre>" * 9_000, id="a language"
+        ),
+        pytest.param(f"<base href=//h/{'x' * 1_800}/>" + "<a href=x>y</a>" * 9_000, id="a base"),
+        pytest.param(f"<p {' '.join(f'a{n}' for n in range(300_000))}>y", id="attributes"),
+    ],
+)
+def test_nothing_of_a_page_is_repeated_beyond_its_size(html: str) -> None:
+    def convert() -> None:
+        with suppress(PageTooComplexError):
+            assert len(html_to_markdown(html, "http://h/")) < 5 * len(html) + 200_000
+
+    assert peak_of(convert) < 40 * len(html) + 5_000_000
+
+
+def test_links_of_a_page_are_bounded() -> None:
+    """Without text they are not in the page's Markdown, but a crawl followed all of them."""
+    root = parse_html(
+        f"<base href=http://h/{'x' * 1_800}/>" + "".join(f"<a href={n}>" for n in range(60_000))
+    )
+    assert len(page_links(root, "http://h/")) < 1_000
+    root = parse_html("".join(f"<a href={n}></a>" for n in range(60_000)))
+    assert len(page_links(root, "http://h/")) == MAX_LINKS
+
+
+@pytest.mark.slow
+def test_links_of_all_pages_of_a_crawl_are_bounded(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawl, "MAX_LINKS", 1_000)
+    links = "".join(f"<a href='%s{n}-{'x' * 1_000}'></a>" for n in range(900))
+    start = site.put("/d/", links.replace("%s", "p") + "".join(f"<a href=q{n}>" for n in range(6)))
+    for page in range(6):
+        site.put(f"/d/q{page}", f"<p>{page}" + links.replace("%s", f"q{page}-"))
+    source = CrawlSource(url=start, depth=3, max_pages=400)
+    assert peak_of(lambda: find_pages(source, TRUSTING)) < 12_000_000
+
+
+@pytest.mark.parametrize("kind", ["dead", "copies", "redirects"])
+def test_the_requests_of_a_crawl_are_bounded(site: Site, kind: str) -> None:
+    start = site.put("/d/", "<p>start" + "".join(f"<a href=p{n}>x</a>" for n in range(400)))
+    for number in range(400):
+        if kind == "copies":
+            site.put(f"/d/p{number}", "<p>the same")
+        elif kind == "redirects":
+            site.redirect(f"/d/p{number}", f"/d/p{number + 1}")
+    found = find_pages(CrawlSource(url=start, max_pages=5), TRUSTING)
+    assert len(site.requests) <= 3 * 5 + 100 + 1
+    if kind != "redirects":  # these fail, which counts as well
+        assert "it took too many requests" in str(found.notes)
+
+
+@pytest.mark.parametrize("way", ["redirect", "meta"])
+def test_a_redirect_leads_only_where_a_link_could(library: Library, site: Site, way: str) -> None:
+    site.answer("/robots.txt", Answer(b"User-agent: *\nDisallow: /d/private/\n", kind="text/plain"))
+    targets = {"a": "/d/private/x", "b": "/outside/x", "c": "/d/old/x", "e": "/d/good"}
+    links = "".join(f"<a href={name}>x</a>" for name in targets)
+    start = site.put("/d/", f"<p>start {links}")
+    for name, target in targets.items():
+        site.put(target, f"<p>page {target}")
+        if way == "redirect":
+            site.redirect(f"/d/{name}", target)
+        else:
+            site.put(f"/d/{name}", f"<meta http-equiv=refresh content='0; url={target}'>")
+    source = CrawlSource(url=start, exclude=("old/**",))
+    create_topic(library, request(source), yes)
+    assert {text.split()[-1] for text in files_of(library).values() if "page" in text} == {
+        "/d/good"
+    }
+    # Not asked for either: the server would have answered.
+    assert {"GET /d/private/x", "GET /outside/x", "GET /d/old/x"}.isdisjoint(site.requests)
+
+
+def test_a_bad_header_of_an_optional_list_does_not_end_a_crawl(site: Site) -> None:
+    start = site.put("/d/", "<p>start")
+    head = f"Content-Type: text/plain; charset*{'9' * 5_000}*=x"
+    site.answer("/llms.txt", raw(head, b"# x"))
+    site.answer("/sitemap.xml", raw("Content-Encoding: gzip", b"\x1f\x8bjunk"))
+    assert len(find_pages(CrawlSource(url=start), TRUSTING).pages) == 1
+
+
+def test_a_robots_txt_of_many_rules_is_refused() -> None:
+    rules = "".join(f"Disallow: /{n}\n" for n in range(MAX_RULES + 1))
+    with pytest.raises(ValueError, match="over 5,000 rules"):
+        Robots(f"User-agent: *\n{rules}", "x")
+
+
+def test_git_sends_no_password_of_netrc(library: Library, site: Site, home: Path) -> None:
+    """Its `default` entry is for any host, also one that a model names."""
+    netrc = home / ".netrc"
+    netrc.write_text("default login me password hunter2\n")
+    netrc.chmod(0o600)
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    path = "/r/info/refs?service=git-upload-pack"
+    site.answer(path, refuse)
+    with pytest.raises(NothingFetchedError):
+        plan_topic(library, request(GitSource(url=f"{site.url}/r")))
+    assert site.requests == [f"GET {path}"]
+    assert all("authorization" not in received for received in site.received)
+
+
+def test_git_still_asks_the_users_own_helper(library: Library, site: Site, home: Path) -> None:
+    (home / ".git-credentials").write_text(site.url.replace("://", "://me:secret@") + "\n")
+    (home / ".gitconfig").write_text("[credential]\n\thelper = store\n")
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(403 if "Authorization" in handler.headers else 401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    site.answer("/r/info/refs?service=git-upload-pack", refuse)
+    with pytest.raises(NothingFetchedError):
+        plan_topic(library, request(GitSource(url=f"{site.url}/r")))
+    sent = [each["authorization"] for each in site.received if "authorization" in each]
+    assert sent == [f"Basic {base64.b64encode(b'me:secret').decode()}"]
