@@ -8,7 +8,8 @@ stands alone: what is wrong, where, and what to do.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 
 def show_place(place: object) -> str:
@@ -25,9 +26,6 @@ MAX_PATH_SHOWN = 300
 
 MOST_NAMES = 50
 """The most topics that an error names."""
-
-MOST_COMPARED = 200
-"""The most characters of a name, and the most names, compared to find a similar one."""
 
 _ALIKE = 0.7
 """Least similarity of a name that is suggested for another one."""
@@ -137,11 +135,48 @@ class UnknownTopicError(KbError):
 
 
 def _suggest(name: str, topics: Sequence[str]) -> str:
-    # Imported here: only an error needs it.
-    from difflib import get_close_matches  # noqa: PLC0415
-
-    near = get_close_matches(name[:MOST_COMPARED], topics[:MOST_COMPARED], n=1, cutoff=_ALIKE)
+    near = find_similar(name, topics, most=1, least=_ALIKE)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+MOST_CANDIDATES = 5000
+"""The most names that are compared with a mistyped one: a suggestion must not take seconds."""
+
+LONGEST_NAME = 100
+"""The longest name compared: the time grows with the cube of the length."""
+
+_RANKED = 20
+"""The most names that are compared exactly."""
+
+
+def find_similar(
+    typed: str, names: Iterable[str], *, most: int, least: float = 0.6
+) -> tuple[str, ...]:
+    """Return the names that look like a mistyped one without regard to case, the likest first.
+
+    Each is compared as a whole and by what follows its last `/`. `least` is the least
+    similarity, from 0 to 1. An upper bound, found in linear time, picks the few that are
+    compared exactly.
+    """
+    # Imported here: only errors need it.
+    from difflib import SequenceMatcher  # noqa: PLC0415
+
+    if len(typed) > LONGEST_NAME:
+        return ()
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(typed.casefold())
+    bounds: list[tuple[float, str, str]] = []
+    for name in islice(names, MOST_CANDIDATES):
+        for part in {name[:LONGEST_NAME], name.rpartition("/")[2][:LONGEST_NAME]}:
+            matcher.set_seq1(part.casefold())
+            if matcher.real_quick_ratio() >= least and (bound := matcher.quick_ratio()) >= least:
+                bounds.append((bound, name, part))
+    ratios: dict[str, float] = {}
+    for _, name, part in sorted(bounds, reverse=True)[:_RANKED]:
+        matcher.set_seq1(part.casefold())
+        ratios[name] = max(ratios.get(name, 0.0), matcher.ratio())
+    near = sorted((-ratio, name) for name, ratio in ratios.items() if ratio >= least)
+    return tuple(name for _, name in near[:most])
 
 
 class NoMatchError(KbError):

@@ -6,15 +6,12 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import click
 
-from llm_kb.errors import KbError, UnknownTopicError
+from llm_kb.errors import KbError, UnknownTopicError, find_similar
 from llm_kb.rendering.plain_text import visible_text
 
-_NEAR_COMMAND = 0.6
-"""Least similarity, by `difflib`, of a mistyped command and a real one."""
 _EXTRA = "Got unexpected extra argument"
 """The beginning of click's error for an unexpected argument."""
 
@@ -78,7 +75,7 @@ def _explain_usage(
         return error
     if not is_usage and not isinstance(error.__cause__, UnknownTopicError):
         return error
-    near = get_close_matches(typed, commands, n=3, cutoff=_NEAR_COMMAND)
+    near = find_similar(typed, commands, most=3)
     names = " or ".join(f"'{ctx.command_path} {name}'" for name in near)
     if is_usage and (near or is_extra):
         advice = f"did you mean {names}?" if near else f"'{ctx.command_path} --help' lists them"

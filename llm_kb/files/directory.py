@@ -15,7 +15,7 @@ from llm_kb.files.layouts import SKILL_FILE, FilesLayout, SkillsLayout
 from llm_kb.files.walk import FoundFiles, Places, Walk, describe, slugify_component
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
-from llm_kb.subjects.spelling import Disabled, compose, pick, strip_dots, strip_extension
+from llm_kb.subjects.selection import Disabled, compose, pick, strip_dots, strip_extension
 from llm_kb.subjects.topics import (
     Content,
     Layout,

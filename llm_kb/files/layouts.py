@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from llm_kb.files.walk import Place
-from llm_kb.subjects.spelling import strip_extension
+from llm_kb.subjects.selection import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, Visibility, slugify
 
 SKILL_FILE = "SKILL.md"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from llm_kb.characters import CONTROLS, SURROGATES
-from llm_kb.errors import MAX_SHOWN, cut, quote
+from llm_kb.errors import MAX_SHOWN, cut, find_similar, quote
 
 MAX_COUNT = 2**63 - 1
 """The largest number that TOML promises to hold; a larger one may not even be printable."""
@@ -86,10 +86,7 @@ def suggest(found: object, choices: Collection[str]) -> str:
     """Return `; did you mean …?` with the nearest choice (of a mapping, its value), or nothing."""
     if not isinstance(found, str) or len(found) > MAX_SHOWN:
         return ""
-    # Imported here, since only errors need it.
-    from difflib import get_close_matches  # noqa: PLC0415
-
-    near = get_close_matches(found, sorted(choices), n=1)
+    near = find_similar(found, sorted(choices), most=1)
     if not near:
         return ""
     meant = choices[near[0]] if isinstance(choices, Mapping) else near[0]

@@ -9,9 +9,9 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 
+from llm_kb.errors import find_similar
 from llm_kb.rendering.menu import estimate_tokens
 from llm_kb.rendering.plain_text import count, defuse
 from llm_kb.rendering.presentation import Presented, present, truncate
@@ -30,9 +30,6 @@ OPENING = 1_500
 
 LONGEST_OUTLINE = 6_000
 """Maximum number of characters of an outline; parts that do not fit are counted."""
-
-MOST_COMPARED = 1_000
-"""Maximum number of parts that a wrong anchor is compared with."""
 
 LONGEST_ANCHOR = 200
 """Maximum number of characters of a requested anchor that are read."""
@@ -149,17 +146,8 @@ class _Index:
         if found:
             near = [part.anchor for part in found[:NEAR_PARTS]]
             raise AnchorError(anchor, near, is_ambiguous=True)
-        raise AnchorError(anchor, self._find_near(anchor.casefold()))
-
-    def _find_near(self, wanted: str) -> list[str]:
-        """Return the anchors that are most similar to one, as a whole or in their last part."""
-        by_name: dict[str, str] = {}
-        for part in self._parts[:MOST_COMPARED]:
-            anchor = part.anchor.casefold()
-            for name in (anchor, anchor.rpartition("/")[2]):
-                by_name.setdefault(name[:LONGEST_ANCHOR], part.anchor)
-        names = get_close_matches(wanted, by_name, n=NEAR_PARTS)
-        return list(dict.fromkeys(by_name[name] for name in names))
+        similar = find_similar(anchor, (part.anchor for part in self._parts), most=NEAR_PARTS)
+        raise AnchorError(anchor, similar)
 
 
 def _find_labels(text: str, part: Section) -> list[str]:

@@ -1,40 +1,39 @@
-"""Patterns over slugs: globs that match in linear time and guide a walk.
+"""Patterns over slugs: globs, of which `fnmatch` matches a level at a time.
 
-`*` and `?` stay within a level, `**` as a whole component spans levels, `[...]`
-is a character class. A pattern matches a whole slug, case-sensitively.
+`*` and `?` stay within a level, `**` as a whole level spans levels, `[...]` is a character
+class. A pattern matches a whole slug, case-sensitively. A level takes time in proportion to
+its length, since `fnmatch` keeps the first place where a piece after a `*` fits, and so do
+the levels after a `**`: since their number is fixed, a later place could not do better.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import translate
 from functools import cached_property, lru_cache
-from itertools import count
-from operator import methodcaller
 from typing import TypeAlias
 
 from llm_kb.errors import PatternError
-from llm_kb.subjects.glob_bits import bit_matcher
-from llm_kb.subjects.glob_regex import translate
-from llm_kb.subjects.glob_syntax import Run, parse_runs
 
 Matcher: TypeAlias = Callable[[str], object]
-"""Called with a slug; truthy if it matches."""
+"""Called with a slug, or one level of it; truthy if it matches."""
 
-_MOST_REPEATED = 40
-"""How often a regex may look at one character of a slug."""
-
-_MOST_COMPILED = 12_000
-"""The most elements of a compiled regex, more than the longest path on a disk."""
-
+Run: TypeAlias = tuple[Matcher, ...]
+"""The matchers of successive levels; a pattern is the runs between its `**`."""
 
 MAX_GLOB = 1000
-"""The most characters of a glob; none of this length takes a millisecond on a slug."""
+"""The most characters of a glob."""
 
 MAX_SLUG = 4096
 """The most characters of a pattern without wildcards; no system has longer paths."""
+
+_CLASS = re.compile(r"\[(?:[!^].|[^!^])[^\]]*\]", re.DOTALL)
+"""A character class; the first of its characters may be a `]`."""
+
+_WILDCARD = re.compile(r"[*?[]")
 
 
 # Without slots: `cached_property` stores values in the instance.
@@ -46,32 +45,77 @@ class Pattern:
     """The pattern in Unicode NFC, as slugs are."""
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs of components between its `**`."""
-        return parse_runs(self.text)
-
-    @cached_property
     def literal(self) -> str | None:
         """The slug that it matches if it has no wildcard, else None."""
-        return self.text if len(self.runs) == 1 and _is_literal(self.runs[0]) else None
+        return self.text if all(map(_is_literal, self.text.split("/"))) else None
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs between its `**`, of which repeated ones count as one.
+
+        The first run starts the slug and the last one ends it; either is empty if the
+        pattern has a `**` there.
+        """
+        runs: list[list[Matcher]] = [[]]
+        for level in self.text.split("/"):
+            if level != "**":
+                runs[-1].append(_compile_level(level))
+            elif len(runs) == 1 or runs[-1]:
+                runs.append([])
+        return tuple(map(tuple, runs))
 
     @cached_property
     def matches(self) -> Matcher:
-        """The compiled matcher, without a wrapper for speed."""
+        """A function that tells whether the pattern matches a slug."""
         if self.literal is not None:
             return self.literal.__eq__
-        if self.runs == ((), ()):
-            return bool
-        if self.runs[1:] == ((),) and _is_literal(self.runs[0]):
-            return methodcaller("startswith", self.text.partition("*")[0])
-        return _compile([self]) if self.fits_regex else bit_matcher(self.runs)
+        start, runs = _WILDCARD.split(self.text, maxsplit=1)[0], self.runs
+        return lambda slug: slug.startswith(start) and _match_runs(runs, slug.split("/"))
 
-    @cached_property
-    def fits_regex(self) -> bool:
-        """Whether a regex matches it fast on any slug; other patterns use bit sets."""
-        repeated = max(_count_looks(run, number > 0) for number, run in enumerate(self.runs))
-        elements = sum(len(chunk) + 1 for run in self.runs for part in run for chunk in part)
-        return repeated <= _MOST_REPEATED and elements <= _MOST_COMPILED
+    def may_match_below(self, directory: str) -> bool:
+        """Tell whether any slug below a directory may match; `""` is the topic's root."""
+        levels = directory.split("/") if directory else []
+        first = self.runs[0]
+        if len(self.runs) == 1 and len(levels) >= len(first):
+            return False
+        return all(matches(level) for matches, level in zip(first, levels, strict=False))
+
+
+def _is_literal(level: str) -> bool:
+    return not ("*" in level or "?" in level or _CLASS.search(level))
+
+
+def _compile_level(level: str) -> Matcher:
+    if _is_literal(level):
+        return level.__eq__
+    # A shell also takes `^` for the sign of a negated class.
+    source = _CLASS.sub(lambda found: found[0].replace("[^", "[!", 1), level)
+    return re.compile(translate(source)).match if level.strip("*") else bool
+
+
+def _match_runs(runs: Sequence[Run], levels: Sequence[str]) -> bool:
+    """Tell whether the runs fit into the levels of a slug, with any levels between them."""
+    first, last = runs[0], runs[-1]
+    if len(runs) == 1:
+        return len(levels) == len(first) and _fits(first, levels, 0)
+    position, end = len(first), len(levels) - len(last)
+    if position > end or not (_fits(first, levels, 0) and _fits(last, levels, end)):
+        return False
+    for run in runs[1:-1]:
+        while position + len(run) <= end and not _fits(run, levels, position):
+            position += 1
+        position += len(run)
+    # A `**` at the end stands for one level at least.
+    return position < end or (position == end and bool(last))
+
+
+def _fits(run: Run, levels: Sequence[str], position: int) -> bool:
+    """Tell whether a run matches the levels from a position on."""
+    for matches in run:
+        if not matches(levels[position]):
+            return False
+        position += 1
+    return True
 
 
 @lru_cache(maxsize=1024)
@@ -98,48 +142,6 @@ def parse_pattern(text: str) -> Pattern:
 def compile_any(patterns: Sequence[Pattern]) -> Matcher:
     """Return one matcher for slugs that any of the patterns matches."""
     unique = dict.fromkeys(patterns)
-    if len(unique) == 1:
-        return patterns[0].matches
     literals = frozenset(pattern.literal for pattern in unique if pattern.literal is not None)
-    globs = [pattern for pattern in unique if pattern.literal is None]
-    compiled = [pattern for pattern in globs if pattern.fits_regex]
-    matchers = [pattern.matches for pattern in globs if not pattern.fits_regex]
-    if compiled:
-        matchers.insert(0, _compile(compiled))
-    if literals or not matchers:
-        matchers.insert(0, literals.__contains__)
-    return matchers[0] if len(matchers) == 1 else _first_of(matchers)
-
-
-def _first_of(matchers: Sequence[Matcher]) -> Matcher:
-    def matches(slug: str) -> bool:
-        for matcher in matchers:  # noqa: SIM110 - any() would cost a generator a slug
-            if matcher(slug):
-                return True
-        return False
-
-    return matches
-
-
-def _compile(patterns: Iterable[Pattern]) -> Matcher:
-    groups = count()
-    source = "|".join(translate(pattern.runs, groups) for pattern in patterns)
-    return re.compile(source, re.DOTALL).fullmatch
-
-
-def _count_looks(run: Run, is_searched: bool) -> int:
-    """Return a bound on how often a regex looks at one character.
-
-    A chunk after a star is tried from each position, and a run after a `**` from
-    each level, where a star takes time of its own.
-    """
-    longest = max((len(chunk) for component in run for chunk in component[1:]), default=0)
-    levels = sum(min(len(component), 2) for component in run) if is_searched else 1
-    return max(longest, 1) * levels
-
-
-def _is_literal(run: Run) -> bool:
-    return all(
-        len(component) == 1 and all(isinstance(char, str) for char in component[0])
-        for component in run
-    )
+    globs = [pattern.matches for pattern in unique if pattern.literal is None]
+    return lambda slug: slug in literals or any(matches(slug) for matches in globs)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
-from heapq import nlargest
 from itertools import islice
 from pathlib import PurePosixPath
 
-from llm_kb.errors import KbError, PatternError, join_names, quote
-from llm_kb.subjects.patterns import Pattern, parse_pattern
-from llm_kb.subjects.topics import Catalog, Subject, Visibility
+from llm_kb.errors import (
+    LONGEST_NAME,
+    MOST_CANDIDATES,
+    KbError,
+    PatternError,
+    find_similar,
+    join_names,
+    quote,
+)
+from llm_kb.subjects.patterns import Pattern, compile_any, parse_pattern
+from llm_kb.subjects.topics import Catalog, Subject, Visibility, slugify
 
 MAX_PATTERNS = 50
 """The most patterns of one call of `learn`; a glob names any number of subjects."""
@@ -22,25 +29,11 @@ MAX_CHARACTERS = 10_000
 NEAR_SLUGS = 5
 """The most near slugs that an error names."""
 
-NEAR_RATIO = 0.6
-"""The least similarity of a near slug, from 0 to 1 (difflib's own default)."""
-
 MOST_HASHES = 8
 """The most `#` in a reference that are tried as the end of its slug."""
 
-NEAR_CANDIDATES = 5000
-"""The most listed subjects that are compared: a suggestion must not take seconds."""
-
 NEAR_PATTERNS = 3
 """The most patterns of one call that get suggestions."""
-
-NEAR_CHARACTERS = 100
-"""The longest pattern or slug compared: the time grows with the cube of the length."""
-
-
-_COMPARED = 20
-"""The most names that are compared exactly."""
-
 
 _WHOLE = frozenset({None, "*"})
 """The anchors that stand for a whole subject."""
@@ -190,9 +183,15 @@ def find_near_each(patterns: Sequence[str], catalog: Catalog) -> list[tuple[str,
     A glob that does match comes first if a pattern lacks a `**` or has a wrong extension.
     Hidden and disabled subjects are never named, so that a guess reveals nothing.
     """
-    compared = [p for p in patterns[:NEAR_PATTERNS] if len(p) <= NEAR_CHARACTERS]
-    names = _list_names(catalog) if compared else []
-    return [(*_widen(p, names), *_rank(p, names)) if p in compared else () for p in patterns]
+    compared = [p for p in patterns[:NEAR_PATTERNS] if len(p) <= LONGEST_NAME]
+    names = [subject.name for subject in catalog.list().listed] if compared else []
+    if len(names) > MOST_CANDIDATES:
+        return [()] * len(patterns)
+    short = [name for name in names if len(name) <= LONGEST_NAME]
+    return [
+        (*_widen(p, short), *find_similar(p, short, most=NEAR_SLUGS)) if p in compared else ()
+        for p in patterns
+    ]
 
 
 def _widen(pattern: str, names: Sequence[str]) -> list[str]:
@@ -205,35 +204,6 @@ def _widen(pattern: str, names: Sequence[str]) -> list[str]:
     except PatternError:
         return []
     return list(islice((glob.text for glob in globs if any(map(glob.matches, names))), 1))
-
-
-def _list_names(catalog: Catalog) -> list[str]:
-    names = [subject.name for subject in catalog.list().listed]
-    if len(names) > NEAR_CANDIDATES:
-        return []
-    return [name for name in names if len(name) <= NEAR_CHARACTERS]
-
-
-def _rank(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that look like a pattern, the likest first.
-
-    Each is compared as a whole and by its last component. An upper bound, found in
-    linear time, picks the few that are compared exactly.
-    """
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(pattern.casefold())
-    bounds: list[tuple[float, str, str]] = []
-    for name in names:
-        for candidate in {name, name.rpartition("/")[2]}:
-            matcher.set_seq1(candidate.casefold())
-            if matcher.real_quick_ratio() >= NEAR_RATIO and matcher.quick_ratio() >= NEAR_RATIO:
-                bounds.append((matcher.quick_ratio(), name, candidate))
-    best: dict[str, float] = {}
-    for _, name, candidate in nlargest(_COMPARED, bounds):
-        matcher.set_seq1(candidate.casefold())
-        best[name] = max(best.get(name, 0.0), matcher.ratio())
-    near = sorted((-ratio, name) for name, ratio in best.items() if ratio >= NEAR_RATIO)
-    return tuple(name for _, name in near[:NEAR_SLUGS])
 
 
 def is_listed(subject: Subject) -> bool:
@@ -259,3 +229,77 @@ def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) ->
             f" tags: {join_names(known) or 'none'}"
         )
     return kept
+
+
+def compose(path: str) -> str:
+    """Return a path in Unicode NFC, as slugs and references are."""
+    return path if path.isascii() else unicodedata.normalize("NFC", path)
+
+
+def strip_dots(path: str) -> str:
+    """Return a path without the leading dots of its components."""
+    return "/".join(component.lstrip(".") for component in path.split("/"))
+
+
+def strip_extension(path: str) -> str:
+    """Return a path without its last extension."""
+    directory, slash, name = path.rpartition("/")
+    bare = name.lstrip(".")
+    stem, dot, _ = bare.rpartition(".")
+    return directory + slash + name[: len(name) - len(bare)] + (stem if dot and stem else bare)
+
+
+def spell(path: str) -> set[str]:
+    """Return every spelling of the subject at a path."""
+    path = compose(path)
+    return {path, strip_dots(path), strip_extension(path), slugify(path)}
+
+
+def pick(reference: str, subjects: Iterable[Subject]) -> list[Subject]:
+    """Return the subjects that a reference names.
+
+    Without an extension it names all that share the slug. With one it names the
+    file that has it, or else those that differ from it by dots only.
+    """
+    subjects = list(subjects)
+    whole = [subject for subject in subjects if _agrees(reference, compose(subject.path))]
+    exact = [subject for subject in whole if compose(subject.path) == reference]
+    named = set(exact or whole)
+    return [
+        s for s in subjects if s in named or any(_agrees(reference, stem) for stem in _stems(s))
+    ]
+
+
+def _stems(subject: Subject) -> Sequence[str]:
+    """Return the subject's path without its extension, and its slug if it is shorter still."""
+    stem = strip_extension(compose(subject.path))
+    depth = subject.slug.count("/")
+    # The slug of a skill is its directory, so its SKILL.md is one level below.
+    return (stem, stem.rpartition("/")[0]) if stem.count("/") > depth else (stem,)
+
+
+def _agrees(reference: str, path: str) -> bool:
+    """Tell whether each component is the path's, or the path's without its dots."""
+    wanted, held = reference.split("/"), path.split("/")
+    return len(wanted) == len(held) and all(
+        want in (hold, hold.lstrip(".")) for want, hold in zip(wanted, held, strict=True)
+    )
+
+
+class Disabled:
+    """The disabled entries of a topic; without case where its disk ignores case.
+
+    Raises PatternError for an entry that cannot be a pattern.
+    """
+
+    def __init__(self, entries: Sequence[str], *, ignores_case: bool) -> None:
+        self._ignores_case = ignores_case
+        self._matches = compile_any([parse_pattern(self._fold(entry)) for entry in entries])
+
+    def covers(self, slug: str, paths: Iterable[str]) -> bool:
+        """Tell whether a subject is disabled; `paths` are all that lead to its file."""
+        spellings = {slug}.union(*map(spell, paths))
+        return any(self._matches(self._fold(spelling)) for spelling in spellings)
+
+    def _fold(self, text: str) -> str:
+        return text.casefold() if self._ignores_case else text

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
 from llm_kb.capture.catalog import KnowledgeCatalog
@@ -21,6 +20,7 @@ from llm_kb.errors import (
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.documents import find_unsearched
 from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.files.values import suggest
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count
@@ -299,9 +299,7 @@ class Inspection:
         key = "kb.check.ignore"
         for name in self._kb.config.check_ignore:
             if name not in RULE_IDS:
-                near = get_close_matches(name, RULE_IDS, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                what = f"{key}: {name!r} is not a rule{hint}"
+                what = f"{key}: {name!r} is not a rule{suggest(name, RULE_IDS)}"
                 yield Finding(Rule.UNMATCHED, self._place(key) or key, what)
 
     def _config_file(self, opened: OpenTopic) -> str:

@@ -12,7 +12,6 @@ import pytest
 
 from llm_kb import KbError, KnowledgeBase
 from llm_kb.rendering.plain_text import defuse, one_line
-from llm_kb.subjects import selection
 from llm_kb.subjects.selection import MOST_HASHES, find_near, find_near_each, select
 from llm_kb.subjects.topics import Config, Listing
 from tests.cost import at_most
@@ -158,7 +157,7 @@ def test_few_names_are_compared_with_few_patterns(monkeypatch: pytest.MonkeyPatc
             compared.append(1)
             return super().ratio()
 
-    monkeypatch.setattr(selection, "SequenceMatcher", Counting)
+    monkeypatch.setattr("difflib.SequenceMatcher", Counting)
     names = [f"name-{number:03}" for number in range(300)]
     catalog = MemoryCatalog(dict.fromkeys([*names, "n" * 100, "n" * 101], ""))
     near = find_near_each(["nam-000", "n" * 101, "nam-001", "nam-002"], catalog)
