@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n auto
 # The suite starts many processes, of which each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all test-base test-lowest test-sdist check fuzz coverage lint format \
+.PHONY: help demo test test-all test-base test-lowest test-sdist field field-table check fuzz coverage lint format \
 	types docs check-docs site bench clean
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo 'make test-base    run the suite without the extras'
 	@echo 'make test-lowest  run the suite with the lowest versions pyproject.toml allows'
 	@echo 'make test-sdist   build the sdist and run the suite that it holds'
+	@echo 'make field        ask the plugins of real providers, against a model of our own (FIELD=llm-ollama)'
 	@echo 'make fuzz         run each fuzz target for a minute (FUZZ_SECONDS=…)'
 	@echo 'make coverage     run the whole suite; fail below the floor of branch coverage'
 	@echo 'make lint         ruff, formatting, the import contract'
@@ -78,6 +79,16 @@ test-sdist: $(VENV)/.installed-dev
 	tar -xzf build/sdist/*.tar.gz -C build/sdist
 	cd build/sdist/llm_kb-*/ && $(MAKE) test
 
+# The newest plugins, in an environment of their own.
+field:
+	$(MAKE) VENV=$(VENV)-field EXTRAS= $(VENV)-field/.installed-field
+	$(VENV)-field/bin/python -m tests.field.run $(FIELD)
+
+# The table of docs/models.md, with the newest plugins.
+field-table:
+	rm -f $(VENV)-field/.installed-field
+	$(MAKE) field FIELD='--write docs/models.md'
+
 FUZZ_SECONDS ?= 60
 
 fuzz: $(VENV)/.installed-dev
@@ -125,4 +136,4 @@ bench: $(VENV)/.installed-dev
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(VENV)-base $(VENV)-lowest $(VENV)-site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(VENV)-base $(VENV)-lowest $(VENV)-site $(VENV)-field .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
