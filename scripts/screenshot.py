@@ -1,7 +1,8 @@
-"""Draw docs/terminal.svg: commands in docs/examples/weather and what they print.
+"""Draw the pictures of a terminal in docs/: commands in docs/examples/weather and what they print.
 
 Run it with the environment of `make test`: `.venv/bin/python scripts/screenshot.py`. A test
-compares the words of the picture with what the commands print.
+compares the words of the pictures with what the commands print. In the picture of an answer the
+model is a script; what `llm` and llm-kb print is recorded.
 """
 
 from __future__ import annotations
@@ -9,18 +10,42 @@ from __future__ import annotations
 import sys
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT))
 
 from tests.console import EXAMPLES, transcript  # noqa: E402 - found by the line above
+from tests.openai_server import Calls  # noqa: E402
 
-PICTURE = PROJECT / "docs" / "terminal.svg"
-COMMANDS = (
-    "llm kb init --all",
-    "llm kb prompt | head -6",
-    "llm kb search -n 1 when are readings moved to the archive",
-)
+
+class Picture(NamedTuple):
+    """Commands, and what a model answers to them."""
+
+    commands: tuple[str, ...]
+    setup: str = ""
+    turns: tuple[str | Calls, ...] = ()
+
+
+PICTURES = {
+    PROJECT / "docs" / "terminal.svg": Picture(
+        (
+            "llm kb init --all",
+            "llm kb prompt | head -6",
+            "llm kb search -n 1 when are readings moved to the archive",
+        )
+    ),
+    PROJECT / "docs" / "answer.svg": Picture(
+        ('llm -T learn --td "Readings from 2009 are missing. Where could they be?"',),
+        setup="llm kb init --all",
+        turns=(
+            [("learn", {"topic": "docs"})],
+            [("learn", {"topic": "docs", "subjects": ["storage#retention"]})],
+            "They are in the archive. Readings older than ten years are moved there on the first\n"
+            "of each month, by `jobs/archive.py`. The archive is read-only.",
+        ),
+    ),
+}
 
 CHARACTER, LINE, MARGIN = 8.4, 20, 22
 COLUMNS = 96
@@ -48,10 +73,16 @@ def draw(text: str) -> str:
 """
 
 
-def record() -> str:
+def record(picture: Picture) -> str:
     """Run the commands; return what a terminal shows."""
-    return transcript(*COMMANDS, project=EXAMPLES / "weather")
+    return transcript(
+        *picture.commands,
+        project=EXAMPLES / "weather",
+        setup=picture.setup,
+        turns=picture.turns,
+    )
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(draw(record()), encoding="utf-8")
+    for path, picture in PICTURES.items():
+        path.write_text(draw(record(picture)), encoding="utf-8")

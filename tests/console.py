@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -22,6 +22,7 @@ from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.reference_tools import References
 from llm_kb.plugin import register_commands
 from tests.isolation import isolated_environment, make_home
+from tests.openai_server import Calls, serve_openai
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLE = PROJECT / "sample_kb"
@@ -63,12 +64,14 @@ def help_text(name: str, command: click.Command) -> str:
     return command.get_help(context)
 
 
-def transcript(*commands: str, project: Path = SAMPLE, setup: str = "") -> str:
+def transcript(
+    *commands: str, project: Path = SAMPLE, setup: str = "", turns: Sequence[str | Calls] = ()
+) -> str:
     """Run commands in a copy of a project, each in a shell; return what a terminal shows.
 
     The copy is in no repository and its files have one date, so that the result is the
     same everywhere. Its path is shown as `~/` and the name of the project. `setup` is a
-    command that is run before and not shown.
+    command that is run before and not shown. `turns` are what the default model answers.
     """
     with tempfile.TemporaryDirectory() as scratch:
         home, copy = Path(scratch, "home"), Path(scratch, project.name)
@@ -78,12 +81,15 @@ def transcript(*commands: str, project: Path = SAMPLE, setup: str = "") -> str:
             os.utime(path, (DATE, DATE))
         environment = isolated_environment(home, os.environ)
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+        environment |= {"LLM_MODEL": "wire", "OPENAI_API_KEY": "none"} if turns else {}
         if setup:
             _run(setup, copy, environment)
-        shown = "".join(
-            "$ " + command.replace("\n", "\n> ") + "\n" + _run(command, copy, environment)
-            for command in commands
-        )
+        with serve_openai(Path(environment["LLM_USER_PATH"])) as server:
+            server.script += turns
+            shown = "".join(
+                "$ " + command.replace("\n", "\n> ") + "\n" + _run(command, copy, environment)
+                for command in commands
+            )
         return shown.replace(f"{Path(scratch).resolve()}{os.sep}", "~/")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from llm_kb.plugin import make_options, register_commands
 from scripts import plot, plot_tokens
-from scripts.screenshot import PICTURE, draw, record
+from scripts.screenshot import PICTURES, draw, record
 from tests.console import PROJECT, SAMPLE, find_transcripts, iter_commands
 from tests.scripted import Script
 
@@ -177,9 +177,10 @@ def test_there_are_programs() -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_of_a_terminal_shows_what_the_commands_print() -> None:
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
+def test_the_picture_of_a_terminal_shows_what_the_commands_print(path: Path) -> None:
     """Made anew by scripts/screenshot.py."""
-    assert draw(record()) == PICTURE.read_text(encoding="utf-8")
+    assert draw(record(PICTURES[path])) == path.read_text(encoding="utf-8")
 
 
 def test_the_readme_tells_what_was_measured() -> None:
