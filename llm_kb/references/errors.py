@@ -145,7 +145,7 @@ class DeniedError(OperatorError):
         super().__init__(
             f"the user denied fetching {title!r} ({summary}); suggest a smaller scope: give "
             'the git sources a `paths` filter such as ["README.md", "docs/", "examples/"], or '
-            "leave sources out, and ask again"
+            "leave sources out. Do not repeat the same request"
         )
 
 

@@ -163,7 +163,12 @@ def test_taken_names_are_numbered() -> None:
 
 
 RECORD = FileRecord(
-    source=0, url=GIT.url, hash="sha256:1", size=3, fetched_at="2025-06-15T10:00:00Z", commit="c1"
+    source=0,
+    url=GIT.url,
+    hash="sha256:1",
+    size=3,
+    fetched_at="2025-06-15T10:00:00Z",
+    commit="c" * 40,
 )
 TOPIC = TopicFile(
     id="topic-dioxus-ui",
@@ -182,9 +187,10 @@ def test_the_record_of_files_survives_being_stored() -> None:
 
 
 def test_the_record_of_an_earlier_version_names_no_sources() -> None:
-    earlier = b'{"version": 1, "request": "d", "files": {"a.md": {"source": 0, "url": "u"}}}'
+    files = {"a.md": {"source": 0, "url": "https://e.org/u"}}
+    earlier = json.dumps({"version": 1, "request": "d", "files": files}).encode()
     assert parse_provenance(earlier, "x") == Provenance(
-        request="d", files={"a.md": FileRecord(source=0, url="u")}
+        request="d", files={"a.md": FileRecord(source=0, url="https://e.org/u")}
     )
 
 
@@ -208,11 +214,11 @@ def test_disk_and_record_are_compared() -> None:
 @pytest.mark.parametrize(
     ("record", "age", "line"),
     [
-        (RECORD, 1, f"{GIT.url} @ c1, fetched 2025-06-15T10:00:00Z"),
+        (RECORD, 1, f"{GIT.url} @ {'c' * 40}, fetched 2025-06-15T10:00:00Z"),
         (
             RECORD,
             31,
-            f"{GIT.url} @ c1, fetched 2025-06-15T10:00:00Z, STALE since 2025-07-16T10:00:00Z",
+            f"{GIT.url} @ {'c' * 40}, fetched 2025-06-15T10:00:00Z, STALE since 2025-07-16T10:00:00Z",
         ),
         (
             FileRecord(source=1, url=WEB.url, etag='"x"'),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
@@ -16,9 +17,15 @@ from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 FILE_NAME = ".provenance.json"
 VERSION = 1
 
+MAX_BYTES, MAX_TABLES = 40_000_000, 250_000
+"""The largest record that is read, and its most tables and lists; `max_files` needs half of it."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_TIME = re.compile(r"[0-9TZ:+. -]{0,40}")
 _NUMBERS = ("source", "size")
 _TEXTS = ("url", "hash", "fetched_at")
 _OPTIONAL_TEXTS = ("revision", "commit", "blob", "etag", "last_modified")
+MAX_URL = 4_000
 _NO_NAMES = frozenset({"", ".", ".."})
 _WHAT_TO_DO = "; delete it and refresh the topic"
 
@@ -122,6 +129,8 @@ def render_provenance(provenance: Provenance) -> bytes:
 
 def parse_provenance(data: bytes, where: str) -> Provenance:
     """Return the record that JSON holds; raise TopicFileError if it is invalid."""
+    if len(data) > MAX_BYTES or data.count(b"{") + data.count(b"[") > MAX_TABLES:
+        raise _no_record(where, f"it has over {MAX_BYTES:,} bytes, or far too many tables")
     try:
         table = json.loads(data)
         fields = Fields(table)
@@ -163,10 +172,22 @@ def _check_file(path: str, record: FileRecord) -> None:
             text.encode()
         elif text is not None or name in _TEXTS:
             raise TypeError(f"a file's {name} is not a string")
+    # These three are shown above the file, as what it is and where it came from.
+    if not _is_place(record.url) or not _TIME.fullmatch(record.fetched_at):
+        raise ValueError(f"the url or the time of {describe(path)} is not one")
+    if record.commit is not None and not _COMMIT.fullmatch(record.commit):
+        raise ValueError(f"the commit of {describe(path)} is not one")
     for name in _NUMBERS:
         number = getattr(record, name)
         if type(number) is not int or not 0 <= number < 1 << 63:
             raise TypeError(f"a file's {name} is not a number from 0")
+
+
+def _is_place(url: str) -> bool:
+    """Tell whether a text is an address, or a path of this machine, and nothing besides."""
+    if not url.isprintable() or len(url) > MAX_URL:
+        return False
+    return url.startswith("/") or url[1:3] == ":/" or (":" in url and " " not in url)
 
 
 def total_size(records: Iterable[FileRecord]) -> int:

@@ -34,6 +34,9 @@ from llm_kb.references.topic.provenance import FILE_NAME
 from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, StoredTopic
 from llm_kb.subjects.topics import Topic
 
+MAX_TOPIC_FILE = 1_000_000
+"""The largest `topic.md` that is read."""
+
 _LOOKS = 5
 """Number of attempts to read `topic.md`, 5 ms apart, before it counts as missing."""
 
@@ -120,7 +123,10 @@ class Store:
         while True:
             try:
                 # With its line ends, since a changed file is written again.
-                return read_regular(path, follow_link=True).decode()
+                data = read_regular(path, follow_link=True, most=MAX_TOPIC_FILE + 1)
+                if len(data) > MAX_TOPIC_FILE:
+                    raise TopicFileError(str(path), f"it has over {MAX_TOPIC_FILE:,} bytes")
+                return data.decode()
             except (FileNotFoundError, NotADirectoryError) as error:
                 # A swap may begin and end between two attempts, so one failure proves nothing.
                 looks -= 1

@@ -17,6 +17,7 @@ from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import CrawlSource, Source, WebSource
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
+    MAX_BYTES,
     FileRecord,
     Provenance,
     hash_content,
@@ -98,7 +99,7 @@ def read_provenance(directory: Path) -> Provenance:
     """Return the record of a topic's files; an empty one if it is missing."""
     path = directory / FILE_NAME
     try:
-        data = read_regular(path, follow_link=True)
+        data = read_regular(path, follow_link=True, most=MAX_BYTES + 1)
     except FileNotFoundError:
         return Provenance()
     except OSError as error:
