@@ -218,7 +218,8 @@ def test_disk_and_record_are_compared() -> None:
         (
             RECORD,
             31,
-            f"{GIT.url} @ {'c' * 40}, fetched 2025-06-15T10:00:00Z, STALE since 2025-07-16T10:00:00Z",
+            f"{GIT.url} @ {'c' * 40}, fetched 2025-06-15T10:00:00Z,"
+            " STALE since 2025-07-16T10:00:00Z",
         ),
         (
             FileRecord(source=1, url=WEB.url, etag='"x"'),
