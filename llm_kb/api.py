@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +103,11 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
         kb.directory = directory
         kb.index_dir = user_dir / "kb" / "index"
         return kb
+
+    @cached_property
+    def _told(self) -> set[str]:
+        """The notices that answers of the search have had."""
+        return set()
 
     index_dir: Path | None = None
     """The directory of the indexes of topics, which can be deleted; None keeps none."""
@@ -201,7 +206,10 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
             progress=progress,
             max_age=RECHECK_SECONDS,
         )
-        return render_passages(found, given.get("limit", QUOTED))
+        # A model reads each notice once: it pays for every line of every answer.
+        new = [notice for notice in found.notices if notice not in self._told]
+        self._told.update(new)
+        return render_passages(replace(found, notices=tuple(new)), given.get("limit", QUOTED))
 
     def answer_call(self, /, **arguments: object) -> str:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import llm
@@ -11,6 +12,7 @@ import pytest
 import llm_kb
 from llm_kb import KbError, KnowledgeBase
 from llm_kb.knowledge_base.knowledge_base import SEARCHED_FROM_SUBJECTS
+from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from tests.scripted import Script
 
 
@@ -254,6 +256,13 @@ def test_a_model_finds_and_reads_with_the_tools_of_add_to(
     assert "`search_knowledge`" in asked.system
     assert found.outputs[0].startswith('<passage "t/b#reviews')
     assert read.outputs == ("# Reviews\n\nTwo people read each change.\n",)
+
+
+def test_what_is_not_searched_is_told_to_a_model_once(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "kb/large.md").touch()
+    os.truncate(tmp_path / "kb/large.md", 20_000_001)
+    answers = [kb.answer_search(SEARCH_KNOWLEDGE, {"question": "reviews"}) for _ in range(2)]
+    assert ["not searched: t/large.md" in answer for answer in answers] == [True, False]
 
 
 def test_the_search_is_added_where_there_is_much_to_learn(

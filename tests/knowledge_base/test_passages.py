@@ -215,9 +215,9 @@ def test_a_topic_beyond_the_bounds_says_so_where_it_is_listed(
     kb = open_kb(tmp_path, {**files, "empty.md": ""})
     [listed] = list_topics(kb)
 
-    assert "(note: not searched: 3 of 5 files, from c.md on: a search sees" in kb.learn("zoo")
-    assert "3 of 5 files, from c.md on" in "\n".join(render_topic(listed))
-    assert "3 of 5 files, from c.md on" in find(kb, tmp_path, "walrus").notices[0]
+    assert "(note: not searched: 3 of 5 files, beyond 2 files" in kb.learn("zoo")
+    assert "3 of 5 files, beyond 2 files" in "\n".join(render_topic(listed))
+    assert "3 of 5 files, beyond 2 files" in find(kb, tmp_path, "walrus").notices[0]
 
 
 def test_a_topic_without_its_directory_answers_that(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import documents_table
 from llm_kb.search.index import index as index_module
 from llm_kb.search.index.database import DocumentsGoneError
-from llm_kb.search.index.documents import LeftOut
+from llm_kb.search.index.documents import File, LeftOut, bound_files
 from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.search import SearchResult
 from tests.search.embedding import HashingModel
@@ -254,8 +254,8 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
     assert [problem.database for problem in result.problems] == [index_path(other)]
     monkeypatch.setattr(index_module, "MEMORY_BYTES", 12)
     result = search([other], "tusk walrus")
-    assert [hit.path for hit in result.hits] == ["a.md"]
-    assert [str(left)[:31] for _, left in result.left_out] == ["1 of 2 files, from b.md on: a s"]
+    assert [hit.path for hit in result.hits] == ["b.md"]
+    assert [str(left)[:31] for _, left in result.left_out] == ["1 of 2 files, beyond 50,000 fil"]
 
 
 def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,36 @@ def test_a_topic_is_searched_up_to_a_bound_and_says_so(
     assert (
         left[1]
         .of("zoo")
-        .startswith("not searched: zoo: 1 of 3 files, from src/zoo.py on: a search sees at most 2")
+        .startswith("not searched: zoo: 1 of 3 files, beyond 2 files or 500 MB of a topic")
+    )
+    assert left[1].reason.endswith("or make topics of directories: src/zoo.py 1")
+
+
+def test_under_a_bound_documentation_comes_first_then_small_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(documents_module, "MAX_FILES", 4)
+    files = [
+        File("arch/large.c", 300, 0),
+        File("arch/x86/small.c", 5, 0),
+        File("docs/guide.rst", 200, 0),
+        File("drivers/gpu/a.c", 100, 0),
+        File("drivers/gpu/b.c", 90, 0),
+        File("drivers/given.c", 400, 0, role="docs"),
+    ]
+
+    kept, (left,) = bound_files(files)
+
+    assert [f.path for f in kept] == [files[n].path for n in (1, 2, 4, 5)]
+    assert left.reason.endswith("topics of directories: arch/ 1, drivers/ 1")
+    kept, (left,) = bound_files(files, most=600)
+    assert [f.path for f in kept] == [files[n].path for n in (2, 5)]
+    assert left.reason.endswith(": arch/ 2, drivers/ 2")
+    below = [File(f"drivers/{name}/a.c", 1, 0) for name in "abcdefg"]
+    monkeypatch.setattr(documents_module, "MAX_FILES", 0)
+    (left,) = bound_files(below)[1]
+    assert left.reason.endswith(
+        ": drivers/a/ 1, drivers/b/ 1, drivers/c/ 1, drivers/d/ 1, drivers/e/ 1, 2 more"
     )
 
 

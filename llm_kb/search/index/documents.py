@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.names import INSTALL, find_extension, is_unread_document
 
 MAX_FILE_BYTES = 20_000_000
@@ -16,6 +20,9 @@ TOO_LARGE = f"larger than {MAX_FILE_BYTES // 1_000_000} MB"
 MAX_FILES = 50_000
 MAX_BYTES = 500_000_000
 """Files beyond this number or total size are not indexed; every answer reports them."""
+
+MOST_NAMED = 5
+"""Directories of files beyond the bounds that a notice names."""
 
 _MAX_INTEGER = 2**63 - 1
 
@@ -112,19 +119,50 @@ def bound_files(
         what = "1 document" if len(unread) == 1 else f"{len(unread):,} documents"
         rest, beyond = bound_files([f for f in files if not is_unread_document(f.path)], most)
         return rest, (LeftOut("", f"{what} ({kinds}); to read them: {INSTALL}"), *beyond)
-    total = number = 0
-    for file in files[:MAX_FILES]:
-        total += file.size if file.size <= MAX_FILE_BYTES else 0
+    if len(files) <= MAX_FILES and sum(map(_indexed_size, files)) <= most:
+        return files, ()
+    kept = _keep_most_useful(files, most)
+    left_out = [file.path for file in files if file.path not in kept]
+    reason = (
+        f"{len(left_out):,} of {len(files):,} files, beyond {MAX_FILES:,} files or"
+        f" {most // 1_000_000} MB of a topic (documentation and small files come first); `ignore`"
+        f" others, or make topics of directories: {_name_directories(left_out)}"
+    )
+    return [file for file in files if file.path in kept], (LeftOut("", reason),)
+
+
+def _keep_most_useful(files: Sequence[File], most: int) -> set[str]:
+    """Return the paths of the files that fit: documentation, then small files, then the rest."""
+    by_use = sorted(
+        files, key=lambda file: (_find_role(file) is not Role.DOCS, _indexed_size(file), file.path)
+    )
+    totals = accumulate(map(_indexed_size, by_use))
+    kept: set[str] = set()
+    for file, total in zip(by_use[:MAX_FILES], totals, strict=False):
         if total > most:
             break
-        number += 1
-    if number == len(files):
-        return files, ()
-    reason = (
-        f"{len(files) - number:,} of {len(files):,} files, from {files[number].path} on:"
-        f" a search sees at most {MAX_FILES:,} files and {most // 1_000_000} MB of a topic"
+        kept.add(file.path)
+    return kept
+
+
+def _indexed_size(file: File) -> int:
+    return file.size if file.size <= MAX_FILE_BYTES else 0
+
+
+def _find_role(file: File) -> Role:
+    return Role(file.role) if file.role else find_role(file.path)
+
+
+def _name_directories(paths: Sequence[str]) -> str:
+    """Return the directories that hold some paths, with the number in each: `src/ 12, lib/ 3`."""
+    above = os.path.commonpath([path.rpartition("/")[0] for path in paths])
+    start = len(above) + 1 if above else 0
+    names = Counter(
+        path[: path.find("/", start) + 1] if "/" in path[start:] else path for path in paths
     )
-    return files[:number], (LeftOut("", reason),)
+    shown = [f"{name} {number:,}" for name, number in names.most_common(MOST_NAMED)]
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return ", ".join([*shown, *more])
 
 
 def find_left_out(files: Iterable[File]) -> tuple[LeftOut, ...]:
