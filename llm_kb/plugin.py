@@ -29,7 +29,7 @@ _KNOWLEDGE = {
     "annotate": "llm_kb.commands.knowledge.group:annotate",
     "capture": "llm_kb.commands.knowledge.capture:capture",
     "edit": "llm_kb.commands.knowledge.review:edit",
-    "export": "llm_kb.commands.knowledge.export:export",
+    "export": "llm_kb.commands.knowledge.sync:export",
     "list": "llm_kb.commands.knowledge.group:list_",
     "pull": "llm_kb.commands.knowledge.sync:pull",
     "push": "llm_kb.commands.knowledge.sync:push",

@@ -76,7 +76,7 @@ def parse_live_input(data: str | bytes) -> LiveInput:
     live = LiveInput(
         commit=fields.text("commit").strip(),
         summary=fields.text("summary").strip(),
-        wisdom=tuple(_parse_wisdom(item) for item in fields.list_of_fields("wisdom")),
+        wisdom=tuple(map(_parse_strictly, fields.list_of_fields("wisdom"))),
         knowledge=tuple(_parse_knowledge(fields.list_of_fields("knowledge"))),
     )
     fields.reject_unknown()
@@ -84,17 +84,22 @@ def parse_live_input(data: str | bytes) -> LiveInput:
     return live
 
 
-def _parse_wisdom(fields: Fields) -> Wisdom:
-    wisdom = Wisdom(
+def _parse_strictly(fields: Fields) -> Wisdom:
+    wisdom = parse_wisdom(fields)
+    if wisdom.lines and wisdom.file is None:
+        fields.report("lines", "lines need a file; `file` is missing")
+    fields.reject_unknown()
+    return wisdom
+
+
+def parse_wisdom(fields: Fields) -> Wisdom:
+    """Return the lesson in some fields, where problems are reported."""
+    return Wisdom(
         category=fields.choice("category", CATEGORIES),
         content=fields.text("content").strip(),
         file=fields.text("file") if fields.has("file") else None,
         lines=_parse_lines(fields.fields("lines")) if fields.has("lines") else None,
     )
-    if wisdom.lines and wisdom.file is None:
-        fields.report("lines", "lines need a file; `file` is missing")
-    fields.reject_unknown()
-    return wisdom
 
 
 def _parse_lines(fields: Fields) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.entries import Entry
 from llm_kb.capture.rendering import render_short
 from llm_kb.rendering.plain_text import count, one_line
+from llm_kb.search.roles import Role, find_role, has_generated_name
 
 MAX_FILES = 200
 """The most files shown of one commit; larger commits are moves or imports."""
@@ -22,25 +23,12 @@ _LISTED = 20
 _LONG = 5000
 """The number of changed lines above which a file counts as data, whatever its name."""
 
-GENERATED = (
-    *("*.lock", "*-lock.json", "*-lock.yaml", "*.lockb", "go.sum", "npm-shrinkwrap.json"),
-    *("packages.lock.json", "*.min.js", "*.min.css", "*.map", "*.svg", "*.snap"),
-    *("*.pb.go", "*.pb.cc", "*.pb.h", "*_pb2.py", "*_pb2_grpc.py", "*.g.dart", "*.designer.cs"),
-)
-"""Names of files written by tools, which show no decisions."""
-
 _GENERATED_DIRECTORIES = frozenset(
     {"dist", "vendor", "node_modules", "third_party", "__snapshots__", "cassettes"}
 )
 
 _DATA = ("*.csv", "*.tsv", "*.json", "*.jsonl", "*.ipynb", "*.xml", "*.po", "*.txt", "*.sql")
 """Names of data files, which are shown in the space that code leaves."""
-
-_CHANGE_LOG = re.compile(
-    r"(change(s|log)|history|news|release[-_]?notes|releases)([-_.\d]*\.(adoc|md|rst|txt))?",
-    re.IGNORECASE,
-)
-"""The name of a file that lists changes."""
 
 _VERSION = re.compile(r"(?<!\d)\d+(?:[.-]\d+)+[\w.+-]*")
 """A version or a date."""
@@ -125,7 +113,7 @@ def choose_files(
 
 def _is_generated(path: str) -> bool:
     *directories, name = path.split("/")
-    return any(fnmatch(name.lower(), pattern) for pattern in GENERATED) or any(
+    return has_generated_name(name) or any(
         directory in _GENERATED_DIRECTORIES for directory in directories
     )
 
@@ -181,8 +169,7 @@ def render_briefing(  # noqa: PLR0913 - the parts of a commit
 def is_release(diffs: Sequence[tuple[str, str]]) -> bool:
     """Tell whether all changed lines differ by versions alone, besides those of a change log."""
     return bool(diffs) and all(
-        _CHANGE_LOG.fullmatch(path.rpartition("/")[2]) or _changes_versions(diff)
-        for path, diff in diffs
+        find_role(path) is Role.CHANGES or _changes_versions(diff) for path, diff in diffs
     )
 
 

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from llm_kb.capture import wisdom
+from llm_kb.capture.annotation import Wisdom, parse_wisdom
 from llm_kb.capture.entries import KINDS, KnowledgeStore
 from llm_kb.capture.export import exports_of, find_exported, render_line
 from llm_kb.capture.history import load_statuses
-from llm_kb.capture.likeness import find_place_problem, normalize_place
+from llm_kb.capture.likeness import EVERYWHERE, find_place_problem, normalize_place
 from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
     KNOWLEDGE_REF,
     Repository,
     find_repository,
     has_ref,
+    list_notes,
     read_note,
 )
-from llm_kb.capture.rendering import View, make_section
+from llm_kb.capture.rendering import (
+    Item,
+    Section,
+    View,
+    code_span,
+    describe_places,
+    make_section,
+    make_texts,
+    render_place,
+    shorten_commit,
+)
 from llm_kb.capture.store import parse_note
-from llm_kb.capture.subjects import Section, describe_places, make_texts, render_place
-from llm_kb.capture.wisdom import read_lessons
 from llm_kb.errors import KbError, UnreadableError
+from llm_kb.files.fields import Fields
 from llm_kb.files.opener import read_regular
 from llm_kb.git.read import ObjectReader
+from llm_kb.git.run import run_git
+from llm_kb.rendering.plain_text import one_line, shorten
 from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
@@ -157,7 +170,7 @@ class KnowledgeCatalog:
             and not (exported and render_line(entry) in exported)
         ]
         kinds = [make_section(kind, [e for e in entries if e.kind is kind], view) for kind in KINDS]
-        return (*kinds, wisdom.make_section(loaded.lessons))
+        return (*kinds, _make_wisdom(loaded.lessons))
 
     @cached_property
     def _loaded(self) -> _Loaded | None:
@@ -213,9 +226,100 @@ class _Loaded(NamedTuple):
     """The entries and lessons of a repository, and the status of the entries."""
 
     store: KnowledgeStore
-    lessons: Sequence[wisdom.Lesson]
+    lessons: Sequence[Lesson]
     view: View
 
 
 def _make_subject(slug: str) -> Subject:
     return Subject(slug=slugify(slug + _EXTENSION), name=slug, path=slug + _EXTENSION)
+
+
+MAX_NOTES = 2000
+"""The most annotations that are read."""
+
+MAX_NOTE_BYTES = 200_000
+MAX_BYTES = 10_000_000
+"""The most bytes of one annotation and of all that are read."""
+
+_MAX_CHARS = 500
+
+
+Lesson: TypeAlias = tuple[str, Wisdom]
+"""A commit and a lesson from its annotation."""
+
+
+def read_lessons(directory: Path) -> tuple[Lesson, ...]:
+    """Return the lessons of a repository's annotations.
+
+    Raises DamagedNotesError. Other notes are passed over: git-chronicle keeps several things
+    under this ref.
+    """
+    with ObjectReader(directory) as reader:
+        if reader.read(ANNOTATIONS_REF) is None:
+            return ()
+        notes = sorted(list_notes(directory, ANNOTATIONS_REF).items())[:MAX_NOTES]
+        readable = _find_readable(directory, [blob for _, blob in notes])
+        return tuple(
+            lesson
+            for commit, id_ in notes
+            if id_ in readable and (blob := reader.read(id_))
+            for lesson in parse_lessons(commit, blob.data)
+        )
+
+
+def _find_readable(directory: Path, blobs: Sequence[str]) -> set[str]:
+    """Return the blobs that exist and are short, together as well as each."""
+    asked = "".join(f"{blob}\n" for blob in blobs).encode()
+    command = ("cat-file", "--batch-check=%(objectname) %(objectsize)")
+    listed = run_git(*command, cwd=directory, stdin=asked).decode(errors="replace")
+    readable, left = set(), MAX_BYTES
+    for line in listed.splitlines():
+        id_, _, size = line.partition(" ")
+        if size.isdigit() and int(size) <= min(MAX_NOTE_BYTES, left):
+            readable.add(id_)
+            left -= int(size)
+    return readable
+
+
+def parse_lessons(commit: str, data: bytes) -> Iterator[Lesson]:
+    """Yield the valid lessons of one annotation."""
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    listed = raw.get("wisdom") if isinstance(raw, dict) else None
+    for item in listed if isinstance(listed, list) else ():
+        fields = Fields(item)
+        wisdom = parse_wisdom(fields)
+        if not fields.problems:
+            yield commit, wisdom
+
+
+def _make_wisdom(lessons: Iterable[Lesson]) -> Section:
+    """Return the lessons as a list, by file."""
+    ordered = sorted(lessons, key=lambda lesson: (lesson[1].file or "", lesson[0]))
+    return Section(
+        slug="wisdom",
+        title="Wisdom",
+        introduction=(
+            "What single commits taught: dead ends, gotchas, insights, unfinished threads. "
+            "Each names the file it is about and the commit; lines are those of that commit."
+        ),
+        items=tuple(
+            Item(
+                place=normalize_place(wisdom.file) if wisdom.file else EVERYWHERE,
+                text=_render(commit, wisdom),
+            )
+            for commit, wisdom in ordered
+        ),
+    )
+
+
+def _render(commit: str, wisdom: Wisdom) -> str:
+    place = ""
+    if wisdom.file:
+        lines = f", lines {wisdom.lines[0]}-{wisdom.lines[1]}" if wisdom.lines else ""
+        place = f"{code_span(wisdom.file)}{lines}: "
+    kind = wisdom.category.replace("_", " ")
+    content = shorten(one_line(wisdom.content), _MAX_CHARS)
+    return f"- {place}{kind}: {content} (from {shorten_commit(commit)})"

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from llm_kb.api import KnowledgeBase, find_library
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
-from llm_kb.host.capture_schemas import LIVE_INPUT
-from llm_kb.host.capture_tools import EMIT, emit, find_root, require_root
+from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, emit, find_root, require_root
 from llm_kb.knowledge_base.tool_text import (
     LEARN,
     SEARCH_KNOWLEDGE,

@@ -92,10 +92,13 @@ def _lists_versions(text: str) -> bool:
 
 
 _LOCKS = re.compile(
-    r"package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|go\.sum"
-    r"|(?:cargo|uv|poetry|pdm|pipfile|gemfile|composer|mix|flake|pubspec|podfile)\.lock"
+    r".*\.lockb?|.*-lock\.(?:json|yaml)|packages\.lock\.json|npm-shrinkwrap\.json|go\.sum"
 )
-_MADE = re.compile(r".*[.-]min\.(?:js|css|mjs)|.*\.(?:map|svg|snap|csv|tsv|jsonl|ndjson|geojson)")
+_MADE = re.compile(
+    r".*[.-]min\.(?:js|css|mjs)|.*\.(?:map|svg|snap|pb\.(?:go|cc|h)|g\.dart|designer\.cs)"
+    r"|.*_pb2(?:_grpc)?\.py"
+)
+_TABLE = re.compile(r".*\.(?:csv|tsv|jsonl|ndjson|geojson)")
 _SCRIPT = re.compile(r".*\.(?:[cm]?js|css)")
 _DATA = re.compile(r".*\.json")
 _GENERATED = re.compile(
@@ -107,10 +110,16 @@ _LONG_LINES = 1_000
 script, and over twenty of JSON."""
 
 
+def has_generated_name(path: str) -> bool:
+    """Tell by its name whether a tool writes a file: a lock, minified or generated code."""
+    name = path.rpartition("/")[2].lower()
+    return bool(_LOCKS.fullmatch(name) or _MADE.fullmatch(name))
+
+
 def is_machine_made(path: str, text: str) -> bool:
     """Tell whether a file is machine-made: a lock, minified, generated or data."""
     name = path.rpartition("/")[2].lower()
-    if _LOCKS.fullmatch(name) or _MADE.fullmatch(name):
+    if has_generated_name(name) or _TABLE.fullmatch(name):
         return True
     lines = len(text) / _LONG_LINES - text.count("\n")
     if (lines > 4 and _SCRIPT.fullmatch(name)) or (lines > 20 and _DATA.fullmatch(name)):

@@ -10,7 +10,7 @@ import pytest
 from llm_kb.capture.annotation import CATEGORIES, parse_live_input
 from llm_kb.capture.emission import EMIT_SCHEMA
 from llm_kb.capture.entries import KINDS, STABILITIES, Kind
-from llm_kb.host.capture_schemas import SCHEMAS
+from llm_kb.host.capture_tools import SCHEMAS
 from tests.console import iter_commands
 
 ROOT = Path(__file__).parents[2]

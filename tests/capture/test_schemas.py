@@ -6,7 +6,7 @@ from typing import Any
 
 from llm_kb.capture.annotation import CATEGORIES
 from llm_kb.capture.entries import KINDS, STABILITIES
-from llm_kb.host.capture_schemas import SCHEMAS
+from llm_kb.host.capture_tools import SCHEMAS
 
 
 def schema(name: str) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.notes import ANNOTATIONS_REF
-from llm_kb.host.capture_schemas import SCHEMAS
-from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.capture_tools import SCHEMAS, make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
 

@@ -46,7 +46,7 @@ from llm_kb.commands.knowledge._shared import (
     scope_option,
 )
 from llm_kb.git.read import ObjectReader
-from llm_kb.host.capture_schemas import SCHEMAS
+from llm_kb.host.capture_tools import SCHEMAS
 
 
 def _type_of(kind: Kind) -> str:

@@ -1,11 +1,15 @@
-"""`llm kb knowledge pull`, `push` and `setup`: share entries with a remote."""
+"""`llm kb knowledge pull`, `push`, `setup` and `export`: share entries with others."""
 
 from __future__ import annotations
 
+import os
 import shlex
+from pathlib import Path
 
 import click
 
+from llm_kb.capture.export import EXPORTS, exports_of, has_block, place_block, render_block
+from llm_kb.capture.notes import require_author
 from llm_kb.capture.remotes import (
     UnknownRemoteError,
     add_settings,
@@ -15,12 +19,23 @@ from llm_kb.capture.remotes import (
     require_remote,
 )
 from llm_kb.capture.rendering import render_difference, render_short
-from llm_kb.capture.store import load_store, require_repository
+from llm_kb.capture.store import (
+    Change,
+    Snapshot,
+    change_store,
+    load_store,
+    read_snapshot,
+    require_repository,
+)
 from llm_kb.capture.sync import Outcome, Pull, has_store
 from llm_kb.capture.sync import pull as pull_store
 from llm_kb.capture.sync import push as push_store
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._output import confirm, say, show
+from llm_kb.commands._output import confirm, say, show, show_content
+from llm_kb.commands.knowledge._shared import narrow, scope_option
+from llm_kb.files.atomic import WriteError, replace_file
+from llm_kb.files.containment import resolve_links
+from llm_kb.files.opener import read_regular
 from llm_kb.git.run import GitError
 from llm_kb.rendering.plain_text import count, one_line, visible_line
 
@@ -130,3 +145,91 @@ def setup(remote: str, push: bool, yes: bool) -> None:
     confirm("Make this change to the repository's Git configuration?", yes=yes)
     add_settings(here, missing)
     say(f"{remote}: set up. `git fetch` and `llm kb knowledge pull` bring its entries.")
+
+
+@click.command()
+@click.option("--to", "file", metavar="FILE", help="Write the entries into this Markdown file")
+@scope_option
+@click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
+def export(file: str | None, scope: str | None, check: bool) -> None:
+    """
+    Write entries into a Markdown file, so that a pull request can review them
+
+    FILE can be a subject of a topic, or a file such as AGENTS.md or CLAUDE.md: the
+    entries go into a block between two marks, and the rest of the file stays. Run it
+    again to bring the block up to date. Without --to, the block is printed.
+
+    \b
+        llm kb knowledge export --to kb/conventions.md
+        llm kb knowledge export --to AGENTS.md
+        llm kb knowledge export --to AGENTS.md --check
+    """
+    here = require_cwd()
+    store = narrow(load_store(here), scope)
+    block = render_block(store.entries)
+    if file is None and check:
+        raise click.UsageError("--check needs --to FILE")
+    if file is None:
+        if store.entries:
+            show_content(block, nl=False)
+        else:
+            say("Nothing to export.")
+        return
+    path = here / file
+    root = require_repository(here).root
+    _refuse_place(path, root)
+    if not check:
+        # A file is not written unless the store can record it.
+        read_snapshot(here)
+        require_author(here)
+    before = _read(path)
+    if not store.entries and not has_block(before):
+        say("Nothing to export.")
+        return
+    after = place_block(before, block, file)
+    number = count(len(store.entries), "entry", "entries")
+    if before == after:
+        say(f"{file}: up to date, {number}.")
+    elif check:
+        raise click.ClickException(
+            f"{file!r} is not up to date with {number}; run `llm kb knowledge export --to {file}`"
+        )
+    else:
+        replace_file(path, after.encode())
+        say(f"{file}: written, {number}.")
+    if not check:
+        _remember(here, os.path.relpath(path, root).replace(os.sep, "/"))
+
+
+def _refuse_place(path: Path, root: Path) -> None:
+    """Raise WriteError for a file outside the repository or in a directory that does not exist."""
+    real = resolve_links(path)
+    if not real.is_relative_to(resolve_links(root)):
+        is_link = path.is_relative_to(root) and ".." not in path.parts
+        way = f"leads to {str(real)!r}," if is_link else "is"
+        raise WriteError(path, f"it {way} outside the repository")
+    if not real.parent.is_dir():
+        raise WriteError(path, f"there is no directory {str(real.parent)!r}")
+
+
+def _read(path: Path) -> str | None:
+    """Return the text of a file; None if it does not exist."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read_regular(path, follow_link=True).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{str(path)!r} is not UTF-8 text") from error
+
+
+def _remember(here: Path, place: str) -> None:
+    """Record the exported file in the store, so that its entries are not read twice."""
+
+    def decide(snapshot: Snapshot) -> Change[None]:
+        known = exports_of(snapshot.store)
+        if place in known:
+            return Change(result=None)
+        store = snapshot.store.with_extra(EXPORTS, [*known, place])
+        return Change(result=None, store=store, message=f"Export to {place}")
+
+    change_store(here, decide)
