@@ -134,6 +134,7 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
 
         options = SearchOptions(
             index_dir=self.index_dir,
+            workspace=self.config.workspace,
             find_embedder=partial(find_embedder, self.config.references.embedding_model),
             progress=progress,
             max_age=max_age,

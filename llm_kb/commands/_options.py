@@ -151,15 +151,12 @@ def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, .
     if ctx.resilient_parsing:
         return ""
     from llm_kb.host.terminal import is_terminal, read_ends_of_input  # noqa: PLC0415
-    from llm_kb.search.question import parse_question  # noqa: PLC0415
 
     query = " ".join(words)
     if words == ("-",) or (not words and not is_terminal(sys.stdin)):
         query = read_ends_of_input(ENDS_OF_INPUT)
     if not words and not query:
         raise click.UsageError("Missing argument 'QUERY...'.", ctx)
-    if not parse_question(query):
-        raise click.UsageError("QUERY has no word to look for", ctx)
     return query
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
@@ -21,6 +22,8 @@ class TopicDocuments:
     Files that come with skills are among them. `role_of` returns the role that a file's owner
     gave it, empty if there is none. If `rules` change, the topic is listed again.
 
+    `place` is its path below the workspace, with a slash at its end.
+
     Implements `Documents` and `Watch` of the search.
     """
 
@@ -28,8 +31,8 @@ class TopicDocuments:
         self,
         topic: Topic,
         catalog: DirectoryCatalog,
-        database: Path | None,
         *,
+        place: str = "",
         hidden: bool = False,
         trust: int | None = None,
         role_of: Callable[[str], str] = lambda _: "",
@@ -37,7 +40,8 @@ class TopicDocuments:
     ) -> None:
         self.name = topic.id
         self.trust = trust
-        self.database = database
+        self.root = str(topic.root)
+        self.place = place
         self._topic = topic
         self._catalog = catalog
         self._hidden = hidden
@@ -114,12 +118,13 @@ class TopicDocuments:
 
 
 class MemoryDocuments:
-    """The few subjects of a topic that is not a directory, indexed for every search.
+    """The few subjects of a topic that is not a directory, read for every search.
 
     Implements `Documents` of the search.
     """
 
-    database = None
+    root = ""
+    place = ""
     trust = None
     watch = None
 
@@ -136,7 +141,7 @@ class MemoryDocuments:
             except UnreadableError:
                 continue  # `llm kb check` reports it
             self._texts[subject.path] = data
-            yield File(subject.path, len(data), 0)
+            yield File(subject.path, *stamp_content(data))
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject at a path; None if there is none."""
@@ -145,6 +150,11 @@ class MemoryDocuments:
     def read(self, path: str) -> bytes:
         """Return the content of a listed subject."""
         return self._texts[path]
+
+
+def stamp_content(data: bytes) -> tuple[int, int]:
+    """Return a size and a time that change with a content that is not in a file."""
+    return len(data), int.from_bytes(blake2b(data, digest_size=7).digest(), "big")
 
 
 def _is_searched(subject: Subject) -> bool:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+from llm_kb import __version__
+from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.errors import UnreadableError
+from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.files.layouts import is_shown
-from llm_kb.knowledge_base.indexes import open_documents
 from llm_kb.knowledge_base.topics import EmptyTopicError
+from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.rendering.excerpt import find_excerpt
 from llm_kb.rendering.parts import find_line, find_line_numbers, name_lines
 from llm_kb.rendering.passages import Passage, Passages
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.database import DocumentsGoneError
-from llm_kb.search.index.documents import MAX_FILE_BYTES
+from llm_kb.search.index.documents import MAX_FILE_BYTES, TopicGroup
 from llm_kb.search.index.documents_table import read_text
 from llm_kb.search.index.index import Progress
 from llm_kb.search.index.vectors import Embedder
-from llm_kb.search.question import require_words
+from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
-from llm_kb.search.search import search_as_possible
+from llm_kb.search.search import search
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
@@ -50,7 +54,9 @@ class SearchOptions:
     """The options of a search."""
 
     index_dir: Path | None = None
-    """The directory of the indexes of topics; None keeps none."""
+    """The directory of the indexes of workspaces; None keeps none."""
+    workspace: Path | None = None
+    """The directory of the workspace, whose topics share an index."""
     find_embedder: Callable[[], Embedder | None] = lambda: None
     """Finds the embedding model. Raises EmbeddingError."""
     progress: Progress | None = None
@@ -73,12 +79,12 @@ def find_passages(
     before it is shown: the index is never trusted. Raises EmptyQuestionError and
     IndexUnusableError.
     """
-    require_words(question)
-    sets = {opened.topic.id: open_documents(opened, options.index_dir) for opened in topics}
+    asked = parse_question(question)
+    sets = {opened.topic.id: _open_documents(opened, options.workspace) for opened in topics}
     try:
-        result = search_as_possible(
-            list(sets.values()),
-            question,
+        result = search(
+            list(_collect(topics, sets, options)),
+            asked,
             options.find_embedder,
             limit=limit + SPARE,
             progress=options.progress,
@@ -109,6 +115,45 @@ def find_passages(
         notices=tuple(result.notices),
         why_nothing="" if result.is_covered else f"there is no {options.scope}",
     )
+
+
+def _open_documents(opened: OpenTopic, workspace: Path | None) -> TopicDocuments | MemoryDocuments:
+    """Return the documents of a topic for the index."""
+    topic, catalog = opened.topic, opened.catalog
+    if isinstance(catalog, ReferenceCatalog):
+        return catalog.documents
+    if isinstance(catalog, KnowledgeCatalog):
+        return MemoryDocuments(topic.id, catalog)
+    place = _find_place(topic.root, workspace)
+    return TopicDocuments(topic, cast(DirectoryCatalog, catalog), place=place, rules=__version__)
+
+
+def _find_place(root: Path, workspace: Path | None) -> str:
+    """Return the path of a directory below the workspace, or its name if it is elsewhere."""
+    root = root.resolve()
+    if workspace and root.is_relative_to(workspace.resolve()):
+        below = root.relative_to(workspace.resolve()).as_posix()
+        return "" if below == "." else f"{below}/"
+    return f"{root.name}/"
+
+
+def _collect(
+    topics: Sequence[OpenTopic],
+    sets: Mapping[str, TopicDocuments | MemoryDocuments],
+    options: SearchOptions,
+) -> Iterator[TopicGroup]:
+    """Yield the documents of a workspace's own topics, and those of the fetched ones."""
+    fetched = {o.topic.id: o.catalog for o in topics if isinstance(o.catalog, ReferenceCatalog)}
+    if own := [documents for name, documents in sets.items() if name not in fetched]:
+        database = None
+        if options.index_dir:
+            workspace = str(options.workspace.resolve()) if options.workspace else ""
+            key = hashlib.blake2b(workspace.encode(errors="surrogateescape"), digest_size=10)
+            database = options.index_dir / f"{key.hexdigest()}.sqlite3"
+        yield TopicGroup(database=database, topics=own)
+    if fetched:
+        index = next(iter(fetched.values())).index
+        yield TopicGroup(database=index, topics=[sets[name] for name in fetched])
 
 
 def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from llm_kb.errors import KbError
+from llm_kb.files.documents import stamp_content
 from llm_kb.references.answers import search_answer
 from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
@@ -15,10 +16,10 @@ from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
 from llm_kb.references.topic_names import find_named
 from llm_kb.rendering.passages import describe_words
-from llm_kb.search.index.documents import File
-from llm_kb.search.question import parse_question, require_words
+from llm_kb.search.index.documents import File, TopicGroup
+from llm_kb.search.question import EmptyQuestionError, parse_question
 from llm_kb.search.roles import Scope
-from llm_kb.search.search import search_as_possible
+from llm_kb.search.search import search
 from llm_kb.subjects.selection import keep_tagged
 
 NEAR = 0.3
@@ -68,7 +69,7 @@ def ask(  # noqa: PLR0913 - each narrows the search
     the topics: those that were named, else those with a hit. It warns of files that were
     not searched. Raises EmptyQuestionError for a question without a word.
     """
-    require_words(question)
+    asked = parse_question(question)
     problems: list[str] = []
     if topic:
         chosen = find_meant(library, topic)
@@ -79,7 +80,8 @@ def ask(  # noqa: PLR0913 - each narrows the search
     tagged = keep_tagged([each.tags for each in chosen], tags)
     chosen = [chosen[number] for number in tagged]
     sets = [library.store.documents(each.id) for each in chosen]
-    result = search_as_possible(sets, question, library.find_embedder, limit=limit, scope=scope)
+    groups = [TopicGroup(database=library.store.index, topics=sets)] if sets else []
+    result = search(groups, asked, library.find_embedder, limit=limit, scope=scope)
     problems += result.notices
     problems += describe_words(
         result.unknown, result.replaced, result.counts if result.hits and result.is_weak else ()
@@ -107,11 +109,11 @@ class Descriptions:
     """The descriptions of topics as the documents of a search. Implements `Documents`."""
 
     name = "topics"
+    root = place = ""
     trust = None
     watch = None
 
-    def __init__(self, library: Library, topics: Sequence[TopicFile]) -> None:
-        self.database = library.root / ".index" / ".topics.sqlite3"
+    def __init__(self, topics: Sequence[TopicFile]) -> None:
         self._texts = {
             _hide(topic.id): f"# {topic.title}\n\n{', '.join(topic.tags)}\n\n{topic.body}".encode()
             for topic in topics
@@ -120,9 +122,7 @@ class Descriptions:
     def list(self) -> Iterator[File]:
         """Yield the topics, each with a stamp that changes with its description."""
         for path, text in self._texts.items():
-            yield File(
-                path, len(text), int.from_bytes(blake2b(text, digest_size=7).digest(), "big")
-            )
+            yield File(path, *stamp_content(text))
 
     def read(self, path: str) -> bytes:
         """Return the text that describes a topic."""
@@ -141,12 +141,16 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     found too: the nearest few, so that the caller can choose by their titles.
     """
     topics, _ = library.topics()
+    try:
+        asked = parse_question(query)
+    except EmptyQuestionError:
+        return []
     if not topics:
         return []
     by_path = {_hide(topic.id): topic for topic in topics}
-    documents = [Descriptions(library, topics)]
-    result = search_as_possible(documents, query, library.find_embedder, limit=len(topics))
-    terms = parse_question(query)
+    database = library.root / ".index" / "descriptions.sqlite3"
+    described = TopicGroup(database=database, topics=[Descriptions(topics)])
+    result = search([described], asked, library.find_embedder, limit=len(topics))
     found: dict[str, TopicHit] = {}
     near = 0
     for hit in result.hits:
@@ -154,7 +158,7 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
             near += 1
         if hit.bm25 or (near <= MOST_NEAR and (hit.cosine or 0) >= NEAR):
             topic = by_path[hit.path]
-            snippet = make_snippet(topic.body, terms)
+            snippet = make_snippet(topic.body, asked.words)
             found.setdefault(hit.path, TopicHit(topic=topic, score=hit.score, snippet=snippet))
     return list(found.values())[:MOST_FOUND]
 

@@ -96,6 +96,11 @@ class ReferenceCatalog:
         """The documents that a search indexes, the same as for `reference_search`."""
         return self._library.store.documents(self._described.id)
 
+    @property
+    def index(self) -> Path:
+        """The path of the index of all fetched topics."""
+        return self._library.store.index
+
     def list(self, reference: str | None = None) -> Listing:
         """Return every subject, or those that a reference names."""
         return self._catalog.list(reference)

@@ -160,13 +160,13 @@ class Library:
     def delete(self, topic_id: str) -> None:
         """Delete a topic and its index."""
         # Imported here, since sqlite3 is slow to import.
-        from llm_kb.search.index.database import discard  # noqa: PLC0415
+        from llm_kb.search.index.index import forget_topic  # noqa: PLC0415
 
         with self.store.lock(topic_id, create=False):
             self.store.require(topic_id)
             self.store.delete(topic_id)
             self._approval(topic_id).unlink(missing_ok=True)
-            discard(self.store.index_path(topic_id))
+            forget_topic(self.store.index, topic_id)
 
 
 def references_root(settings: References, user_dir: Path) -> Path:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from llm_kb.search.question import STOP_WORDS
+from llm_kb.search.languages import STOP_WORDS
 
 
 class Titled(Protocol):
@@ -62,7 +62,7 @@ def find_named(topics: Iterable[T], words: str) -> list[T]:
 def _words(text: str) -> frozenset[str]:
     """Return the words of a text without stop words, a plural as its singular."""
     words = frozenset(_NAME_WORD.findall(text.casefold()))
-    return frozenset(map(_singular, words - STOP_WORDS or words))
+    return frozenset(map(_singular, words - STOP_WORDS["en"] or words))
 
 
 def _singular(word: str) -> str:

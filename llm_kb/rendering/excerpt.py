@@ -11,7 +11,7 @@ from typing import NamedTuple
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers
 from llm_kb.search.chunking.chunk import CAP
 from llm_kb.search.chunking.sections import Outline, Section
-from llm_kb.search.features import find_stems
+from llm_kb.search.ranking import find_stems
 
 CLOSE = 8_000
 """Longest part, in characters, in which an excerpt may continue below another heading."""

@@ -32,12 +32,13 @@ class Hit(NamedTuple):
     cosine: float | None = None
     """Its similarity; None if the dense leg did not find it."""
     score: float = 0.0
-    """How well it answers, from 0 to 1: the share of the telling words that it has of the question
-    or of a line of it, or its similarity if that is higher. With words in a row that both have
-    it is at least 0.4. The order of the hits is more reliable."""
+    """How well it answers, from 0 to 1: the share of the telling words that it has of the question,
+    or its similarity if that is higher. The order of the hits is more reliable."""
     copies: tuple[Place, ...] = ()
     """Other places of the same text."""
     role: Role = Role.DOCS
+    language: str = ""
+    """The language that it is translated into; empty if it is no translation."""
     prior: float = 0.0
     """The part of its score from its role and the trust in its topic."""
 

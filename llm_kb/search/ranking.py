@@ -1,135 +1,160 @@
-"""The order of the chunks that may answer a question, of one topic or several. Pure."""
+"""The order of the chunks that may answer a question. Pure.
+
+BM25 counts the words of a chunk, wherever they are and whatever is around the chunk. To the
+logarithm of its score are added, each from 0 to 1: whether the chunk opens a section, whether the
+question names that, how much of the question the chunk has word for word, and how much it and its
+neighbours have together. Meaning counts for the part of the question that no word answers.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
-from operator import mul
-from typing import TypeVar
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
-from llm_kb.search.features import (
-    Features,
-    Question,
-    find_best,
-    find_features,
-    find_rarity,
-    measure_answer,
-)
 from llm_kb.search.hits import Hit
+from llm_kb.search.languages import fold
+from llm_kb.search.question import Question, strip_owner
 
-CANDIDATES = 50
-"""Number of chunks that each leg contributes."""
-
-PER_FILE = 4
-"""Number of chunks of one file that may come before those of other files."""
+CANDIDATES = 150
+"""Number of chunks found by their words that are compared."""
 
 LEAST = 0.1
-"""Lowest BM25 score, as a share of the best; also that of chunks found by meaning alone."""
+"""Score, as a share of the best, of a chunk that was found by meaning alone."""
 
-WEIGHTS = Features(opens=1.0, named=1.7, run=1.1, adjoining=1.1, file=0.5, dense=2.0)
-"""Weight of each feature in the logarithm of a score, fitted by bench/retrieval/fit.py."""
+BETWEEN = 2
+"""Blank lines that may be between two adjoining chunks."""
+
+DENSE_POWER = 4
+"""Exponent of a similarity's share of the best: cosines of one model are close together."""
+
+_BREADCRUMB = " > "
+_SIGNATURE = re.compile(r"[(<\[{]")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
+
+_UNSPACED = "\u2e80"
+"""First character of the scripts without spaces, in which a word begins anywhere."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
-    """The chunks of some topics that may answer a question, in no order."""
+class Rarities:
+    """How rare each word of a question is, keyed by the common start of its forms."""
 
-    hits: Sequence[Hit]
-    words: Sequence[str] = ()
-    """The telling words of the question, in its order."""
-    stems: Sequence[str] = ()
-    """The common start of all forms of each of them."""
-    frequencies: Sequence[int] = ()
-    """The number of the topics' chunks that each of them occurs in."""
-    total: int = 0
-    """The number of chunks of the topics."""
-    sequence: Sequence[str] = ()
-    """All words of the question."""
-    lines: Sequence[Sequence[str]] = ()
-    """The stems of each of its lines, if it has several."""
-    name: str = ""
-    """The name that a look-up asks for; meaning then counts only if no text has a word of it."""
+    def __init__(
+        self, stems: Mapping[str, str], frequencies: Mapping[str, int], total: int
+    ) -> None:
+        self.of_stems = {
+            stem: find_rarity(frequencies[word], total) for word, stem in stems.items()
+        }
+        known = [self.of_stems[stem] for word, stem in stems.items() if frequencies[word]]
+        # A word that no text has does not show which passage answers best.
+        most = max(known, default=math.inf)
+        self._weights = {stem: min(rarity, most) for stem, rarity in self.of_stems.items()}
+        self._whole = sum(self._weights.values()) or 1.0
 
-    @property
-    def question(self) -> Question:
-        """The question, with which the features compare the chunks."""
-        return Question(
-            self.stems,
-            self.frequencies,
-            self.total,
-            self.sequence,
-            name=self.name,
-            lines=self.lines,
+    def share(self, stems: Iterable[str]) -> float:
+        """Return the share of the question that some of its stems make up."""
+        return sum(self._weights[stem] for stem in {*stems}) / self._whole
+
+
+def find_rarity(frequency: int, total: int) -> float:
+    """Return the rarity of a word: its inverse document frequency, never negative."""
+    frequency = min(frequency, total)
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hit]:
+    """Return the hits, best first, each text once, with how well each answers."""
+    held = [find_stems(f"{hit.path} {hit.title} {hit.text}", rarities.of_stems) for hit in hits]
+    shares = [rarities.share(stems) for stems in held]
+    best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
+    unanswered = 1.0 - max(shares, default=0.0)
+    nearest = max((hit.cosine or 0.0 for hit in hits), default=0.0) or 1.0
+    runs = _Runs(question.sequence)
+    names = [name for name in ("".join(question.sequence), question.name) if name]
+    weighed: list[tuple[float, Hit]] = []
+    for number, around in enumerate(_find_neighbours(hits)):
+        hit = hits[number]
+        weight = (
+            math.log(max(hit.bm25 / best, LEAST if hit.cosine else 1e-9))
+            + bool(hit.heading)
+            + _is_named(hit, names)
+            + runs.measure(hit.text)
+            + rarities.share(stem for each in around for stem in held[each])
+            + unanswered * (max(0.0, hit.cosine or 0.0) / nearest) ** DENSE_POWER
+            + hit.prior
         )
+        score = round(min(1.0, max(shares[number], hit.cosine or 0.0)), 2)
+        weighed.append((weight, hit._replace(score=score)))
+    weighed.sort(key=lambda pair: -pair[0])
+    return _join_copies([hit for _, hit in weighed])
 
 
-def join_candidates(several: Sequence[Candidates]) -> Candidates:
-    """Join the candidates of several topics for the same question.
-
-    A word that a topic is about is frequent in it and counts little in its scores, and almost
-    nothing in a topic of a few chunks. So the scores are scaled to how rare the words are in all
-    topics together.
-    """
-    if not several:
-        return Candidates(hits=())
-    if len(several) == 1:
-        return several[0]
-    total = sum(each.total for each in several)
-    frequencies = [
-        sum(counts) for counts in zip(*(each.frequencies for each in several), strict=True)
-    ]
-    hits: list[Hit] = []
-    for each in several:
-        found = [number for number, count in enumerate(each.frequencies) if count]
-        here = sum(_find_weight(each.frequencies[number], each.total) for number in found)
-        everywhere = sum(find_rarity(frequencies[number], total) for number in found)
-        scale = everywhere / here if here else 1.0
-        # Phrases may be rare where their words are not, so their scores need no such scale.
-        hits += [
-            hit._replace(bm25=min(scale * hit.bm25, everywhere + hit.bm25)) for hit in each.hits
-        ]
-    return replace(several[0], hits=hits, frequencies=frequencies, total=total)
-
-
-def _find_weight(frequency: int, total: int) -> float:
-    """Return how much a word counts in FTS5's scores, by the formula of its `bm25()`."""
-    return max(1e-6, math.log((total - frequency + 0.5) / (frequency + 0.5)))
-
-
-def rank(candidates: Candidates, limit: int) -> list[Hit]:
-    """Return the best hits, best first, spread over their files, each text once."""
-    question = candidates.question
-    scores = weigh(candidates.hits, question)
-    weighed = sorted(zip(scores, candidates.hits, strict=True), key=lambda pair: -pair[0])
-    ranked = [hit for _, hit in weighed]
-    spread_out = spread(
-        join_copies(ranked),
-        lambda hit: (hit.topic, hit.path),
-        per_group=PER_FILE,
-        limit=limit,
-    )
-    return [hit._replace(score=measure_answer(hit, question)) for hit in spread_out]
-
-
-def weigh(hits: Sequence[Hit], question: Question) -> list[float]:
-    """Return the sort key of each hit; only the order of the keys has a meaning.
-
-    Meaning does not count if a definition has the question's name, or for a look-up whose
-    words are found.
-    """
-    best = find_best(hits)
-    found = find_features(hits, question)
-    is_named = any(each.named for each in found) or (question.name and any(h.bm25 for h in hits))
-    weights = WEIGHTS._replace(dense=0.0) if is_named else WEIGHTS
+def _find_neighbours(hits: Sequence[Hit]) -> list[list[int]]:
+    """Return for each hit the numbers of those that adjoin it in its file, and its own."""
+    by_file: dict[tuple[str, str], list[int]] = {}
+    for number, hit in enumerate(hits):
+        by_file.setdefault((hit.topic, hit.path), []).append(number)
     return [
-        math.log(max(hit.bm25 / best, LEAST)) + sum(map(mul, weights, each)) + hit.prior
-        for hit, each in zip(hits, found, strict=True)
+        [
+            other
+            for other in by_file[hit.topic, hit.path]
+            if hit is hits[other] or _adjoin(hit, hits[other])
+        ]
+        for hit in hits
     ]
 
 
-def join_copies(hits: Sequence[Hit]) -> list[Hit]:
+def _adjoin(one: Hit, other: Hit) -> bool:
+    """Tell whether one of two hits of a file begins where the other ends."""
+    return (
+        abs(other.first_line - one.last_line) <= BETWEEN
+        or abs(one.first_line - other.last_line) <= BETWEEN
+    )
+
+
+def _is_named(hit: Hit, names: Sequence[str]) -> bool:
+    """Tell whether the question is a heading of a chunk, or names a definition in it."""
+    headings = hit.title.rpartition(_BREADCRUMB)[2].split(", ") if hit.heading else ()
+    for heading in headings:
+        name = _SIGNATURE.split(heading)[0] or heading
+        whole = join_words(name)
+        # Both end alike, and stripping takes longer.
+        if whole.endswith(tuple(names)) and (whole in names or strip_owner(name) in names):
+            return True
+    return False
+
+
+class _Runs:
+    """Finds the longest run of a question's words in a text.
+
+    Characters between the words do not matter, nor whether there are any: `ignoreCase`,
+    `ignore_case` and `ignore case` are the same. Numbers alone are no run, since `3.7`
+    would be in `0.13.7`.
+    """
+
+    def __init__(self, sequence: Sequence[str]) -> None:
+        self._joined = "".join(sequence)
+        self._starts = list(accumulate(map(len, sequence), initial=0))
+
+    def measure(self, text: str) -> float:
+        """Return the share of the question that a text has word for word, at least two words."""
+        words = len(self._starts) - 1
+        longest, first, found = 1, 0, 0
+        last = words - longest
+        joined = join_words(text) if last > 0 else ""
+        while first < last:
+            run = self._joined[self._starts[first] : self._starts[first + longest + 1]]
+            if run in joined and not run.isdigit():
+                longest, last = longest + 1, last - 1
+                found = longest
+            else:
+                first += 1
+        return found / words if words else 0.0
+
+
+def _join_copies(hits: Sequence[Hit]) -> list[Hit]:
     """Return each text once, at its first place, with the places of its copies."""
     first: dict[str, int] = {}
     joined: list[Hit] = []
@@ -142,21 +167,31 @@ def join_copies(hits: Sequence[Hit]) -> list[Hit]:
     return joined
 
 
-Item = TypeVar("Item", bound=Hashable)
+def find_stems(text: str, stems: Iterable[str]) -> list[str]:
+    """Return the stems that begin a word, or a part of an identifier, of a text."""
+    lower = fold(text)
+    if len(lower) != len(text):
+        # Folding lengthens a few letters, such as "İ"; then capitals cannot be compared.
+        text = lower
+    return [stem for stem in stems if stem in lower and _begins_a_word(stem, text, lower)]
 
 
-def spread(
-    items: Sequence[Item], group_of: Callable[[Item], Hashable], *, per_group: int, limit: int
-) -> list[Item]:
-    """Return the first `limit` items with at most `per_group` of one group.
+def _begins_a_word(stem: str, text: str, lower: str) -> bool:
+    """Tell whether a word or a hump begins at an offset: `getDefault` at D, `HTTPServer` at S."""
+    at = lower.find(stem)
+    while at != -1:
+        before = text[at - 1 : at]
+        if not before.isalnum() or text[at] >= _UNSPACED:
+            return True
+        if text[at].isupper() and (before.islower() or text[at + 1 : at + 2].islower()):
+            return True
+        at = lower.find(stem, at + len(stem))
+    return False
 
-    More of a group are taken, in order, only if there are not enough others.
-    """
-    counts: Counter[Hashable] = Counter()
-    first: list[Item] = []
-    rest: list[Item] = []
-    for item in items:
-        group = group_of(item)
-        counts[group] += 1
-        (first if counts[group] <= per_group else rest).append(item)
-    return [*first, *rest][:limit]
+
+def join_words(text: str) -> str:
+    """Return a folded text without the characters between its words."""
+    text = fold(text)
+    if text.isascii():  # faster than a regex
+        return text.encode().translate(None, _ASCII_BETWEEN).decode()
+    return _BETWEEN_WORDS.sub("", text)

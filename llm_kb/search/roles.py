@@ -160,8 +160,8 @@ COSTS = {Role.CODE: 0.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 0.5
 COSTS_OF_HOW = {Role.CODE: 1.25, Role.CHANGES: 2.0}
 """The same costs for a question that asks for an explanation."""
 
-ASIDE = 0.5
-"""Cost of a README or the like if there is a directory for documentation."""
+OTHER_LANGUAGE = 2.0
+"""Cost of a translation into another language than the question's."""
 
 TRUST = 0.2
 """Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
@@ -178,15 +178,10 @@ class Asked:
         if _ASKS_HOW.search(question):
             self._costs |= COSTS_OF_HOW
 
-    def find_prior(self, role: Role, path: str, trust: int | None = None) -> float:
+    def find_prior(self, role: Role, trust: int | None = None) -> float:
         """Return the part of a score's logarithm from a document's role and its topic's trust."""
         trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
-        if role in self.roles:
-            return trusted
-        if role is Role.DOCS:
-            parents = path.lower().split("/")[:-1]
-            return trusted - (0.0 if any(map(_DOCS.fullmatch, parents)) else ASIDE)
-        return trusted - self._costs[role]
+        return trusted - (0.0 if role in self.roles else self._costs.get(role, 0.0))
 
 
 # Of a search

@@ -1,34 +1,22 @@
-"""Search sets of documents: always by keywords, and by vectors with an embedding model."""
+"""Search groups of topics: always by words, and by meaning with an embedding model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from llm_kb.search.hits import Hit
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
-from llm_kb.search.index.documents import Documents, LeftOut
-from llm_kb.search.index.index import NO_WORD, Index, IndexReport, Progress, WordCount, with_index
+from llm_kb.search.index.documents import LeftOut, TopicGroup
+from llm_kb.search.index.index import Index, Progress, Reports, WordCount, with_index
 from llm_kb.search.index.vectors import Embedder, EmbeddingError, rank_by_vector, update_vectors
-from llm_kb.search.question import (
-    bound_question,
-    build_match,
-    find_name,
-    is_correctable,
-    list_neighbours,
-    list_runs,
-    parse_question,
-    replace_words,
-    split_words,
-)
-from llm_kb.search.ranking import CANDIDATES, Candidates, join_candidates, rank
-from llm_kb.search.roles import Asked, Role, Scope
+from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
+from llm_kb.search.ranking import CANDIDATES, Rarities, find_rarity, rank
+from llm_kb.search.roles import OTHER_LANGUAGE, Scope
 
-JUST_CHECKED = 60.0
-"""Seconds for which an index counts as up to date after a comparison with its files."""
+NEAREST = 50
+"""Number of chunks that the dense leg contributes."""
 
 MAX_CORRECTED = 3
 """Number of words of a question that are looked up in another spelling."""
@@ -36,17 +24,11 @@ MAX_CORRECTED = 3
 MAX_SPELLED = 8
 """Number of similar words whose exact spelling is looked up in the texts."""
 
-RANKED = 150
-"""Number of chunks compared by score and role alone, before the best are read."""
-
 WEAK = 0.4
 """Score below which a hit is a weak answer."""
 
 EMBED_AT_ONCE = 256
 """Number of chunks that a search embeds itself; an update embeds more."""
-
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +43,9 @@ class SearchResult:
     problems: tuple[IndexUnusableError, ...] = ()
     """Why an index could not be used; one was made in memory for this search."""
     left_out: tuple[tuple[str, LeftOut], ...] = ()
-    """The documents of each set that were not searched, keyed by its name."""
+    """The documents of each topic that were not searched, keyed by its name."""
     unknown: tuple[str, ...] = ()
-    """Telling words of the question that no set has."""
+    """Telling words of the question that no text has."""
     counts: tuple[tuple[str, int], ...] = ()
     """The other telling words, with the number of passages that have each."""
     replaced: tuple[tuple[str, str], ...] = ()
@@ -90,167 +72,179 @@ class SearchResult:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A group of topics with its open index, brought up to date."""
+
+    group: TopicGroup
+    index: Index
+    reports: Reports
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The hits in one set."""
+class _Options:
+    """The choices of the caller of a search."""
 
-    candidates: Candidates
-    report: IndexReport
-    missing: int
-    """The number of chunks that the dense leg did not see."""
-    is_covered: bool
-    """Whether the scope has any document of the set."""
+    limit: int = 10
+    embedder: Embedder | None = None
+    progress: Progress | None = None
+    max_age: float = 0.0
+    scope: Scope | None = None
 
 
-def search(  # noqa: PLR0913 - each is a choice of the caller
-    sets: Sequence[Documents],
-    question: str,
-    *,
-    limit: int = 10,
-    embedder: Embedder | None = None,
-    progress: Progress | None = None,
-    max_age: float = 0.0,
-    scope: Scope | None = None,
+def search(
+    groups: Sequence[TopicGroup],
+    question: Question,
+    find_embedder: Callable[[], Embedder | None] = lambda: None,
+    **options: Any,
 ) -> SearchResult:
-    """Search sets of documents together, replacing words that no set has by the nearest one.
+    """Search groups of topics together, replacing words that no text has by the nearest one.
 
-    Every index is brought up to date with its files first, unless this process did so
-    less than `max_age` seconds ago. If an index cannot be used, one is made in memory
-    and the result says so. Of several sets, one that has been deleted meanwhile is left
-    out. Raises DocumentsGoneError, EmbeddingError, and IndexUnusableError if SQLite
-    itself cannot be used.
+    `limit` hits are returned at most. Every topic is brought up to date with its files first,
+    unless this process did so less than `max_age` seconds ago; `scope` limits the search to
+    some documents. If an index cannot be used, one is made in memory and the result says so;
+    if the embedding model fails, the search is by words only, and the result says that. A topic
+    that has been deleted meanwhile is left out. Raises DocumentsGoneError if it is the only one,
+    and IndexUnusableError if SQLite itself cannot be used.
     """
-    question = bound_question(question)
-    run = partial(_search, sets, limit=limit, embedder=embedder, progress=progress, scope=scope)
-    result = run(question, max_age=max_age)
-    replaced = _find_nearest(sets, result.unknown)
-    if not replaced:
-        return result
-    corrected = replace_words(question, replaced)
-    return replace(
-        run(corrected, max_age=JUST_CHECKED),
-        unknown=result.unknown,
-        replaced=tuple(replaced.items()),
+    given = _Options(**options)
+    try:
+        return _open_all(groups, (), (), question, replace(given, embedder=find_embedder()))
+    except EmbeddingError as error:
+        result = _open_all(groups, (), (), question, given)
+        return replace(result, words_only=str(error))
+
+
+def _open_all(
+    groups: Sequence[TopicGroup],
+    opened: Sequence[_Opened],
+    problems: Sequence[IndexUnusableError],
+    question: Question,
+    options: _Options,
+) -> SearchResult:
+    """Open the index of each group, one within the other, and search them."""
+    if not groups:
+        return replace(_search(opened, question, options), problems=tuple(problems))
+    first, *others = groups
+
+    def search_others(index: Index, reports: Reports) -> SearchResult:
+        here = _Opened(first, index, reports)
+        return _open_all(others, [*opened, here], problems, question, options)
+
+    try:
+        return with_index(first, search_others, progress=options.progress, max_age=options.max_age)
+    except DocumentsGoneError:
+        if len(opened) + len(others) == 0:
+            raise
+        return _open_all(others, opened, problems, question, options)
+    except IndexUnusableError as error:
+        if error.database != first.database or error.database is None:
+            raise
+        problems = [*problems, error]
+        return with_index(first, search_others, progress=options.progress, in_memory=True)
+
+
+def _search(opened: Sequence[_Opened], question: Question, options: _Options) -> SearchResult:
+    """Search open indexes for a question, or for its nearest spelling in them."""
+    counts = _count_words(opened, question)
+    unknown = tuple(word for word, count in counts.items() if not count.frequency)
+    nearest = _find_nearest([each.index for each in opened], unknown)
+    if nearest:
+        question = question.correct(nearest)
+        counts = _count_words(opened, question)
+    frequencies = {word: count.frequency for word, count in counts.items()}
+    total = sum(each.index.count_chunks() for each in opened)
+    rarities = Rarities({word: count.stem for word, count in counts.items()}, frequencies, total)
+    hits: list[Hit] = []
+    missing, covered = 0, [not options.scope]
+    for each in opened:
+        covered.append(not options.scope or each.index.narrow_to(each.group.topics, options.scope))
+        cosines, lacking = _find_near(each.index, question, options.embedder)
+        missing += lacking
+        hits += _find_hits(each, question, cosines, frequencies, total)
+    return SearchResult(
+        hits=tuple(rank(hits, question, rarities)[: options.limit]),
+        legs=_legs(total, missing),
+        left_out=tuple(
+            (name, left)
+            for each in opened
+            for name, report in each.reports.items()
+            for left in report.left_out
+        ),
+        unknown=unknown,
+        counts=tuple((word, number) for word, number in frequencies.items() if number),
+        replaced=tuple(nearest.items()),
+        rarities=rarities.of_stems,
+        is_covered=any(covered),
     )
 
 
-def search_as_possible(
-    sets: Sequence[Documents],
-    question: str,
-    find_embedder: Callable[[], Embedder | None],
-    **options: Any,
-) -> SearchResult:
-    """Search with these options of `search`, by words only if the embedding model fails."""
-    try:
-        return search(sets, question, embedder=find_embedder(), **options)
-    except EmbeddingError as error:
-        return replace(search(sets, question, **options), words_only=str(error))
+def _count_words(opened: Sequence[_Opened], question: Question) -> dict[str, WordCount]:
+    """Return the stem of each word of a question, and how many chunks of all indexes have it."""
+    found = [each.index.count_words(question.words) for each in opened]
+    return {
+        word: WordCount(
+            sum(counts[word].frequency for counts in found),
+            next((counts[word].stem for counts in found), word),
+        )
+        for word in question.words
+    }
 
 
-def _find_nearest(sets: Sequence[Documents], unknown: Sequence[str]) -> dict[str, str]:
-    """Return the nearest word of the sets for words that they do not have."""
-    found: dict[str, WordCount] = {}
+def _find_nearest(indexes: Sequence[Index], unknown: Sequence[str]) -> dict[str, str]:
+    """Return the nearest word of the indexes for words that they do not have."""
     nearest: dict[str, str] = {}
     for word in [word for word in unknown if is_correctable(word)][:MAX_CORRECTED]:
         candidates = list_neighbours(word)
-        found.clear()
-        for counts in _ask_again(sets, partial(Index.count_words, words=candidates)):
-            for candidate, count in counts.items():
-                if count.frequency > found.get(candidate, NO_WORD).frequency:
-                    found[candidate] = count
-        likely = sorted(found, key=lambda candidate: -found[candidate].frequency)
+        frequencies = dict.fromkeys(candidates, 0)
+        for index in indexes:
+            for candidate, count in index.count_words(candidates).items():
+                frequencies[candidate] += count.frequency
+        likely = sorted(filter(frequencies.get, candidates), key=lambda each: -frequencies[each])
         # Texts are counted by stems, but a spelling with that stem may be in no text.
         for each in likely[:MAX_SPELLED]:
-            if any(_ask_again(sets, partial(Index.has_spelling, word=each))):
+            if any(index.has_spelling(each) for index in indexes):
                 nearest[word] = each
                 break
     return nearest
 
 
-def _ask_again(sets: Sequence[Documents], work: Callable[[Index], Answer]) -> Iterator[Answer]:
-    """Yield the results of the sets that have an index."""
-    for documents in sets:
-        with suppress(IndexUnusableError):
-            yield with_index(documents, lambda index, _: work(index), max_age=JUST_CHECKED)
+def _find_near(
+    index: Index, question: Question, embedder: Embedder | None
+) -> tuple[dict[int, float], int]:
+    """Return the chunks nearest in meaning, and the number of chunks that are not embedded."""
+    if embedder is None:
+        return {}, index.count_chunks()
+    vector = next(iter(embedder.embed([question.text])))
+    missing = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
+    return rank_by_vector(index, embedder.model, vector, NEAREST), missing
 
 
-def _search(  # noqa: PLR0913 - as above
-    sets: Sequence[Documents],
-    question: str,
-    *,
-    limit: int = 10,
-    embedder: Embedder | None = None,
-    progress: Progress | None = None,
-    max_age: float = 0.0,
-    scope: Scope | None = None,
-) -> SearchResult:
-    """Search sets of documents together for the exact words of a question."""
-    vector = next(iter(embedder.embed([question]))) if embedder and question.strip() else None
-    found: dict[str, _Found] = {}
-    problems: list[IndexUnusableError] = []
+def _find_hits(
+    opened: _Opened,
+    question: Question,
+    cosines: Mapping[int, float],
+    frequencies: Mapping[str, int],
+    total: int,
+) -> Iterable[Hit]:
+    """Yield the best chunks of an index by their words, and those near in meaning.
 
-    def search_one(index: Index, report: IndexReport) -> _Found:
-        cosines: dict[int, float] = {}
-        missing = report.chunks
-        is_covered = not scope or index.narrow(scope)
-        if embedder and vector is not None:
-            missing = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
-            cosines = rank_by_vector(index, embedder.model, vector, CANDIDATES)
-        candidates = find_candidates(index, question, cosines)
-        return _Found(candidates=candidates, report=report, missing=missing, is_covered=is_covered)
-
-    for documents in sets:
-        try:
-            found[documents.name] = with_index(
-                documents, search_one, progress=progress, max_age=max_age
-            )
-        except DocumentsGoneError:
-            if len(sets) == 1:
-                raise
-        except IndexUnusableError as error:
-            problems.append(error)
-            found[documents.name] = with_index(
-                documents, search_one, progress=progress, in_memory=True
-            )
-    candidates = join_candidates([each.candidates for each in found.values()])
-    return SearchResult(
-        hits=tuple(rank(candidates, limit)),
-        legs=_legs(
-            sum(each.report.chunks for each in found.values()),
-            sum(each.missing for each in found.values()),
-        ),
-        problems=tuple(problems),
-        left_out=tuple(
-            (name, left) for name, each in found.items() for left in each.report.left_out
-        ),
-        unknown=tuple(
-            word
-            for word, frequency in zip(candidates.words, candidates.frequencies, strict=True)
-            if not frequency
-        ),
-        counts=tuple(
-            (word, frequency)
-            for word, frequency in zip(candidates.words, candidates.frequencies, strict=True)
-            if frequency
-        ),
-        rarities=candidates.question.rarities,
-        is_covered=not scope or any(each.is_covered for each in found.values()),
-    )
-
-
-def _read_best(
-    index: Index, scores: Mapping[int, float], cosines: Mapping[int, float]
-) -> list[Hit]:
-    """Return the best chunks, and the best of documentation, which code cannot displace."""
-    best = [id_ for id_ in scores if id_ not in cosines]
-    first, others = {*cosines, *best[:CANDIDATES]}, best[CANDIDATES:]
-    hits = index.read_hits({id_: scores[id_] for id_ in scores if id_ in first}, cosines)
-    explaining = sum(hit.role is Role.DOCS for hit in hits if hit.cosine is None)
-    if explaining < CANDIDATES // 2:
-        docs = index.find_with_role(others, Role.DOCS)
-        more = [id_ for id_ in others if id_ in docs]
-        hits += index.read_hits({id_: scores[id_] for id_ in more[: CANDIDATES // 2 - explaining]})
-    return hits
+    A word that an index is about is frequent in it and counts little in its scores. So the scores
+    are scaled to how rare the words are in all indexes together.
+    """
+    index = opened.index
+    own = {word: count.frequency for word, count in index.count_words(question.words).items()}
+    match, times = build_match(question.words, own)
+    scores = index.match(match, CANDIDATES, list(cosines)) if match else {}
+    here = sum(find_rarity(own[word], index.count_chunks()) for word in own if own[word])
+    everywhere = sum(find_rarity(frequencies[word], total) for word in own if own[word])
+    scale = everywhere / here / times if here else 1.0
+    trust = {topic.name: topic.trust for topic in opened.group.topics}
+    for hit in index.read_hits(scores, cosines):
+        prior = question.asked.find_prior(hit.role, trust.get(hit.topic))
+        if hit.language and not hit.language.startswith(question.language):
+            prior -= OTHER_LANGUAGE
+        yield hit._replace(bm25=scale * hit.bm25, prior=prior)
 
 
 def _legs(total: int, missing: int) -> tuple[str, ...]:
@@ -260,32 +254,3 @@ def _legs(total: int, missing: int) -> tuple[str, ...]:
     if missing:
         return ("keyword", f"dense ({total - missing} of {total} chunks)")
     return ("keyword", "dense")
-
-
-def find_candidates(index: Index, question: str, cosines: Mapping[int, float]) -> Candidates:
-    """Return the best chunks of an index by their words, and those that the dense leg found."""
-    terms = parse_question(question)
-    words = [term for term in terms if " " not in term]
-    counts = index.count_words(words)
-    frequencies = {word: count.frequency for word, count in counts.items()}
-    total = index.count_chunks()
-    sequence = split_words(question)
-    lines = question.splitlines() if "\n" in question.strip() else ()
-    asked = Asked(question)
-    match = build_match(terms, list_runs(sequence), frequencies, total)
-    scores = index.match(match, RANKED, list(cosines)) if match else {}
-    return Candidates(
-        hits=[
-            hit._replace(prior=asked.find_prior(hit.role, hit.path, index.documents.trust))
-            for hit in _read_best(index, scores, cosines)
-        ],
-        words=words,
-        stems=[counts[word].stem for word in words],
-        frequencies=[frequencies[word] for word in words],
-        total=total,
-        sequence=sequence,
-        lines=[
-            [counts[word].stem for word in parse_question(line) if word in counts] for line in lines
-        ],
-        name=find_name(question),
-    )

@@ -19,11 +19,9 @@ from llm_kb.search.question import (
     MAX_CHARACTERS,
     MAX_COUNTED,
     MAX_WORDS,
-    bound_question,
     build_match,
     is_correctable,
     parse_question,
-    split_words,
 )
 from tests.cost import at_most
 from tests.fuzz.chunking import fuzz
@@ -77,21 +75,20 @@ def test_any_question_takes_at_most_two_seconds(workspace: Path, question: str) 
 def test_what_is_looked_up_for_a_question_is_bounded() -> None:
     """Each bound by itself: they stand behind each other."""
     words = [f"w{number}" for number in range(50_000)]
-    assert len(bound_question("x " * 50_000)) <= MAX_CHARACTERS + 1
-    terms = parse_question(" ".join(words))
-    assert len(terms) <= MAX_COUNTED + MAX_WORDS + 1
+    assert len(parse_question("x " * 50_000).text) <= MAX_CHARACTERS + 1
+    asked = parse_question(" ".join(words))
+    assert len(asked.words) <= MAX_COUNTED
+    assert len(asked.sequence) == MAX_COUNTED
     names = parse_question(" ".join(f"aX{number}" for number in range(2_000)))
-    assert len(names) <= 2 * MAX_COUNTED + MAX_WORDS
-    match = build_match(words, [], {}, 1000)
-    assert match is not None
+    assert len(names.words) <= 2 * MAX_COUNTED
+    match, _ = build_match(words, dict.fromkeys(words, 1))
     assert match.count('"') == 2 * MAX_WORDS
-    assert len(split_words(" ".join(words))) == MAX_COUNTED
     assert not is_correctable("x" * 31)
 
 
 def test_names_are_looked_for_in_linear_time() -> None:
     with at_most(0.05):
-        assert parse_question("x" * MAX_CHARACTERS) == ("x" * MAX_CHARACTERS,)
+        assert parse_question("x" * MAX_CHARACTERS).words == ("x" * MAX_CHARACTERS,)
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def known(root: Path, *paths: str) -> list[tuple[str, int, int]]:
 
 def watch_of(root: Path, **fields: Any) -> TopicDocuments:
     topic = Topic(id="t", root=root, **fields)
-    return TopicDocuments(topic, DirectoryCatalog(topic), None)
+    return TopicDocuments(topic, DirectoryCatalog(topic))
 
 
 def add_file(root: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.walk import Places
-from llm_kb.knowledge_base import indexes
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.passages import SearchOptions
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
 from llm_kb.search.index import documents, documents_table
+from llm_kb.search.index import index as index_module
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Config, Layout, Listing, Topic
@@ -263,8 +263,7 @@ def test_a_question_without_a_word_is_an_error(tmp_path: Path) -> None:
         find(open_kb(tmp_path, {}), tmp_path, " ?! ")
 
 
-def test_topics_of_one_directory_have_their_own_indexes(tmp_path: Path) -> None:
-    """In one index for both, each search would remove what the other one finds."""
+def test_topics_of_one_directory_share_an_index_and_keep_their_own_files(tmp_path: Path) -> None:
     open_kb(tmp_path, {"a.md": "An otter.\n", "b.md": "A walrus.\n"})
     every = Topic(id="every", root=tmp_path / "kb")
     some = replace(every, id="some", ignore=("b.md",))
@@ -274,15 +273,16 @@ def test_topics_of_one_directory_have_their_own_indexes(tmp_path: Path) -> None:
     found = find(kb, tmp_path, "walrsu")
 
     assert [(each.topic, each.name) for each in found.passages] == [("every", "b")]
-    assert len(list((tmp_path / "index").glob("*.sqlite3"))) == 2
+    assert len(list((tmp_path / "index").glob("*.sqlite3"))) == 1
 
 
 def test_an_index_nobody_used_for_long_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find(open_kb(tmp_path / "old", {"a.md": "Walrus.\n"}), tmp_path, "walrus")
+    kb = open_kb(tmp_path / "old", {"a.md": "Walrus.\n"})
+    find(kb, tmp_path, "walrus", workspace=tmp_path / "old")
     (old,) = (tmp_path / "index").glob("*.sqlite3")
-    monkeypatch.setattr(indexes, "UNUSED_SECONDS", -60)
+    monkeypatch.setattr(index_module, "UNUSED_DAYS", 0)
 
     find(open_kb(tmp_path / "new", {"a.md": "Walrus.\n"}), tmp_path, "walrus")
 
@@ -408,3 +408,27 @@ def test_where_nothing_fits_the_answer_says_what_to_try() -> None:
 
     assert text.startswith("Nothing in zoo has a word of that question. Try ")
     assert text.endswith("(note: not found in any text: zebra)\n")
+
+
+def test_topics_of_a_workspace_are_one_order_with_roles_by_their_place(tmp_path: Path) -> None:
+    """A word is as rare in a small topic as in a large one, and releases are change notes."""
+    files = {
+        "docs/guide.md": "# Upgrade\n\nHow to renew a token of the walrus.\n",
+        "docs/releases/1.7.txt": "How to renew a token of the walrus.\n",
+        "more/a.md": "The walrus.\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    topics = [
+        Topic(id="releases", root=tmp_path / "docs/releases"),
+        Topic(id="guides", root=tmp_path / "docs", ignore=("releases",)),
+        Topic(id="more", root=tmp_path / "more"),
+    ]
+    catalogs = make_catalogs(*((each, DirectoryCatalog(each)) for each in topics))
+    kb = KnowledgeBase(Config(), catalogs)
+
+    found = find(kb, tmp_path, "how do I renew the token of a walrus?", workspace=tmp_path)
+
+    assert [each.topic for each in found.passages] == ["guides", "more", "releases"]
+    assert len(list((tmp_path / "index").iterdir())) == 1

@@ -13,14 +13,16 @@ import pytest
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
 from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.publish import index_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan.make import silent
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.staleness import is_stale
 from llm_kb.references.topic.topic_directory import read_provenance
-from llm_kb.search.index.index import open_index, update_index
+from llm_kb.search.index.index import open_index
 from llm_kb.search.index.vectors import Embedder
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
@@ -34,7 +36,7 @@ def settle_index(library: Library) -> None:
     root = library.store.directory("topic-frob")
     for path in library.read("topic-frob").files:
         os.utime(root / path, (0, 0))
-    update_index(library.store.documents("topic-frob"))
+    index_topic(library, "topic-frob", silent)
 
 
 def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
@@ -71,7 +73,7 @@ def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
 ) -> None:
     create_topic(library, request(WebSource(url=site.put("/a", PAGE))), yes)
     settle_index(library)
-    index = library.store.index_path("topic-frob")
+    index = library.store.index
     before = index.stat().st_mtime_ns
     site.requests.clear()
     clock.now += timedelta(days=40)
@@ -90,10 +92,10 @@ def test_a_refresh_completes_an_index_that_was_interrupted(
     library: Library, remote: Remote
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
-    path = library.store.index_path("topic-frob")
+    path = library.store.index
     path.unlink()
     refresh_topic(library, "topic-frob", never)
-    with open_index(library.store.documents("topic-frob")) as index:
+    with open_index(library.store.index) as index:
         assert index.count_chunks() == 3
 
 
@@ -108,7 +110,7 @@ def test_a_refresh_embeds_what_has_no_vector_yet(library: Library, remote: Remot
     assert refresh_topic(embedding, "topic-frob", never).changed is False
     assert len(model.texts) == 3
     settle_index(library)
-    path = library.store.index_path("topic-frob")
+    path = library.store.index
     before = path.stat().st_mtime_ns
     refresh_topic(embedding, "topic-frob", never)
     assert (len(model.texts), path.stat().st_mtime_ns) == (3, before)

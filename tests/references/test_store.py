@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -424,19 +423,6 @@ def test_a_link_that_is_deleted_leaves_what_it_led_to(tmp_path: Path) -> None:
     library.delete(TOPIC)
     assert (library.store.ids(), leftovers(library.root)) == ([], [])
     assert (elsewhere / "topic.md").is_file()
-
-
-def test_the_index_of_a_topic_that_was_removed_by_hand_goes(tmp_path: Path) -> None:
-    library = made(tmp_path)
-    add_topic(library.root, "topic-b")
-    indexes = library.root / ".index"
-    shutil.copy(indexes / f"{TOPIC}.sqlite3", indexes / "topic-b.sqlite3")
-    shutil.rmtree(library.root / TOPIC)
-    with library.store.lock(TOPIC):
-        Store(library.root).clean()  # another process is at work on it
-        assert (indexes / f"{TOPIC}.sqlite3").is_file()
-    library.store.clean()
-    assert [path.name for path in indexes.iterdir()] == ["topic-b.sqlite3"]
 
 
 def test_a_repository_that_a_killed_process_left_goes_with_the_next_look(tmp_path: Path) -> None:

@@ -22,10 +22,9 @@ from llm_kb.search.index.database import (
     discard,
 )
 from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
-from llm_kb.search.index.index import Index, IndexReport, open_index, update_index
-from llm_kb.search.search import search
+from llm_kb.search.index.index import Index, IndexReport, forget_topic, open_index
 from tests.preloaded import Process
-from tests.search.folders import folder, index_path
+from tests.search.folders import count_chunks, folder, index_path, search, update
 
 OLD = time.time_ns() - 10**12
 """A modification time long enough ago to be trusted."""
@@ -56,7 +55,7 @@ def prepare_file(topic: Path, path: str, indexed: Known | None = None) -> Prepar
 
 
 def paths(topic: Path, question: str) -> list[str]:
-    return [hit.path for hit in search([folder(topic)], question).hits]
+    return [hit.path for hit in search([topic], question).hits]
 
 
 def read_all(index: Index) -> list[tuple[str, int, int, str]]:
@@ -67,7 +66,7 @@ def read_all(index: Index) -> list[tuple[str, int, int, str]]:
 def read_texts(index: Index) -> dict[int, Hit]:
     """Return all chunks by their ids, which are given as their scores."""
     ids = range(1, index.count_chunks() + 100)
-    return {int(hit.bm25): hit for hit in index.read_hits({id_: float(id_) for id_ in ids})}
+    return {int(hit.bm25): hit for hit in index.read_hits({id_: float(id_) for id_ in ids}, {})}
 
 
 def count(index: Index, *words: str) -> list[int]:
@@ -75,20 +74,20 @@ def count(index: Index, *words: str) -> list[int]:
 
 
 def test_what_was_indexed_is_found_and_counted(topic: Path) -> None:
-    assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2, added=2)
+    assert update(topic) == IndexReport(documents=2, added=2)
     assert paths(topic, "walrus") == ["docs/usage.md"]
-    assert index_path(topic) == topic.parent / ".index" / "topic-x.sqlite3"
+    assert index_path(topic) == topic.parent / ".index" / "topics.sqlite3"
 
 
 def test_an_unchanged_topic_is_not_read_again(topic: Path) -> None:
-    update_index(folder(topic))
+    update(topic)
     for file in topic.rglob("*.md"):
         # Unreadable for its content, but with the same size and time.
         status = file.stat()
         file.write_bytes(b"x" * status.st_size)
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2)
+    assert update(topic) == IndexReport(documents=2)
     assert paths(topic, "walrus") == ["docs/usage.md"]
 
 
@@ -105,22 +104,22 @@ def test_a_file_modified_just_before_it_was_read_is_compared_by_content(topic: P
 
 def test_what_another_process_wrote_meanwhile_is_compared_again(topic: Path) -> None:
     write(topic, "new.md", "penguin")
-    update_index(folder(topic))
+    update(topic)
     unchanged = prepare_file(topic, "new.md", prepare_file(topic, "new.md").known)
     write(topic, "new.md", "giraffe", mtime_ns=OLD + 1)
-    update_index(folder(topic))
+    update(topic)
     write(topic, "new.md", "penguin")
 
     documents = folder(topic)
     assert [file.path for file in documents.list()]
     with closing(connect(index_path(topic))) as connection:
-        assert DocumentTable(connection).store([unchanged], documents.read) == [False]
+        assert DocumentTable(connection, 1).store([unchanged], documents.read) == [False]
     assert unchanged.chunks is None
     assert paths(topic, "penguin") == ["new.md"]
 
 
 def test_searching_sees_added_changed_moved_and_removed_files(topic: Path) -> None:
-    update_index(folder(topic))
+    update(topic)
     write(topic, "docs/usage.md", "# Usage\n\nCall the penguin instead.\n")
     write(topic, "docs/added.md", "giraffe")
     (topic / "docs/install.md").rename(topic / "docs/moved.md")
@@ -132,24 +131,24 @@ def test_searching_sees_added_changed_moved_and_removed_files(topic: Path) -> No
 
 
 def test_a_touched_file_with_the_same_content_is_not_indexed_again(topic: Path) -> None:
-    update_index(folder(topic))
+    update(topic)
     write(topic, "docs/usage.md", "# Usage\n\nCall the walrus.\n", mtime_ns=OLD + 1)
 
-    assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2)
+    assert update(topic) == IndexReport(documents=2)
 
 
 def test_an_updated_index_equals_a_new_one(topic: Path) -> None:
-    update_index(folder(topic))
+    update(topic)
     write(topic, "docs/usage.md", "# Other\n\n" + "Text.\n\n" * 500 + "# End\n")
     write(topic, "docs/usage.py", "def f():\n    pass\n")
     (topic / "docs/install.md").unlink()
-    update_index(folder(topic))
-    with open_index(folder(topic)) as index:
+    update(topic)
+    with open_index(index_path(topic)) as index:
         updated = read_all(index)
         frequencies = count(index, "text", "other", "installer", "f")
     discard(index_path(topic))
-    with open_index(folder(topic)) as index:
-        index.update()
+    with open_index(index_path(topic)) as index:
+        index.update(folder(topic))
         assert read_all(index) == updated
         assert count(index, "text", "other", "installer", "f") == frequencies
     assert (
@@ -177,30 +176,30 @@ def test_any_content_is_indexed_or_left_out(
     write(topic, name, data)
 
     assert set(paths(topic, "giraffe")) == ({name} if word else set())
-    assert update_index(folder(topic)).documents == 3
+    assert update(topic).documents == 3
 
 
 def test_what_machines_made_is_indexed_where_it_is_asked_for(topic: Path) -> None:
     write(topic, "uv.lock", 'name = "giraffe"\n')
-    before = update_index(folder(topic))
+    before = count_chunks(topic)
 
-    with open_index(folder(topic, generated=True)) as index:
-        report = index.update()
-        assert (report.added, report.changed, report.chunks) == (0, 1, before.chunks + 1)
-        assert [hit.path for hit in index.read_hits(index.match("giraffe", 9))] == ["uv.lock"]
-    assert update_index(folder(topic, generated=True)).changed == 0
-    write(topic, "docs/other.md", "# New\n")
-    after = update_index(folder(topic))
-    assert (after.changed, after.chunks) == (1, before.chunks + 1)
+    report = update(topic, generated=True)
+    assert (report.added, report.changed) == (0, 1)
+    with open_index(index_path(topic)) as index:
+        assert index.count_chunks() == before + 1
+        assert [hit.path for hit in index.read_hits(index.match("giraffe", 9), {})] == ["uv.lock"]
+    assert update(topic, generated=True).changed == 0
+    assert update(topic).changed == 1
+    assert count_chunks(topic) == before
 
 
 def test_a_machine_made_file_that_was_touched_is_still_left_out(topic: Path) -> None:
     write(topic, "uv.lock", 'name = "giraffe"\n')
-    before = update_index(folder(topic))
+    before = update(topic)
     os.utime(topic / "uv.lock", (1, 1))
 
-    assert update_index(folder(topic)) == before._replace(added=0)
-    assert update_index(folder(topic, generated=True)).changed == 1
+    assert update(topic) == before._replace(added=0)
+    assert update(topic, generated=True).changed == 1
 
 
 def test_a_notebook_is_searched_as_the_text_a_model_reads(topic: Path) -> None:
@@ -226,33 +225,79 @@ def test_names_and_links_that_are_no_documents(topic: Path, tmp_path: Path) -> N
     write(topic, ".git/config", "giraffe")
     (topic / os.fsdecode(b"bad\xff.md")).write_text("giraffe")
 
-    assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2, added=2)
+    assert update(topic) == IndexReport(documents=2, added=2)
 
 
 def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) -> None:
-    update_index(folder(topic))
+    update(topic)
     topic.rename(topic.with_name("gone"))
 
     with pytest.raises(DocumentsGoneError, match="the files of 'topic-x' are not there"):
-        update_index(folder(topic))
+        update(topic)
     topic.with_name("gone").rename(topic)
-    assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2)
+    assert update(topic) == IndexReport(documents=2)
 
 
 def test_a_topic_that_is_not_there_gets_no_index(tmp_path: Path) -> None:
     with pytest.raises(DocumentsGoneError):
-        update_index(folder(tmp_path / "topic-x"))
+        update(tmp_path / "topic-x")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_topic_deleted_while_its_index_is_open_is_gone(topic: Path) -> None:
-    with open_index(folder(topic)) as index:
+    update(topic)
+    with open_index(index_path(topic)) as index:
         topic.rename(topic.with_name("gone"))
-        with pytest.raises(DocumentsGoneError):
-            index.update()
+        assert index.update(folder(topic)) is None
         topic.write_text("a file where the directory was")
-        with pytest.raises(DocumentsGoneError):
-            index.update()
+        assert index.update(folder(topic)) is None
+
+
+def test_topics_share_an_index_and_each_is_forgotten_alone(topic: Path) -> None:
+    other = topic.with_name("topic-y")
+    write(other, "docs/usage.md", "# Usage\n\nFeed the walrus.\n")
+
+    both = [(hit.topic, hit.path) for hit in search([topic, other], "walrus").hits]
+    assert sorted(both) == [("topic-x", "docs/usage.md"), ("topic-y", "docs/usage.md")]
+    assert [hit.topic for hit in search([other], "walrus").hits] == ["topic-y"]
+    forget_topic(index_path(topic), "topic-x")
+    with open_index(index_path(topic)) as index:
+        assert index.count_chunks() == index.count_chunks("topic-y") == 1
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_a_topic_that_is_missing_or_unused_leaves_the_index(
+    topic: Path, monkeypatch: pytest.MonkeyPatch, *, is_missing: bool
+) -> None:
+    update(topic)
+    other = topic.with_name("topic-y")
+    write(other, "a.md", "Feed the walrus.\n")
+    if is_missing:
+        topic.rename(topic.parents[1] / "gone")
+    else:
+        days = time.time() + 40 * 86_400
+        monkeypatch.setattr(time, "time", lambda: days)
+
+    update(other)
+
+    with open_index(index_path(topic)) as index:
+        assert index.count_chunks() == index.count_chunks("topic-y") == 1
+
+
+def test_a_translation_is_known_by_the_pages_it_repeats(topic: Path) -> None:
+    for name in ("a", "b", "c"):
+        write(topic, f"site/{name}.md", f"# Page {name}\n\nThe walrus swims.\n")
+        write(topic, f"site/de/{name}.md", f"# Seite {name}\n\nDas walrus schwimmt.\n")
+    write(topic, "site/de/d.md", "# Seite d\n\nDas walrus schwimmt hier.\n")
+
+    found = {hit.path: hit.language for hit in search([topic], "walrus", limit=20).hits}
+
+    assert {path for path, language in found.items() if language == "de"} == {
+        f"site/de/{name}.md" for name in "abcd"
+    }
+    assert found["site/a.md"] == ""
+    assert search([topic], "walrus").hits[-1].language == "de"
+    assert search([topic], "was ist das walrus").hits[0].language == "de"
 
 
 # A database that is no good
@@ -288,9 +333,9 @@ def other_schema(database: Path) -> None:
     "damage", [corrupt_start, corrupt_middle, truncate, other_version, other_schema]
 )
 def test_a_damaged_database_is_rebuilt(topic: Path, damage: object) -> None:
-    update_index(folder(topic))
+    update(topic)
     for suffix in ("-wal", "-shm"):
-        assert not index_path(topic).with_name(f"topic-x.sqlite3{suffix}").exists()
+        assert not index_path(topic).with_name(f"topics.sqlite3{suffix}").exists()
     assert callable(damage)
     damage(index_path(topic))
 
@@ -298,14 +343,14 @@ def test_a_damaged_database_is_rebuilt(topic: Path, damage: object) -> None:
 
 
 def test_a_locked_database_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    update_index(folder(topic))
+    update(topic)
     monkeypatch.setattr(index_database, "BUSY_SECONDS", 0.1)
     write(topic, "new.md", "giraffe")
     holder = sqlite3.connect(index_path(topic), isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     try:
         with pytest.raises(IndexUnusableError, match=r"another process has held it for 0\.1 s"):
-            update_index(folder(topic))
+            update(topic)
     finally:
         holder.close()
     assert paths(topic, "giraffe") == ["new.md"]
@@ -315,7 +360,7 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(topic: Path) -> None:
     (topic.parent / ".index").write_text("a file where the directory would be")
 
     with pytest.raises(IndexUnusableError, match="cannot use the index"):
-        update_index(folder(topic))
+        update(topic)
 
 
 def test_a_full_disk_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,7 +379,7 @@ def test_a_read_only_disk_is_a_clear_error(topic: Path, monkeypatch: pytest.Monk
     index_path(topic).mkdir(parents=True)
 
     with pytest.raises(IndexUnusableError, match=r"\.index' is read-only, .* make it writable"):
-        update_index(folder(topic))
+        update(topic)
 
 
 def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says(
@@ -343,7 +388,7 @@ def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says
     index_path(topic).mkdir(parents=True)
 
     with pytest.raises(IndexUnusableError, match="unable to open database file"):
-        update_index(folder(topic))
+        update(topic)
 
 
 # Processes
@@ -352,9 +397,12 @@ UPDATE = """
 import sys
 from pathlib import Path
 from llm_kb.references.topic.store import Store
-from llm_kb.search.index.index import update_index
+from llm_kb.search.index.documents import TopicGroup
+from llm_kb.search.index.index import with_index
 topic = Path(sys.argv[1])
-print(update_index(Store(topic.parent).documents(topic.name)).chunks)
+store = Store(topic.parent)
+group = TopicGroup(database=store.index, topics=[store.documents(topic.name)])
+print(with_index(group, lambda index, _: index.count_chunks(topic.name)))
 """
 
 
@@ -377,8 +425,8 @@ def test_killed_while_indexing_and_killed_again(topic: Path) -> None:
         process.kill()
         process.communicate()
 
-    assert update_index(folder(topic)).chunks == 2 + 400 * 20
-    with open_index(folder(topic)) as index:
+    assert count_chunks(topic) == 2 + 400 * 20
+    with open_index(index_path(topic)) as index:
         assert count(index, "w7") == [400]
 
 
@@ -391,20 +439,23 @@ def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        update_index(folder(topic), progress=interrupt)
+        update(topic, progress=interrupt)
 
-    assert update_index(folder(topic)) == IndexReport(documents=2, chunks=2, added=1)
+    assert update(topic) == IndexReport(documents=2, added=1)
 
 
 INTERRUPTED = """
 import sys
 from pathlib import Path
 from llm_kb.references.topic.store import Store
-from llm_kb.search.index.index import update_index
+from llm_kb.search.index.documents import TopicGroup
+from llm_kb.search.index.index import with_index
 topic = Path(sys.argv[1])
+store = Store(topic.parent)
+group = TopicGroup(database=store.index, topics=[store.documents(topic.name)])
 print("ready", flush=True)
 try:
-    update_index(Store(topic.parent).documents(topic.name))
+    with_index(group, lambda *_: None)
 except KeyboardInterrupt:
     sys.exit("interrupted")
 """
@@ -423,15 +474,15 @@ def test_an_interruption_while_the_index_is_written_leaves_an_index_to_go_on_wit
 
     # Of a crash, or of an interruption nobody caught, it would be negative. It may be done first.
     assert (process.returncode, error) in {(1, "interrupted\n"), (0, "")}
-    with open_index(folder(topic)) as index:
+    with open_index(index_path(topic)) as index:
         assert index.count_chunks() in {0, 10_002}
-    assert update_index(folder(topic)).chunks == 10_002
+    assert count_chunks(topic) == 10_002
 
 
 def test_wanted_chunks_are_scored_whatever_their_place(topic: Path) -> None:
     fill(topic, 30)
-    update_index(folder(topic))
-    with open_index(folder(topic)) as index:
+    update(topic)
+    with open_index(index_path(topic)) as index:
         everything = index.match('"w1" OR "walrus"', 1000)
         worst = list(everything)[-2:]
         missing = max(everything) + 1000
@@ -451,14 +502,14 @@ def test_processes_at_once_index_everything_once(topic: Path) -> None:
     counts = [int(process.communicate(timeout=120)[0]) for process in processes]
 
     assert counts == [2 + 300 * 20] * 3
-    with open_index(folder(topic)) as index:
+    with open_index(index_path(topic)) as index:
         assert count(index, "w7") == [300]
-        assert index.update() == IndexReport(documents=302, chunks=2 + 300 * 20)
+        assert index.update(folder(topic)) == IndexReport(documents=302)
 
 
 def test_reading_while_another_process_writes(topic: Path) -> None:
-    update_index(folder(topic))
-    with open_index(folder(topic)) as index:
+    update(topic)
+    with open_index(index_path(topic)) as index:
         fill(topic, 100)
         process = start(topic)
         while process.poll() is None:

@@ -1,133 +1,199 @@
-"""Candidates of several topics are ranked as one, spread over files, each text once."""
+"""What stands around the words of a question decides between chunks with similar scores."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.search.hits import Hit
-from llm_kb.search.ranking import PER_FILE, Candidates, join_candidates, rank, spread
+from llm_kb.search.languages import fold
+from llm_kb.search.question import Question, parse_question
+from llm_kb.search.ranking import Rarities, find_stems, rank
 
-WORDS = ("walrus", "tusks", "grow")
+STEMS = {"parse": "pars", "arguments": "argument"}
+ASKED = parse_question("how to parse the arguments")
 
 
 def make(
-    topic: str,
-    scores: dict[int, float],
+    name: str,
+    text: str = "",
+    heading: str = "",
     *,
-    cosines: dict[int, float] | None = None,
-    frequencies: tuple[int, ...] | None = None,
-    words: tuple[str, ...] = WORDS,
-) -> Candidates:
-    """Make candidates of a topic of 100 chunks, each of a file of its own."""
-    cosines = cosines or {}
-    hits = [
-        Hit(topic, f"{n}.md", 1, 9, "", "", f"{topic}{n}", b"", scores.get(n, 0.0), cosines.get(n))
-        for n in scores | cosines
-    ]
-    counts = frequencies or (10,) * len(words)
-    return Candidates(hits=hits, words=words, stems=words, frequencies=counts, total=100)
+    title: str = "",
+    score: float = 1.0,
+    line: int = 1,
+    cosine: float | None = None,
+    prior: float = 0.0,
+) -> Hit:
+    """Make a hit of ten lines."""
+    return Hit(
+        topic="t",
+        path=name,
+        first_line=line,
+        last_line=line + 9,
+        title=title or heading,
+        heading=heading,
+        text=text or name,
+        bm25=score,
+        cosine=cosine,
+        prior=prior,
+    )
 
 
-def ranked(candidates: Candidates, limit: int = 9) -> list[str]:
-    return [f"{hit.topic}{hit.path[0]}" for hit in rank(candidates, limit)]
-
-
-def test_one_set_stays_as_it_is() -> None:
-    candidates = make("a", {1: 2.0, 2: 1.0})
-
-    assert join_candidates([candidates]) is candidates
-    assert ranked(candidates) == ["a1", "a2"]
-
-
-def test_several_are_ranked_together() -> None:
-    joined = join_candidates([make("a", {1: 2.0, 2: 1.0}), make("b", {1: 1.5, 2: 0.5})])
-
-    assert ranked(joined, 3) == ["a1", "b1", "a2"]
-    assert joined.total == 200
-    assert joined.frequencies == [20, 20, 20]
-
-
-def test_a_topic_about_a_word_does_not_lose_by_it() -> None:
-    about = make("a", {1: 1.0}, frequencies=(90, 90, 90))
-    beside = make("b", {1: 2.0}, frequencies=(2, 2, 2))
-
-    assert ranked(join_candidates([beside, about])) == ["a1", "b1"]
-
-
-def test_a_phrase_in_a_topic_about_its_words_is_not_scaled_with_them() -> None:
-    """A phrase may be rare where its words are not, and FTS5 counts both in one score."""
-    small = make("a", {1: 3.0}, frequencies=(90, 90, 90))
-    large = make("b", {1: 30.0}, frequencies=(2, 2, 2))
-
-    assert ranked(join_candidates([small, large])) == ["b1", "a1"]
-
-
-def test_a_word_that_a_topic_lacks_scales_nothing() -> None:
-    lacking = make("b", {}, frequencies=(0, 0, 0))
-
-    assert ranked(join_candidates([lacking, make("a", {1: 2.0})])) == ["a1"]
-    assert ranked(join_candidates([])) == []
-    assert ranked(join_candidates([lacking, lacking])) == []
-
-
-def test_the_nearest_is_so_in_all_topics() -> None:
-    one = make("a", {}, cosines={1: 0.3, 2: 0.2})
-    other = make("b", {}, cosines={1: 0.9, 2: 0.25})
-
-    assert ranked(join_candidates([one, other])) == ["b1", "a1", "b2", "a2"]
+def order(
+    *hits: Hit, asked: Question = ASKED, frequencies: dict[str, int] | None = None
+) -> list[Hit]:
+    counts = frequencies or dict.fromkeys(STEMS, 10)
+    stems = {word: STEMS.get(word, word) for word in counts}
+    return rank(hits, asked, Rarities(stems, counts, 1000))
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("", ["a2", "a1", "a3"]), ("open", ["a1", "a2", "a3"])],
-    ids=["a question", "a look-up"],
+    ("better", "worse"),
+    [
+        (make("a", "x", "How to parse the arguments"), make("b", "y", "How to parse arguments")),
+        (make("parse.md", "x"), make("b", "y")),
+        (make("a", "x", "About"), make("b", "y")),
+        (make("a", "to parse the: x"), make("b", "the parse")),
+        (make("a", "toParse(the)"), make("b", "the parse")),
+        (make("a", "good", score=30.0), make("b", "fair arguments to parse")),
+        (make("a", "x", cosine=0.5), make("b", "y", cosine=0.4)),
+        (make("a", "x", score=0.0, cosine=0.5), make("b", "y", score=0.0, cosine=0.4)),
+        (make("a", "good", score=30.0), make("b", "y", cosine=0.5)),
+        (make("a", "x"), make("b", "x2", prior=-0.5)),
+    ],
+    ids=[
+        *("named", "path", "opens", "run", "run as one word", "a much better score stands"),
+        *("nearer", "no words", "clearer", "role"),
+    ],
 )
-def test_a_look_up_is_ordered_by_its_words_alone(name: str, expected: list[str]) -> None:
-    candidates = make("a", {1: 1.0, 2: 0.9}, cosines={2: 0.9, 3: 0.8})
-
-    assert ranked(replace(candidates, name=name)) == expected
+def test_the_better_comes_first(better: Hit, worse: Hit) -> None:
+    assert [hit.path for hit in order(worse, better)] == [better.path, worse.path]
 
 
-def test_files_of_one_path_in_two_topics_are_two() -> None:
-    def fill(topic: str) -> Candidates:
-        candidates = make(topic, {n: 10.0 - n for n in range(PER_FILE)})
-        return replace(candidates, hits=[hit._replace(path="s.md") for hit in candidates.hits])
+@pytest.mark.parametrize(("line", "first"), [(12, "a"), (40, "b")], ids=["adjoining", "further on"])
+def test_the_words_of_what_adjoins_a_chunk_count(line: int, first: str) -> None:
+    beside = make("a", "arguments", score=0.01, line=line)
 
-    texts = [hit.text for hit in rank(join_candidates([fill("a"), fill("b")]), 2 * PER_FILE)]
+    assert order(make("b", "x"), make("a", "parse"), beside)[0].path == "a"
+    found = order(make("b", "the parse"), make("a", "parse"), beside)
+    assert found[0].path == first
 
-    assert texts == [f"{topic}{n}" for n in range(PER_FILE) for topic in "ab"]
+
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("get the item", "Box > Get the Item"),
+        ("get item", "Box.get_item, Box.set_item"),
+        ("Box.get_item", "get_item"),
+        ("get_item", "Box.get_item(self, key)"),
+        ("unset", "OPTIONS > --add <name>, --unset <name>"),
+        ("push", "Vec::push"),
+    ],
+)
+def test_what_a_question_names_comes_first(asked: str, title: str) -> None:
+    question = parse_question(asked)
+    named = make("a", "x", title=title, heading="its own")
+    goes_on = make("b", "y", title=title)
+    opens = make("c", "z", title="Other", heading="its own", score=2.0)
+
+    found = order(goes_on, opens, named, asked=question, frequencies={"gone": 0})
+
+    assert [hit.path for hit in found] == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize(
+    ("hit", "expected"),
+    [
+        (make("a", "arguments to parse"), 1.0),
+        (make("a", "x", title="Parsing"), 0.5),
+        (make("a", "x", cosine=0.3), 0.3),
+        (make("a", "parse", cosine=0.3), 0.5),
+        (make("a", "x", cosine=-0.2), 0.0),
+    ],
+)
+def test_how_well_a_hit_answers(hit: Hit, expected: float) -> None:
+    assert [each.score for each in order(hit)] == [expected]
+
+
+def test_rare_words_are_a_greater_share_and_unknown_ones_no_greater() -> None:
+    rare = {"parse": 1, "arguments": 900}
+    unknown = {"parse": 0, "arguments": 100}
+
+    assert order(make("a", "parse"), frequencies=rare)[0].score > 0.9
+    assert order(make("a", "arguments"), frequencies=unknown)[0].score == 0.5
+
+
+def test_meaning_decides_nothing_where_the_words_answer() -> None:
+    by_words = [make("a", "parse arguments", score=1.0), make("b", "arguments: parse", score=0.9)]
+
+    near = [by_words[0], by_words[1]._replace(cosine=1.0)]
+    assert [hit.path for hit in order(*near)] == ["a", "b"]
+    weak = [make("a", "x", score=1.0), make("b", "y", score=0.9, cosine=1.0)]
+    assert [hit.path for hit in order(*weak)] == ["b", "a"]
+
+
+def test_nothing_to_rank_or_to_rank_by() -> None:
+    assert order() == []
+    assert [hit.path for hit in order(make("a", "text"), frequencies={"gone": 0})] == ["a"]
 
 
 def test_a_text_is_a_hit_once_and_names_its_copies() -> None:
-    candidates = make("a", {1: 3.0, 2: 2.0, 3: 1.0})
-    hits = [hit._replace(text="same" if hit.path != "2.md" else "other") for hit in candidates.hits]
+    hits = [make("1", "same", score=3.0), make("2", "other", score=2.0), make("3", "same\n")]
 
-    found = rank(replace(candidates, hits=hits), 3)
+    found = order(*hits)
 
     assert [(hit.path, [copy.path for copy in hit.copies]) for hit in found] == [
-        ("1.md", ["3.md"]),
-        ("2.md", []),
+        ("1", ["3"]),
+        ("2", []),
     ]
 
 
-def test_one_group_does_not_fill_the_results() -> None:
-    items = ["a1", "a2", "a3", "b1", "a4", "c1"]
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("or Parsing", True),
+        ("reparse sparse", False),
+        ("reparse, parsed", True),
+        ("getParser", True),
+        ("HTTPParser", True),
+        ("a_parse", True),
+        ("SPARSE", False),
+        ("İ parse", True),
+        ("", False),
+    ],
+)
+def test_find_stems(text: str, *, is_found: bool) -> None:
+    assert find_stems(text, ["pars", "gone"]) == (["pars"] if is_found else [])
 
-    assert spread(items, lambda item: item[0], per_group=2, limit=4) == ["a1", "a2", "b1", "c1"]
-    assert spread(items, lambda item: item[0], per_group=2, limit=6) == [
-        *("a1", "a2", "b1", "c1"),
-        *("a3", "a4"),
-    ]
+
+def test_in_a_script_without_spaces_a_word_begins_anywhere() -> None:
+    assert find_stems("如何部署", ["部署"]) == ["部署"]
 
 
-@given(st.lists(st.sampled_from("aab")), st.integers(1, 3), st.integers(0, 9))
-def test_spreading_loses_nothing(items: list[str], per_group: int, limit: int) -> None:
-    numbered = list(enumerate(items))
-    chosen = spread(numbered, lambda item: item[1], per_group=per_group, limit=limit)
+@pytest.mark.parametrize(
+    ("better", "worse", "asked"),
+    [
+        ("Cannot find the file: 'x'", "find the other file", "cannot find the file"),
+        ("findTheFile", "find a file", "then find the file"),
+        ("since Python 3.10", "of Python, 3.8, 10", "python 3 10"),
+        ("find_the", "refuse them", "find the"),
+        ("Ändern: Cannot find_the file", "find the: x", "cannot find the file"),
+    ],
+)
+def test_words_in_a_row_count(better: str, worse: str, asked: str) -> None:
+    hits = [make("b", worse), make("a", better)]
+    found = order(*hits, asked=parse_question(asked), frequencies={"gone": 0})
+    assert found[0].path == "a"
 
-    assert len(chosen) == min(limit, len(items))
-    assert len(set(chosen)) == len(chosen)
+
+def test_numbers_alone_are_no_run() -> None:
+    hits = [make("a", "x"), make("b", "Version 0.13.7")]
+    found = order(*hits, asked=parse_question("3 7"), frequencies={"gone": 0})
+    assert found[0].path == "a"
+
+
+@given(st.text(), st.lists(st.text(min_size=1)))
+def test_stems_that_are_found_are_in_the_text(text: str, stems: list[str]) -> None:
+    assert all(stem in fold(text) for stem in find_stems(text, stems))

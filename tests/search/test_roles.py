@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from llm_kb.errors import PatternError
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
+from llm_kb.search import search as search_module
+from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Asked, Role, Scope, find_role, is_machine_made
-from llm_kb.search.search import search
-from llm_kb.subjects.topics import Topic
 from tests.cost import at_most
-from tests.search.folders import folder
+from tests.search.folders import group, search
 
 CHANGES = (
     "# Notes\n\n## 2.1.0 (2026-01-02)\n\n- a\n\n## 2.0\n\n## [1.9.1] - 2025-03-04\n\n## v1.9\n"
@@ -91,7 +89,7 @@ def test_a_question_asks_for_what_it_names(question: str, roles: set[Role]) -> N
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> TopicDocuments:
+def repository(tmp_path: Path) -> Path:
     """A repository in which everything is about retries, in the same words."""
     for path in (
         "src/retry.py",
@@ -103,7 +101,7 @@ def repository(tmp_path: Path) -> TopicDocuments:
         file = tmp_path / "repo" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"# Retries\n\nTo retry a request, set its retries.\n\nIn {path}.\n")
-    return folder(tmp_path / "repo")
+    return tmp_path / "repo"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def repository(tmp_path: Path) -> TopicDocuments:
     ],
 )
 def test_documentation_comes_first_and_what_is_asked_for_beside_it(
-    repository: TopicDocuments, question: str, before: set[str]
+    repository: Path, question: str, before: set[str]
 ) -> None:
     paths = [hit.path for hit in search([repository], question).hits]
     assert len(paths) == 5
@@ -131,7 +129,7 @@ def test_code_outranks_documentation_that_hardly_answers(tmp_path: Path) -> None
         "def drain(queue):\n    # run each pending job of the queue until it is empty\n    pass\n"
     )
     (tmp_path / "repo/queue.py").write_text(code)
-    place = folder(tmp_path / "repo")
+    place = tmp_path / "repo"
     for question in ("run pending jobs until the queue is empty", "how do jobs run until empty"):
         assert search([place], question).hits[0].path == "queue.py"
     assert search([place], "how do I queue a job").hits[0].path == "docs/jobs.md"
@@ -143,24 +141,12 @@ def test_release_notes_do_not_outrank_the_page_that_explains(tmp_path: Path) -> 
     (tmp_path / "repo").mkdir()
     (tmp_path / "repo/changelog.md").write_text(notes)
     (tmp_path / "repo/plugins.md").write_text(page)
-    place = folder(tmp_path / "repo")
+    place = tmp_path / "repo"
     assert search([place], "write a plugin class").hits[0].path == "changelog.md"
     assert search([place], "how do I write a plugin class").hits[0].path == "plugins.md"
 
 
-def test_documentation_is_found_among_ever_so_much_code(tmp_path: Path) -> None:
-    source = tmp_path / "repo" / "src"
-    source.mkdir(parents=True)
-    for number in range(120):
-        (source / f"frob{number}.py").write_text(f"def frob_{number}():\n    '''Frob a frob.'''\n")
-    readme = "# Use\n\n" + "Some words. " * 30 + "Then frob.\n"
-    (tmp_path / "repo" / "README.md").write_text(readme)
-    hits = search([folder(tmp_path / "repo")], "how do I frob", limit=200).hits
-    assert "README.md" in {hit.path for hit in hits}
-    assert len(hits) < 120
-
-
-def test_a_scope_keeps_roles_and_paths(repository: TopicDocuments) -> None:
+def test_a_scope_keeps_roles_and_paths(repository: Path) -> None:
     def paths(scope: Scope) -> set[str]:
         return {hit.path for hit in search([repository], "retries", scope=scope).hits}
 
@@ -175,25 +161,30 @@ def test_a_scope_keeps_roles_and_paths(repository: TopicDocuments) -> None:
         paths(Scope(paths=["/docs"]))
 
 
-def test_a_role_that_an_owner_gives_counts_at_once(
-    repository: TopicDocuments, tmp_path: Path
-) -> None:
+def test_a_role_that_an_owner_gives_counts_at_once(repository: Path) -> None:
     def roles(given: str) -> dict[str, Role]:
-        topic = Topic(id="repo", root=tmp_path / "repo")
-        documents = TopicDocuments(
-            topic,
-            DirectoryCatalog(topic),
-            repository.database,
-            hidden=True,
+        topics = group(
+            repository,
             role_of=lambda path: given if path == "src/retry.py" else "",
             rules=given,
         )
-        return {hit.path: hit.role for hit in search([documents], "retries").hits}
+        hits = search_module.search([topics], parse_question("retries")).hits
+        return {hit.path: hit.role for hit in hits}
 
     assert roles("")["src/retry.py"] is Role.CODE
     assert roles("docs")["src/retry.py"] is Role.DOCS
     assert roles("docs")["tests/test_retry.py"] is Role.TESTS
     assert roles("")["src/retry.py"] is Role.CODE
+
+
+def test_the_role_of_a_document_is_that_of_its_path_below_the_workspace(tmp_path: Path) -> None:
+    (tmp_path / "releases").mkdir()
+    (tmp_path / "releases/one.md").write_text("# One\n\nRetry a request.\n")
+
+    topics = group(tmp_path / "releases", place="docs/releases/")
+
+    (hit,) = search_module.search([topics], parse_question("retry")).hits
+    assert (hit.path, hit.role) == ("one.md", Role.CHANGES)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +215,4 @@ def test_a_lock_file_is_not_found_and_an_api_description_is(tmp_path: Path) -> N
     )
     (tmp_path / "repo" / "uv.lock").write_text("find a pet\n" * 3)
 
-    assert {hit.path for hit in search([folder(tmp_path / "repo")], "find a pet").hits} == {
-        "api.yaml"
-    }
+    assert {hit.path for hit in search([tmp_path / "repo"], "find a pet").hits} == {"api.yaml"}

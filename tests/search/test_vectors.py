@@ -31,8 +31,8 @@ def topic(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(topic: Path) -> Iterator[Index]:
-    with open_index(folder(topic)) as opened:
-        opened.update()
+    with open_index(topic.parent / "index.sqlite3") as opened:
+        opened.update(folder(topic))
         yield opened
 
 
@@ -54,7 +54,7 @@ def test_only_what_is_new_is_embedded(index: Index, topic: Path) -> None:
     update_vectors(index, "m", HashingModel())
     (topic / "walrus.md").rename(topic / "moved.md")
     (topic / "new.md").write_text("A stork.\n")
-    index.update()
+    index.update(folder(topic))
     model = HashingModel()
 
     assert update_vectors(index, "m", model) == 0
@@ -64,7 +64,7 @@ def test_only_what_is_new_is_embedded(index: Index, topic: Path) -> None:
 
 def test_equal_chunks_are_embedded_once_and_found_each(index: Index, topic: Path) -> None:
     (topic / "copy.md").write_text((topic / "walrus.md").read_text())
-    index.update()
+    index.update(folder(topic))
     model = HashingModel()
     update_vectors(index, "m", model)
 
@@ -109,7 +109,7 @@ def test_models_are_never_mixed(index: Index) -> None:
 def test_a_model_that_changes_its_dimensions_is_an_error(index: Index, topic: Path) -> None:
     update_vectors(index, "m", HashingModel(64))
     (topic / "new.md").write_text("A stork.\n")
-    index.update()
+    index.update(folder(topic))
 
     with pytest.raises(EmbeddingError, match="returned 32 numbers where it returned 64 before"):
         update_vectors(index, "m", HashingModel(32))
@@ -125,7 +125,7 @@ def test_vectors_without_a_direction_are_never_found_and_not_asked_for_again(
     index: Index, topic: Path, bad: float
 ) -> None:
     (topic / "bad.md").write_text("BAD\n")
-    index.update()
+    index.update(folder(topic))
     model = HashingModel()
     update_vectors(
         index, "m", lambda texts: [[bad] * 64 if "BAD" in t else model.embed(t) for t in texts]
@@ -142,7 +142,7 @@ def test_what_is_gone_is_not_found(index: Index, topic: Path) -> None:
     assert nearest(index, model, "walrus lives") == "walrus.md"
 
     (topic / "walrus.md").unlink()
-    index.update()
+    index.update(folder(topic))
 
     assert nearest(index, model, "walrus lives") != "walrus.md"
     assert len(rank_by_vector(index, "m", model.embed("walrus"), 100)) == len(ANIMALS) - 1

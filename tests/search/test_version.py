@@ -11,7 +11,7 @@ from llm_kb.search.chunking.words import find_more_words
 from llm_kb.search.index.database import VERSION
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (15, "43c598b083ccd029")
+RECORDED = (17, "43c598b083ccd029")
 
 FILES = {
     "docs/guide.md": (

@@ -26,7 +26,6 @@ from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Description
 from llm_kb.references.topic.topic_text import new_topic_file, render_topic_file
-from llm_kb.search.index.index import update_index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def create_topic(
     library.store.clean()
     if library.store.exists(request.id):
         if by_model and (recorded := _find_made(library, request)):
-            chunks = update_index(library.store.documents(request.id)).chunks
+            chunks, _ = index_topic(library, request.id, progress)
             return Created(topic_id=request.id, file_count=len(recorded.files), chunk_count=chunks)
         raise _taken(library, request)
     library.store.require_free(request.id)

@@ -18,7 +18,8 @@ from llm_kb.references.topic.provenance import Provenance
 from llm_kb.references.topic.topic_directory import write_provenance, write_topic_text
 from llm_kb.references.topic.topic_file import format_time
 from llm_kb.search.index.database import IndexUnusableError
-from llm_kb.search.index.index import Index, IndexReport, with_index
+from llm_kb.search.index.documents import TopicGroup
+from llm_kb.search.index.index import Index, Reports, with_index
 from llm_kb.search.index.vectors import EmbeddingError, update_vectors
 
 
@@ -80,17 +81,19 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     NotIndexedError if the index itself cannot be made.
     """
 
-    def embed(index: Index, report: IndexReport) -> tuple[int, list[str]]:
+    def embed(index: Index, _: Reports) -> tuple[int, list[str]]:
+        chunks = index.count_chunks(topic_id)
         try:
             if embedder := library.find_embedder():
                 embedding = partial(progress, Step("embedding"))
                 update_vectors(index, embedder.model, embedder.embed, progress=embedding)
         except EmbeddingError as error:
-            return report.chunks, [str(error)]
-        return report.chunks, []
+            return chunks, [str(error)]
+        return chunks, []
 
     try:
-        documents = library.store.documents(topic_id)
-        return with_index(documents, embed, progress=partial(progress, Step("indexing")))
+        topic = library.store.documents(topic_id)
+        group = TopicGroup(database=library.store.index, topics=[topic])
+        return with_index(group, embed, progress=partial(progress, Step("indexing")))
     except IndexUnusableError as error:
         raise NotIndexedError(topic_id, str(error)) from error

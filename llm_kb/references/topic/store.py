@@ -4,7 +4,7 @@
     ROOT/.staging/topic-x.… a topic in the making, swapped in whole
     ROOT/.old/topic-x       the topic it replaces, during the two renames of the swap
     ROOT/.trash/…           what is being deleted
-    ROOT/.index/…           the index of each topic, gone with it
+    ROOT/.index/…           the index of all topics
     ROOT/.locks/topic-x     the lock of the process that writes the topic; it ends with the process
 
 What a killed process left behind is put right by the next one that looks.
@@ -59,9 +59,10 @@ class Store:
             raise UnknownReferenceError(topic_id, self.ids())
         return self.root / topic_id
 
-    def index_path(self, topic_id: str) -> Path:
-        """Return the path of a topic's index."""
-        return self.root / ".index" / f"{topic_id}.sqlite3"
+    @property
+    def index(self) -> Path:
+        """The path of the index of all topics."""
+        return self.root / ".index" / "topics.sqlite3"
 
     @property
     def conversions(self) -> Conversions:
@@ -83,7 +84,7 @@ class Store:
                 "rules": repr([source.role for source in stored.file.sources]),
             }
         catalog = DirectoryCatalog(topic, self.conversions)
-        return TopicDocuments(topic, catalog, self.index_path(topic_id), hidden=True, **known)
+        return TopicDocuments(topic, catalog, hidden=True, **known)
 
     def ids(self) -> list[str]:
         """Return the ids of all topics, sorted, including unreadable ones."""
@@ -199,19 +200,12 @@ class Store:
         self._trash(self.directory(topic_id))
 
     def clean(self) -> None:
-        """Remove what killed processes left, and indexes of topics that were deleted by hand.
-
-        Lists four directories.
-        """
+        """Remove what killed processes left. Lists three directories."""
         staged = list_names(self.root / ".staging")
         left = {name.rpartition(".")[0] for name in staged} | set(list_names(self.root / ".old"))
         for topic_id in filter(_ID.fullmatch, sorted(left)):
             with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
                 self._recover(topic_id)
-        for name in list_names(self.root / ".index"):
-            topic_id = name.removesuffix(".sqlite3")
-            if topic_id != name and _ID.fullmatch(topic_id):
-                self._drop_index_of_none(topic_id)
         for name in list_names(self.root / ".trash"):
             remove(self.root / ".trash" / name)
 
@@ -222,17 +216,6 @@ class Store:
         """
         current = self.directory(topic_id)
         return current, self.root / ".old" / topic_id, current
-
-    def _drop_index_of_none(self, topic_id: str) -> None:
-        """Delete the index of a missing topic, unless another process is writing the topic."""
-        if any(map(os.path.lexists, self._places(topic_id))):
-            return
-        # Imported here, since sqlite3 is slow to import.
-        from llm_kb.search.index.database import discard  # noqa: PLC0415
-
-        with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
-            if not any(map(os.path.lexists, self._places(topic_id))):
-                discard(self.index_path(topic_id))
 
     def _recover(self, topic_id: str) -> None:
         """Finish or undo an interrupted swap, and delete staged directories."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 15
+VERSION = 17
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
@@ -29,9 +29,20 @@ PAGE_BYTES = 16_384
 """Page size. With SQLite's default of 4,096, most pages would hold only three chunks."""
 
 _SCHEMA = """
+CREATE TABLE topics (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    root TEXT NOT NULL,
+    used INTEGER NOT NULL,
+    note TEXT NOT NULL DEFAULT '',
+    documents INTEGER NOT NULL DEFAULT 0,
+    beyond TEXT NOT NULL DEFAULT '',
+    UNIQUE (name, root)
+);
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,
+    topic INTEGER NOT NULL REFERENCES topics,
+    path TEXT NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     racy INTEGER NOT NULL,
@@ -39,7 +50,9 @@ CREATE TABLE documents (
     problem TEXT NOT NULL,
     given_role TEXT NOT NULL,
     made INTEGER NOT NULL,
-    role TEXT NOT NULL
+    role TEXT NOT NULL,
+    language TEXT NOT NULL DEFAULT '',
+    UNIQUE (topic, path)
 );
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY,
@@ -57,7 +70,6 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
 );
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 33554432);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 8);
-CREATE TABLE listing (note TEXT NOT NULL, documents INTEGER NOT NULL, beyond TEXT NOT NULL);
 CREATE TABLE vectors (
     model TEXT NOT NULL,
     hash BLOB NOT NULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -81,15 +82,19 @@ class Watch(Protocol):
 
 
 class Documents(Protocol):
-    """A set of documents with a name and the path of its index."""
+    """The documents of a topic."""
 
     @property
     def name(self) -> str:
-        """The name of the set in hits: the topic's id."""
+        """The topic's id."""
 
     @property
-    def database(self) -> Path | None:
-        """The path of the index; None if it is made in memory for every search."""
+    def root(self) -> str:
+        """The directory of the topic; empty if it has none."""
+
+    @property
+    def place(self) -> str:
+        """The part of that directory, with a slash at its end, below the workspace."""
 
     @property
     def trust(self) -> int | None:
@@ -104,6 +109,16 @@ class Documents(Protocol):
 
     def read(self, path: str) -> bytes:
         """Return the content of a listed document. Raises UnreadableError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicGroup:
+    """Topics that share an index, in which their scores are comparable."""
+
+    database: Path | None
+    """The path of the index; None if it is made in memory for every search."""
+    topics: Sequence[Documents]
+    """The topics that are searched; the index may have others."""
 
 
 def bound_files(

@@ -20,6 +20,7 @@ from llm_kb.search.index.documents import (
     tick,
 )
 from llm_kb.search.roles import find_role, is_machine_made
+from llm_kb.subjects.editions import find_translations
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -75,8 +76,13 @@ _Row = tuple[str, int | None, bytes, str, str, str, int, int]
 """A chunk to be inserted: the path and id of its document, its hash and its fields."""
 
 
-def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Prepared:
-    """Return a file with its chunks, or without them if its content is indexed already."""
+def prepare(
+    file: File, read: ReadDocument, indexed: Known | None = None, place: str = ""
+) -> Prepared:
+    """Return a file with its chunks, or without them if its content is indexed already.
+
+    Its role is found by its path below the workspace, where `place` is that of its topic.
+    """
     size, mtime_ns = file.stamp()
     problem, racy, data = "", False, b""
     if size > MAX_FILE_BYTES:
@@ -92,7 +98,7 @@ def prepare(file: File, read: ReadDocument, indexed: Known | None = None) -> Pre
     if indexed and indexed.hash == digest and indexed.suits(file):
         return Prepared(file, known._replace(made=indexed.made), None)
     text = read_text(file.path, data) or ""
-    role = find_role(file.path, text).value
+    role = find_role(f"{place}{file.path}", text).value
     if is_machine_made(file.path, text):
         known = known._replace(made=2 if file.generated else 1)
         text = text if file.generated else ""
@@ -110,22 +116,27 @@ def read_text(path: str, data: bytes) -> str | None:
 
 
 class DocumentTable:
-    """The documents of one open index."""
+    """The documents of one topic in an open index."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, topic: int, place: str = "") -> None:
         self._connection = connection
+        self._topic = topic
+        self._place = place
 
     def read_known(self) -> dict[str, Known]:
         """Return the recorded state of each document's file, keyed by path."""
         rows = self._connection.execute(
             "SELECT path, size, mtime_ns, racy, hash, problem, given_role, made FROM documents"
+            " WHERE topic = ?",
+            (self._topic,),
         )
         return {path: Known(*stat) for path, *stat in rows}
 
     def read_left_out(self) -> list[LeftOut]:
         """Return the documents that are not indexed, sorted by path."""
         rows = self._connection.execute(
-            "SELECT path, problem FROM documents WHERE problem != '' ORDER BY path"
+            "SELECT path, problem FROM documents WHERE topic = ? AND problem != '' ORDER BY path",
+            (self._topic,),
         )
         return [LeftOut(*row) for row in rows]
 
@@ -134,7 +145,9 @@ class DocumentTable:
         execute = self._connection.execute
         with transaction(self._connection):
             for path in paths:
-                row = execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
+                row = execute(
+                    "SELECT id FROM documents WHERE topic = ? AND path = ?", (self._topic, path)
+                ).fetchone()
                 if row:
                     self._delete_chunks(path, row[0])
                     execute("DELETE FROM documents WHERE id = ?", row)
@@ -151,11 +164,12 @@ class DocumentTable:
             for document in documents:
                 path = document.file.path
                 row = self._connection.execute(
-                    "SELECT id, hash, made FROM documents WHERE path = ?", (path,)
+                    "SELECT id, hash, made FROM documents WHERE topic = ? AND path = ?",
+                    (self._topic, path),
                 ).fetchone()
                 if document.chunks is None and not document.is_in(row):
                     # Another process has indexed another version since the comparison.
-                    document = prepare(document.file, read)
+                    document = prepare(document.file, read, place=self._place)
                 id_ = self._write_known(document, row)
                 if document.chunks is not None and not document.is_in(row):
                     outcomes.append(row is None)
@@ -171,9 +185,9 @@ class DocumentTable:
         if row is None:
             return self._connection.execute(
                 "INSERT INTO documents"
-                " (path, size, mtime_ns, racy, hash, problem, given_role, made, role)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (document.file.path, *known, role),
+                " (topic, path, size, mtime_ns, racy, hash, problem, given_role, made, role)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (self._topic, document.file.path, *known, role),
             ).lastrowid
         self._connection.execute(
             "UPDATE documents SET size = ?, mtime_ns = ?, racy = ?, hash = ?, problem = ?,"
@@ -181,6 +195,23 @@ class DocumentTable:
             (*known, role, row[0]),
         )
         return row[0]
+
+    def write_languages(self) -> None:
+        """Record the language of every translated page, after the list of documents changed."""
+        execute = self._connection.execute
+        paths = [f"{self._place}{path}" for path in self.read_known()]
+        found = find_translations(paths)
+        with transaction(self._connection):
+            execute("UPDATE documents SET language = '' WHERE topic = ?", (self._topic,))
+            for directory in found:
+                execute(
+                    "UPDATE documents SET language = ? WHERE topic = ?"
+                    " AND substr(? || path, 1, ?) = ?",
+                    (
+                        directory.split("/")[-2].lower(),
+                        *(self._topic, self._place, len(directory), directory),
+                    ),
+                )
 
     def _delete_chunks(self, path: str, document: int) -> None:
         """Delete the chunks of a document; full-text search needs their content for that."""

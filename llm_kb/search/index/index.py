@@ -1,4 +1,4 @@
-"""The index of a set of documents, which is rebuilt from them as needed.
+"""The index of the topics of a workspace, or of all fetched ones, rebuilt as needed.
 
 A database that is damaged or of another version is replaced, and changed files are indexed
 again, so a lost index costs only time. Several processes may read and update it at once.
@@ -27,22 +27,24 @@ from llm_kb.search.index.documents import (
     Documents,
     File,
     LeftOut,
-    ReadDocument,
+    TopicGroup,
     bound_files,
 )
 from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
-from llm_kb.search.index.vector_table import VectorTable
+from llm_kb.search.index.vectors import VectorTable
 from llm_kb.search.roles import Role, Scope
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 WEIGHTS = (2.0, 1.0, 1.0, 0.5)
-"""Weights of a match in a chunk's heading, path and title, text, and parts of identifiers.
-Tuned together with the features of `ranking`."""
+"""Weights of a match in a chunk's heading, path and title, text, and parts of identifiers."""
 
 MEMORY_BYTES = 20_000_000
-"""Bytes that are indexed for a single search if no index can be written."""
+"""Bytes of each topic that are indexed for a single search if no index can be written."""
+
+UNUSED_DAYS = 30
+"""Days after which an index, or a topic in one, that no search has used is deleted."""
 
 SPELLINGS = 50
 """Maximum number of texts with a word's stem that are searched for its spelling."""
@@ -52,6 +54,8 @@ BATCH_CHUNKS = 20_000
 
 _ALLOWED = "SELECT id FROM chunks WHERE document IN temp.allowed"
 
+_DAY = 86_400
+
 Result = TypeVar("Result")
 
 Progress = Callable[[int, int], None]
@@ -59,10 +63,9 @@ Progress = Callable[[int, int], None]
 
 
 class IndexReport(NamedTuple):
-    """The result of an update: the numbers of documents and chunks, and of changes."""
+    """The result of an update of one topic: its number of documents, and of changes."""
 
     documents: int
-    chunks: int
     added: int = 0
     changed: int = 0
     removed: int = 0
@@ -77,17 +80,15 @@ class WordCount(NamedTuple):
     stem: str
 
 
-NO_WORD = WordCount(0, "")
-
-
 @contextmanager
-def open_index(documents: Documents, *, in_memory: bool = False) -> Iterator[Index]:
-    """Open the index of some documents, and close it after the block.
+def open_index(database: Path | None) -> Iterator[Index]:
+    """Open an index, and close it after the block; without a path, one in memory.
 
     The database is created, or replaced when it is damaged. It is not brought
     up to date: call `update`. Raises IndexUnusableError.
     """
-    database = None if in_memory else documents.database
+    if database and not database.exists():
+        _remove_unused(database)
     try:
         connection = connect(database)
     except DamageError:
@@ -95,59 +96,95 @@ def open_index(documents: Documents, *, in_memory: bool = False) -> Iterator[Ind
         connection = connect(database)
     try:
         with translated(database):
-            yield Index(documents, connection, MEMORY_BYTES if in_memory else MAX_BYTES)
+            yield Index(connection, MAX_BYTES if database else MEMORY_BYTES)
     finally:
         connection.close()
 
 
-def update_index(documents: Documents, *, progress: Progress | None = None) -> IndexReport:
-    """Bring the index of some documents up to date with them."""
-    return with_index(documents, lambda _, report: report, progress=progress)
+def _remove_unused(database: Path) -> None:
+    """Delete indexes beside a new one that no search has used for a long time."""
+    oldest = time.time() - UNUSED_DAYS * _DAY
+    for path in database.parent.glob("*.sqlite3"):
+        try:
+            if path.stat().st_mtime < oldest:
+                discard(path)
+        except OSError:
+            continue  # another process has deleted it
+
+
+Reports = Mapping[str, IndexReport]
+"""The reports on topics, keyed by name; topics whose directory is missing have none."""
 
 
 def with_index(
-    documents: Documents,
-    work: Callable[[Index, IndexReport], Result],
+    group: TopicGroup,
+    work: Callable[[Index, Reports], Result],
     *,
     progress: Progress | None = None,
     max_age: float = 0.0,
     in_memory: bool = False,
 ) -> Result:
-    """Bring the index of some documents up to date and return the result of `work` on it.
+    """Bring the topics of a group up to date and return the result of `work` on its index.
 
     If the index turns out to be damaged, it is rebuilt and `work` runs again. The files
     are not looked at where this process did so less than `max_age` seconds ago. An index
-    `in_memory` is made for this one call, of the first `MEMORY_BYTES`. Raises
-    IndexUnusableError, DocumentsGoneError being one.
+    `in_memory` is made for this one call, of the first `MEMORY_BYTES` of each topic. Raises
+    IndexUnusableError, and DocumentsGoneError if the only topic is missing.
     """
-    database = None if in_memory else documents.database
-    recent = _recent(database, max_age)
+    database = None if in_memory else group.database
     # Listed first, so that no index is created for a topic that has been deleted.
-    listed = None if database and database.exists() else _list(documents)
+    is_new = not (database and database.exists())
+    listed = {id(topic): _list(topic) for topic in group.topics} if is_new else {}
+    if len(group.topics) == 1 and listed == {id(group.topics[0]): None}:
+        raise DocumentsGoneError(database, group.topics[0].name)
 
     def run() -> Result:
-        with open_index(documents, in_memory=in_memory) as index:
-            report = recent or index.check() or index.update(progress, listed)
-            if database and not recent:
-                _checked[database] = (time.monotonic(), report)
-            return work(index, report)
+        with open_index(database) as index:
+            reports: dict[str, IndexReport] = {}
+            for topic in group.topics:
+                report = _recent(database, topic, max_age)
+                if report is None:
+                    report = index.update(topic, progress, listed.get(id(topic)))
+                    _checked[database, topic.name, topic.root] = (time.monotonic(), report)
+                if report is not None:
+                    reports[topic.name] = report
+            if len(group.topics) == 1 and not reports:
+                raise DocumentsGoneError(database, group.topics[0].name)
+            index.narrow_to(group.topics)
+            return work(index, reports)
 
     try:
         return run()
-    except DamageError:
+    except DamageError as error:
+        if error.database != database or isinstance(error, DocumentsGoneError):
+            raise
         discard(database)
-    recent = None
+    _forget_checks(database)
     return run()
 
 
-_checked: dict[Path, tuple[float, IndexReport]] = {}
-"""The time of this process's last comparison of each index with its files, and the report."""
+_checked: dict[tuple[Path | None, str, str], tuple[float, IndexReport | None]] = {}
+"""The time of this process's last comparison of each topic with its files, and the report."""
 
 
-def _recent(database: Path | None, max_age: float) -> IndexReport | None:
-    """Return the last report on an index if it is at most `max_age` seconds old."""
-    checked = _checked.get(database) if database and max_age else None
+def _recent(database: Path | None, topic: Documents, max_age: float) -> IndexReport | None:
+    """Return the last report on a topic if it is at most `max_age` seconds old."""
+    checked = _checked.get((database, topic.name, topic.root)) if database and max_age else None
     return checked[1] if checked and time.monotonic() - checked[0] < max_age else None
+
+
+def _forget_checks(database: Path | None) -> None:
+    for key in [key for key in _checked if key[0] == database]:
+        del _checked[key]
+
+
+def forget_topic(database: Path, name: str) -> None:
+    """Delete a topic from an index, if there is one, and the index if it has no other."""
+    if database.exists():
+        with open_index(database) as index:
+            left = index.remove(name)
+        if not left:
+            discard(database)
 
 
 class _Listed(NamedTuple):
@@ -157,57 +194,48 @@ class _Listed(NamedTuple):
     note: str
 
 
-def _list(documents: Documents) -> _Listed:
-    """Return all documents, sorted. Raises DocumentsGoneError if their topic is gone."""
+def _list(topic: Documents) -> _Listed | None:
+    """Return all documents of a topic, sorted; None if its directory is missing."""
     # The note comes first, so that it shows changes made while listing.
-    note = documents.watch.note() if documents.watch and documents.database else ""
+    note = topic.watch.note() if topic.watch else ""
     try:
-        return _Listed(sorted(documents.list()), note)
-    except OSError as error:
-        raise DocumentsGoneError(documents.database, documents.name) from error
+        return _Listed(sorted(topic.list()), note)
+    except OSError:
+        return None
 
 
 class Index:
     """An open index; made by `open_index`."""
 
-    def __init__(self, documents: Documents, connection: Connection, most: int) -> None:
-        self.documents = documents
+    def __init__(self, connection: Connection, most: int) -> None:
         self.vectors = VectorTable(connection)
         self._connection = connection
         self._most = most
         self._is_narrow = False
-        self._count = -1
 
     # Keeping up with the files
 
-    def check(self) -> IndexReport | None:
-        """Return the report of the last update if no document can have changed since."""
-        row = self._connection.execute("SELECT note, documents, beyond FROM listing").fetchone()
-        watch = self.documents.watch
-        if row is None or watch is None:
-            return None
-        note, count, beyond = row
-        files = self._connection.execute(
-            "SELECT path, size, mtime_ns FROM documents WHERE NOT racy"
-        ).fetchall()
-        if len(files) != count or not watch.holds(note, files):
-            return None
-        left_out = DocumentTable(self._connection).read_left_out()
-        left_out += [LeftOut("", reason) for reason in beyond.splitlines()]
-        return IndexReport(count, self.count_chunks(), left_out=tuple(left_out))
-
     def update(
-        self, progress: Progress | None = None, listed: _Listed | None = None
-    ) -> IndexReport:
-        """Index the documents that have changed since the last update, and read no others.
+        self,
+        topic: Documents,
+        progress: Progress | None = None,
+        listed: _Listed | None = None,
+    ) -> IndexReport | None:
+        """Index the documents of a topic that have changed since the last update.
 
         A file is unchanged if its size and modification time are. If it was
         modified too shortly before it was read for these to be reliable, its
-        content is compared. `listed` are the documents, if they were listed already.
+        content is compared. `listed` are the documents, if they were listed already. Returns
+        None if the directory of the topic is missing.
         """
-        every, note = listed or _list(self.documents)
-        files, beyond = bound_files(every, self._most)
-        table = DocumentTable(self._connection)
+        if report := None if listed else self._check(topic):
+            return report
+        listed = listed or _list(topic)
+        if listed is None:
+            return None
+        id_ = self._ensure_topic(topic)
+        files, beyond = bound_files(listed.files, self._most)
+        table = DocumentTable(self._connection, id_, topic.place)
         known = table.read_known()
         gone = known.keys() - {file.path for file in files}
         changed = [file for file in files if not (of := known.get(file.path)) or not of.is_of(file)]
@@ -215,49 +243,127 @@ class Index:
             table.remove(sorted(gone))
         outcomes: list[bool] = []
         done = 0
-        if changed:
-            for batch in _prepare(changed, known, self.documents.read):
-                outcomes += table.store(batch, self.documents.read)
-                done += len(batch)
-                if progress:
-                    progress(done, len(changed))
-        self._write_note(note, len(files), [left.reason for left in beyond])
-        self._count = -1
-        chunks = self.count_chunks()
-        left_out = (*table.read_left_out(), *beyond)
+        for batch in _prepare(changed, known, topic):
+            outcomes += table.store(batch, topic.read)
+            done += len(batch)
+            if progress:
+                progress(done, len(changed))
+        if gone or any(outcomes):
+            table.write_languages()
+        self._write_note(id_, listed.note, len(files), [left.reason for left in beyond])
         return IndexReport(
             documents=len(files),
-            chunks=chunks,
             added=outcomes.count(True),
             changed=outcomes.count(False),
             removed=len(gone),
-            left_out=left_out,
+            left_out=(*table.read_left_out(), *beyond),
         )
 
-    def _write_note(self, note: str, count: int, beyond: Sequence[str]) -> None:
-        """Record the present state of the documents for `check`.
+    def _ensure_topic(self, topic: Documents) -> int:
+        """Return the id of a topic, made if needed, and note that it is used."""
+        execute = self._connection.execute
+        today = int(time.time() // _DAY)
+        key = (topic.name, topic.root)
+        query = "SELECT id FROM topics WHERE name = ? AND root = ? AND used = ?"
+        row = execute(query, (*key, today)).fetchone()
+        if row is None:
+            with transaction(self._connection):
+                execute(
+                    "INSERT INTO topics (name, root, used) VALUES (?, ?, ?)"
+                    " ON CONFLICT DO UPDATE SET used = excluded.used",
+                    (*key, today),
+                )
+            self._remove_unused(today)
+            row = execute(query, (*key, today)).fetchone()
+        id_: int = row[0]
+        return id_
+
+    def _remove_unused(self, today: int) -> None:
+        """Delete topics whose directory is missing, or which no search has used for long."""
+        rows = self._connection.execute("SELECT id, root, used FROM topics").fetchall()
+        for id_, root, used in rows:
+            if used < today - UNUSED_DAYS or (root and not Path(root).exists()):
+                self._remove_topic(id_)
+
+    def remove(self, name: str) -> int:
+        """Delete a topic, its documents and their chunks; return the number of other topics."""
+        rows = self._connection.execute("SELECT id, name FROM topics").fetchall()
+        found = [id_ for id_, each in rows if each == name]
+        for id_ in found:
+            self._remove_topic(id_)
+        return len(rows) - len(found)
+
+    def _remove_topic(self, id_: int) -> None:
+        table = DocumentTable(self._connection, id_)
+        table.remove(list(table.read_known()))
+        with transaction(self._connection):
+            self._connection.execute("DELETE FROM topics WHERE id = ?", (id_,))
+
+    def _check(self, topic: Documents) -> IndexReport | None:
+        """Return the report of the last update if no document can have changed since."""
+        row = self._connection.execute(
+            "SELECT id, note, documents, beyond FROM topics WHERE name = ? AND root = ?",
+            (topic.name, topic.root),
+        ).fetchone()
+        if row is None or not row[1] or topic.watch is None:
+            return None
+        id_, note, count, beyond = row
+        files = self._connection.execute(
+            "SELECT path, size, mtime_ns FROM documents WHERE topic = ? AND NOT racy", (id_,)
+        ).fetchall()
+        if len(files) != count or not topic.watch.holds(note, files):
+            return None
+        self._ensure_topic(topic)
+        left_out = DocumentTable(self._connection, id_).read_left_out()
+        left_out += [LeftOut("", reason) for reason in beyond.splitlines()]
+        return IndexReport(count, left_out=tuple(left_out))
+
+    def _write_note(self, id_: int, note: str, count: int, beyond: Sequence[str]) -> None:
+        """Record the present state of a topic for `_check`.
 
         No note is written if another process may have removed documents this one listed.
         """
-        execute = self._connection.execute
-        if not note and execute("SELECT 1 FROM listing").fetchone() is None:
-            return
         with transaction(self._connection):
-            execute("DELETE FROM listing")
-            if note:
-                execute(
-                    "INSERT INTO listing SELECT ?, ?, ? WHERE ? = (SELECT count(*) FROM documents)",
-                    (note, count, "\n".join(beyond), count),
-                )
+            self._connection.execute(
+                "UPDATE topics SET beyond = ?2, documents = ?3, note = iif(?3 ="
+                " (SELECT count(*) FROM documents WHERE topic = ?4), ?1, '') WHERE id = ?4",
+                (note, "\n".join(beyond), count, id_),
+            )
 
     # Answering
 
-    def count_chunks(self) -> int:
-        """Return how many chunks there are."""
-        if self._count < 0:
-            # SQLite reads all chunks to count them, so only once per search.
-            (self._count,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
-        return self._count
+    def narrow_to(self, topics: Sequence[Documents], scope: Scope | None = None) -> bool:
+        """Restrict searches to these topics, and to a scope; tell whether there is any document."""
+        wanted = {(topic.name, topic.root) for topic in topics}
+        rows = self._connection.execute("SELECT id, name, root FROM topics").fetchall()
+        names = {id_: name for id_, name, root in rows if (name, root) in wanted}
+        self._is_narrow = scope is not None or len(names) < len(rows)
+        if not self._is_narrow:
+            return True
+        execute = self._connection.execute
+        allowed = [
+            (id_,)
+            for topic, name in names.items()
+            for id_, path, role, given in execute(
+                "SELECT id, path, role, given_role FROM documents WHERE topic = ?", (topic,)
+            ).fetchall()
+            if scope is None or scope.covers(name, path, Role(given or role))
+        ]
+        execute("DELETE FROM temp.allowed")
+        self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
+        return bool(allowed)
+
+    def count_chunks(self, topic: str | None = None) -> int:
+        """Return the number of chunks of the index, or of a topic."""
+        query = "SELECT count(*) FROM chunks"
+        if topic is not None:
+            query += (
+                " WHERE document IN (SELECT documents.id FROM documents"
+                " JOIN topics ON topics.id = topic WHERE name = ?)"
+            )
+        row = self._connection.execute(query, () if topic is None else (topic,)).fetchone()
+        count: int = row[0]
+        return count
 
     def count_words(self, words: Iterable[str]) -> dict[str, WordCount]:
         """Return for each word the number of chunks with any of its forms, and its stem."""
@@ -287,18 +393,6 @@ class Index:
         spelled = re.compile(rf"(?<![^\W_]){word}(?![^\W_])", re.IGNORECASE)
         return any(spelled.search(text) for (text,) in rows)
 
-    def narrow(self, scope: Scope) -> bool:
-        """Restrict further searches to the documents of a scope; tell whether there are any."""
-        rows = self._connection.execute("SELECT id, path, role, given_role FROM documents")
-        allowed = [
-            (id_,)
-            for id_, path, role, given in rows.fetchall()
-            if scope.covers(self.documents.name, path, Role(given or role))
-        ]
-        self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
-        self._is_narrow = True
-        return bool(allowed)
-
     def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
         """Return the best chunks that match an FTS5 expression, and their scores.
 
@@ -318,59 +412,48 @@ class Index:
         ).fetchall()
         return {id_: -score for id_, score in rows}
 
-    def find_with_role(self, ids: Iterable[int], role: Role) -> frozenset[int]:
-        """Return those of some chunks whose documents have a role."""
-        wanted = ", ".join(map(str, ids))
-        rows = self._connection.execute(
-            "SELECT chunks.id FROM chunks JOIN documents ON documents.id = document"  # noqa: S608 - our numbers
-            f" WHERE chunks.id IN ({wanted}) AND coalesce(nullif(given_role, ''), role) = ?",
-            (role.value,),
-        ).fetchall()
-        return frozenset(id_ for (id_,) in rows)
-
     def find_allowed(self) -> frozenset[int] | None:
         """Return the ids of the chunks that are searched; None if all are."""
         if not self._is_narrow:
             return None
         return frozenset(id_ for (id_,) in self._connection.execute(_ALLOWED))
 
-    def read_hits(
-        self, scores: Mapping[int, float], cosines: Mapping[int, float] | None = None
-    ) -> list[Hit]:
+    def read_hits(self, scores: Mapping[int, float], cosines: Mapping[int, float]) -> list[Hit]:
         """Return the chunks with these ids as hits; chunks deleted meanwhile are missing."""
-        cosines = cosines or {}
         ids = dict.fromkeys([*scores, *cosines])
         rows = self._connection.execute(
-            "SELECT chunks.id, given_role, role, path, first_line, last_line, title, heading,"  # noqa: S608 - our numbers
-            " text, chunks.hash FROM chunks JOIN documents ON documents.id = document"
+            "SELECT chunks.id, topics.name, given_role, role, language, path, first_line,"  # noqa: S608 - our numbers
+            " last_line, title, heading, text, chunks.hash FROM chunks"
+            " JOIN documents ON documents.id = document JOIN topics ON topics.id = topic"
             f" WHERE chunks.id IN ({', '.join(map(str, ids))})"
         )
         found = {}
-        for id_, given, role, path, first_line, last_line, title, heading, text, digest in rows:
+        for id_, topic, given, role, language, path, first, last, title, heading, *rest in rows:
             found[id_] = Hit(
-                topic=self.documents.name,
+                topic=topic,
                 path=path,
-                first_line=first_line,
-                last_line=last_line,
+                first_line=first,
+                last_line=last,
                 title=title,
                 heading=heading,
-                text=text,
-                hash=digest,
+                text=rest[0],
+                hash=rest[1],
                 bm25=scores.get(id_, 0.0),
                 cosine=cosines.get(id_),
                 role=Role(given or role),
+                language=language,
             )
         return [found[id_] for id_ in ids if id_ in found]
 
 
 def _prepare(
-    files: Sequence[File], known: Mapping[str, Known], read: ReadDocument
+    files: Sequence[File], known: Mapping[str, Known], topic: Documents
 ) -> Iterator[list[Prepared]]:
     """Yield prepared files in batches of about `BATCH_CHUNKS` chunks."""
     batch: list[Prepared] = []
     chunks = 0
     for file in files:
-        document = prepare(file, read, known.get(file.path))
+        document = prepare(file, topic.read, known.get(file.path), topic.place)
         batch.append(document)
         chunks += len(document.chunks or ()) + 1
         if chunks >= BATCH_CHUNKS:
@@ -380,6 +463,10 @@ def _prepare(
         yield batch
 
 
+SHORTEST_STEM = 3
+"""Shortest common start, in characters; a word with a shorter one is matched as it is."""
+
+
 def _find_common_start(word: str, stem: str) -> str:
     """Return the common start of a word's forms; the stem itself (`queri`) need not be one."""
     length = next(
@@ -387,7 +474,3 @@ def _find_common_start(word: str, stem: str) -> str:
         min(len(word), len(stem)),
     )
     return word[:length] if length >= SHORTEST_STEM else word
-
-
-SHORTEST_STEM = 3
-"""Shortest common start, in characters; a word with a shorter one is matched as it is."""
