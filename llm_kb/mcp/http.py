@@ -144,6 +144,9 @@ class Answer(NamedTuple):
         return self.status >= 400
 
 
+_TOO_LONG = Answer(413, f"a message has at most {LARGEST:,} bytes".encode())
+
+
 class _RefusedError(Exception):
     """A request that is refused before it was read completely."""
 
@@ -158,26 +161,50 @@ class Front:
     def __init__(self, guard: Guard, workers: Workers) -> None:
         self._guard, self._workers = guard, workers
         self._peers: Counter[str] = Counter()
+        """The number of connections of each address."""
+        self._reading: dict[_Connection, str] = {}
+        """The connections without a complete request, longest first, and their addresses."""
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection until it ends, or one of its deadlines passes."""
         peer = str((writer.get_extra_info("peername") or [""])[0])
-        if self._peers[peer] < MOST_OF_A_PEER and self._peers.total() < MOST_CONNECTIONS:
-            self._peers[peer] += 1
-            try:
+        connection = _Connection(reader, writer)
+        self._peers[peer] += 1
+        try:
+            if self._make_room(peer):
                 with suppress(asyncio.TimeoutError, OSError, EOFError):
-                    await self._serve(_Connection(reader, writer))
-            finally:
-                self._peers -= Counter([peer])
-        writer.close()
+                    await self._serve(connection, peer)
+        finally:
+            self._reading.pop(connection, None)
+            self._peers -= Counter([peer])
+            writer.close()
 
-    async def _serve(self, connection: _Connection) -> None:
+    def _make_room(self, peer: str) -> bool:
+        """Close the connection that has waited longest if there are too many.
+
+        It is one of this address, or of the one that has most of them, so connections that
+        send nothing do not keep out one that does. Return whether there is room.
+        """
+        if self._peers.total() > MOST_CONNECTIONS:
+            ((peer, _),) = self._peers.most_common(1)
+        elif self._peers[peer] <= MOST_OF_A_PEER:
+            return True
+        for connection, other in self._reading.items():
+            if other == peer:
+                del self._reading[connection]
+                connection.abort()
+                return True
+        return False
+
+    async def _serve(self, connection: _Connection, peer: str) -> None:
         seconds = READ_SECONDS
         while True:
+            self._reading[connection] = peer
             try:
                 await connection.wait(seconds)
                 reading = connection.read(self._check)
                 headers, body = await asyncio.wait_for(reading, READ_SECONDS)
+                self._reading.pop(connection, None)
                 answer = await self._answer(headers, body)
             except _RefusedError as refused:
                 answer = refused.answer
@@ -200,6 +227,8 @@ class Front:
             raise _RefusedError(Answer(405, b"only POST is served", (("Allow", "POST"),)))
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise _RefusedError(Answer(415, b"the body must be application/json"))
+        if int(headers.get("content-length", 0)) > LARGEST:
+            raise _RefusedError(_TOO_LONG)
 
     async def _answer(self, headers: Headers, body: bytes) -> Answer:
         """Return the answer to a complete request."""
@@ -232,6 +261,10 @@ class _Connection:
         self._reader, self._writer = reader, writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADERS)
 
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._writer.transport.abort()
+
     async def wait(self, seconds: float) -> None:
         """Wait for the start of a request. Raises EOFError when the peer has closed."""
         if not self._http.trailing_data[0]:
@@ -262,7 +295,7 @@ class _Connection:
             elif isinstance(event, h11.Data):
                 body += event.data
                 if len(body) > LARGEST:
-                    raise _RefusedError(Answer(413, f"at most {LARGEST:,} bytes".encode()))
+                    raise _RefusedError(_TOO_LONG)
             elif isinstance(event, h11.EndOfMessage):
                 return headers, bytes(body)
             else:

@@ -8,8 +8,11 @@ import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +125,11 @@ def test_a_token_is_made_where_it_is_required() -> None:
 class Served:
     """A server in a process, from when it listens."""
 
-    def __init__(self, directory: Path, *options: str, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, directory: Path, *options: str, host: str = "127.0.0.1", program: str = LLM_KB
+    ) -> None:
         arguments = ["mcp", "--http", f"{host}:0", *options]
-        self.process = Process(arguments, program=LLM_KB, cwd=directory, stdout=subprocess.DEVNULL)
+        self.process = Process(arguments, program=program, cwd=directory, stdout=subprocess.DEVNULL)
         self.said = ""
         self.url = ""
         for line in self.process.stderr:
@@ -153,11 +158,49 @@ class Served:
             connection.request("POST", "/mcp", body, accept | headers)
             return connection.getresponse().status
 
+    def connect_raw(self, data: bytes) -> socket.socket:
+        """Return a connection on which these bytes were sent."""
+        host, _, port = self.url.removeprefix("http://").removesuffix("/mcp").partition(":")
+        connection = socket.create_connection((host, int(port)), timeout=30)
+        connection.sendall(data)
+        return connection
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return the answer to a request."""
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        with contextlib.closing(self.connect_raw(request(body.encode()))) as connection:
+            return dict(json.loads(read_response(connection)[1]))
+
+    def search(self, question: str) -> dict[str, Any]:
+        """Call the tool `search`."""
+        return self.ask("tools/call", name="search", arguments={"question": question})
+
     def end(self) -> tuple[int, str]:
         """Press Ctrl-C; return the exit code and what was said since it listened."""
         self.process.send_signal(signal.SIGINT)
         said = self.process.communicate(timeout=30)[1]
         return self.process.wait(), said
+
+
+def request(body: bytes, head: str = "") -> bytes:
+    """Return a request of a client."""
+    lines = "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    return f"{lines}{head or f'Content-Length: {len(body)}'}\r\n\r\n".encode() + body
+
+
+def read_response(connection: socket.socket) -> tuple[int, bytes]:
+    """Return the status and the body of the next response; 0 if the connection was closed."""
+    head = b""
+    with contextlib.suppress(ConnectionError):
+        while not head.endswith(b"\r\n\r\n") and (byte := connection.recv(1)):
+            head += byte
+    if not head:
+        return 0, b""
+    length = int(re.findall(rb"(?i)content-length: (\d+)", head)[0])
+    body = b""
+    while len(body) < length:
+        body += connection.recv(length - len(body))
+    return int(head.split()[1]), body
 
 
 @pytest.fixture
@@ -290,3 +333,147 @@ def test_a_short_token_is_an_error(run_llm: Any, monkeypatch: pytest.MonkeyPatch
     result = run_llm(["kb", "mcp", "--http", "127.0.0.1:0"])
     assert result.exit_code == 1
     assert "the token has 6 characters, at least 16 are needed" in result.stderr
+
+
+PING = b'{"jsonrpc": "2.0", "id": 7, "method": "ping"}'
+PONG = (200, b'{"jsonrpc":"2.0","id":7,"result":{}}\n')
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        pytest.param(request(PING), 200, id="request"),
+        pytest.param(b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 405, id="GET"),
+        pytest.param(b"DELETE /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 405, id="DELETE"),
+        pytest.param(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, id="path"),
+        pytest.param(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 415, id="no JSON"),
+        pytest.param(b"POST /mcp HTTP/1.1\r\n\r\n", 400, id="no host"),
+        pytest.param(b"\x16\x03\x01 hello", 400, id="TLS"),
+        pytest.param(b"x" * 100_000, 431, id="endless line"),
+        pytest.param(request(PING, "X: " + "x" * 200_000), 431, id="endless header"),
+        pytest.param(request(PING, "Content-Length: 45\r\nContent-Length: 46"), 400, id="lengths"),
+        pytest.param(request(b"", "Content-Length: 5000000"), 413, id="too long"),
+        pytest.param(request(b"x\r\n", "Transfer-Encoding: chunked"), 400, id="chunk"),
+        pytest.param(request(b"[]"), 400, id="batch"),
+        pytest.param(request(b'{"jsonrpc": "2.0", "method": "notifications/x"}'), 202, id="notice"),
+        pytest.param(
+            request(PING, f"Content-Length: {len(PING)}\r\nMCP-Protocol-Version: 1"), 400, id="old"
+        ),
+    ],
+)
+def test_what_is_no_request_is_refused(served: Served, data: bytes, status: int) -> None:
+    with contextlib.closing(served.connect_raw(data)) as connection:
+        assert read_response(connection)[0] == status
+
+
+def test_a_connection_takes_several_requests_in_pieces_or_at_once(served: Served) -> None:
+    with contextlib.closing(served.connect_raw(request(PING) + request(PING))) as connection:
+        assert [read_response(connection), read_response(connection)] == [PONG, PONG]
+        chunked = b"5\r\n" + PING[:5] + b"\r\n" + f"{len(PING) - 5:x}\r\n".encode()
+        whole = request(b"", "Transfer-Encoding: chunked") + chunked + PING[5:] + b"\r\n0\r\n\r\n"
+        for place in range(0, len(whole), 20):
+            connection.sendall(whole[place : place + 20])
+        assert read_response(connection) == PONG
+        connection.sendall(request(b"", f"Content-Length: {len(PING)}\r\nExpect: 100-continue"))
+        assert connection.recv(1_000).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(PING)
+        assert read_response(connection) == PONG
+
+
+STUCK = """
+import re, signal, time
+from llm_kb.mcp import tools
+
+def stuck(kb, given, report):
+    if given["question"] == "pattern":
+        re.match("(a+)+b", "a" * 60)
+    if given["question"] == "deaf":
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+        time.sleep(60)
+    if given["question"] == "dies":
+        signal.raise_signal(signal.SIGKILL)
+    if given["question"] == "slow":
+        for step in range(300):
+            time.sleep(0.2)
+            report("working", step, 300)
+    return "done"
+
+tools.TOOLS["search"] = tools.TOOLS["search"]._replace(answer=stuck)
+tools.SECONDS = 1
+from llm_kb.mcp.workers import work
+work()
+"""
+
+LIMITED = f"""
+from llm_kb.mcp import http, tools, workers
+http.READ_SECONDS, http.IDLE_SECONDS, http.MOST_OF_A_PEER, workers.GRACE_SECONDS = 3, 3, 20, 4
+tools.SECONDS = 1
+workers._PROGRAM = {STUCK!r}
+{LLM_KB}
+"""
+
+
+@pytest.fixture
+def limited(workspace: Path) -> Iterator[Served]:
+    """A server with small limits, whose `search` may not end by itself."""
+    served = Served(workspace, program=LIMITED)
+    yield served
+    if served.process.poll() is None:
+        served.end()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing", marks=pytest.mark.slow),
+        pytest.param(b"POST /mcp HTTP/1.1\r\nX-a: ", id="half a header"),
+        pytest.param(request(b"{", "Content-Length: 9"), id="half a body", marks=pytest.mark.slow),
+    ],
+)
+def test_connections_that_send_no_request_keep_nobody_out_and_end(
+    limited: Served, data: bytes
+) -> None:
+    with contextlib.ExitStack() as opened:
+        silent = [
+            opened.enter_context(contextlib.closing(limited.connect_raw(data))) for _ in range(60)
+        ]
+        assert limited.ask("ping")["result"] == {}
+        assert {read_response(connection)[0] for connection in silent} == {0}
+
+
+@pytest.mark.slow
+def test_an_idle_connection_ends(limited: Served) -> None:
+    with contextlib.closing(limited.connect_raw(request(PING))) as connection:
+        assert [read_response(connection), read_response(connection)] == [PONG, (0, b"")]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        pytest.param("pattern", "ended after 1 seconds without progress", id="deadline"),
+        pytest.param("deaf", "did not answer in time", id="killed", marks=pytest.mark.slow),
+        pytest.param("dies", "did not answer in time", id="dead"),
+    ],
+)
+def test_a_call_that_does_not_end_costs_no_other_one_anything(
+    limited: Served, question: str, answer: str
+) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        stuck = [threads.submit(limited.search, question) for _ in range(3)]
+        assert limited.search("x")["result"]["content"][0]["text"] == "done"
+        assert limited.ask("ping")["result"] == {}
+        assert [answer in json.dumps(each.result()) for each in stuck] == [True] * 3
+    assert limited.search("x")["result"]["content"][0]["text"] == "done"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_soon_while_a_call_runs(limited: Served, number: int) -> None:
+    params = {"name": "search", "arguments": {"question": "slow"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    with contextlib.closing(limited.connect_raw(request(json.dumps(call).encode()))) as connection:
+        limited.ask("ping")
+        started = time.monotonic()
+        limited.process.send_signal(number)
+        assert limited.process.wait(timeout=30) == 0
+        assert time.monotonic() - started < 10
+        assert b'"error"' in read_response(connection)[1]
