@@ -38,8 +38,8 @@ from llm_kb.capture.rendering import (
 )
 from llm_kb.capture.store import parse_note
 from llm_kb.errors import KbError, UnreadableError
+from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
-from llm_kb.files.opener import read_regular
 from llm_kb.git.read import ObjectReader
 from llm_kb.git.run import run_git
 from llm_kb.rendering.plain_text import one_line, shorten

@@ -24,7 +24,7 @@ from llm_kb.capture.likeness import find_duplicate, find_nearest, find_place_pro
 from llm_kb.capture.rendering import render_short
 from llm_kb.characters import JOINERS
 from llm_kb.errors import KbError
-from llm_kb.files.values import describe
+from llm_kb.files.fields import describe
 from llm_kb.rendering.plain_text import one_line
 
 MAX_FIELD_CHARS = 2000

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from llm_kb.files.fields import Fields
-from llm_kb.files.values import BadValueError, describe
+from llm_kb.files.fields import BadValueError, Fields, describe
 
 SCHEMA = "chronicle/knowledge-v1"
 STABILITIES = ("permanent", "provisional", "experimental")

@@ -21,8 +21,8 @@ from llm_kb.errors import (
     show_place,
 )
 from llm_kb.files.containment import resolve_links
-from llm_kb.files.tree import iter_files
-from llm_kb.files.values import suggest
+from llm_kb.files.fields import suggest
+from llm_kb.files.walk import iter_files
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layer, Origin
 

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 from llm_kb.config.workspace import find_foreign_owner
 from llm_kb.errors import PatternError, UnresolvableError
 from llm_kb.files.containment import resolve_links
-from llm_kb.files.values import (
+from llm_kb.files.fields import (
     CONTROL,
     BadValueError,
     describe,

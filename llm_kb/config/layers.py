@@ -21,8 +21,7 @@ from llm_kb.config.keys import (
     Value,
 )
 from llm_kb.errors import ConfigError, quote
-from llm_kb.files.fields import Fields
-from llm_kb.files.values import BadValueError
+from llm_kb.files.fields import BadValueError, Fields
 from llm_kb.subjects.topics import Config, Layer, Origin
 
 MAX_TOPICS = 1_000

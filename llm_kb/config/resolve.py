@@ -13,7 +13,7 @@ from typing import Any
 from llm_kb.config.keys import TABLES, TOPIC_KEYS
 from llm_kb.config.layers import LayerConfig, Setting, topic_key
 from llm_kb.errors import ConfigError
-from llm_kb.files.values import suggest
+from llm_kb.files.fields import suggest
 from llm_kb.subjects.topics import (
     BUILT_IN_TOPICS,
     REFERENCE_PREFIX,

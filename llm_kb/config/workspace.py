@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import MAX_PATH_SHOWN, ConfigError, quote
-from llm_kb.files.opener import open_regular, read_open
+from llm_kb.files.containment import open_regular, read_open
 
 USER_FILE = "kb.toml"
 WORKSPACE_FILES = (Path(".llm", "kb.toml"), Path("llm-kb.toml"))

@@ -2,6 +2,7 @@
 
 Real directories come before links to directories, and visible ones before hidden ones,
 so that a file that can be reached twice always has the same name: its own, visible path.
+Directories that are not a topic are walked by `iter_files`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import os
 import stat
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from llm_kb.files.containment import Containment, Entries, OutsideError, Stamp
-from llm_kb.search.index.documents import tick
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import find_flaw, printable
 from llm_kb.subjects.topics import Skipped
@@ -72,10 +73,16 @@ class Places:
 
     def add_link(self, path: str) -> None:
         """Note a link that leads to no subject, or not yet."""
-        self.links[path] = os.path.realpath(self._prefix + path)
+        try:
+            self.links[path] = os.path.realpath(self._prefix + path)
+        except OSError:  # another process swaps it just now
+            self.is_complete = False
 
     def note(self) -> str:
         """Return the places as text; empty if a change could go unnoticed."""
+        # Imported here, since every command imports this module.
+        from llm_kb.search.index.documents import tick  # noqa: PLC0415
+
         now = time.time_ns()
         is_recent = any(
             now - stamp.mtime_ns < tick(stamp.mtime_ns) for stamp in self.directories.values()
@@ -89,12 +96,14 @@ class Places:
         """Tell whether the places of a note are as they were."""
         directories, links, rules = json.loads(note)
         prefix = self._prefix
-        return _read_stamp(prefix + RULES_FILE) == (rules and tuple(rules)) and all(
-            (
-                *(_read_stamp(prefix + path) == tuple(was) for path, was in directories.items()),
-                *(os.path.realpath(prefix + path) == was for path, was in links.items()),
-            )
-        )
+        if _read_stamp(prefix + RULES_FILE) != (rules and tuple(rules)):
+            return False
+        if any(_read_stamp(prefix + path) != tuple(was) for path, was in directories.items()):
+            return False
+        try:
+            return all(os.path.realpath(prefix + path) == was for path, was in links.items())
+        except OSError:
+            return False
 
 
 def _read_stamp(path: str) -> Stamp | None:
@@ -265,3 +274,28 @@ def slugify_component(name: str) -> str:
     """Return the part of a slug that a directory's name becomes."""
     bare = name.lstrip(".")
     return bare if bare.isascii() else unicodedata.normalize("NFC", bare)
+
+
+def iter_files(
+    root: Path, enters: Callable[[str], bool] = lambda _: True
+) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
+    """Yield path and entry of everything that is not a directory, in no order.
+
+    Paths are relative and `/`-separated; `enters` is given those of directories, which end in
+    `/`, and tells whether to enter them. For a directory that cannot be read, the error stands
+    in place of the entry; the path of the root is then `./`.
+    """
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        try:
+            with os.scandir(root / below) as entries:
+                found = list(entries)
+        except OSError as error:
+            yield below or "./", error
+            continue
+        for entry in found:
+            if not entry.is_dir(follow_symlinks=False):
+                yield f"{below}{entry.name}", entry
+            elif enters(f"{below}{entry.name}/"):
+                pending.append(f"{below}{entry.name}/")

@@ -14,8 +14,7 @@ from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 from llm_kb.errors import KbError
-from llm_kb.files.fields import Fields
-from llm_kb.files.values import BadValueError, describe, read_count, read_flag
+from llm_kb.files.fields import BadValueError, Fields, describe, read_count, read_flag
 from llm_kb.search.roles import ROLES, Role, Scope
 
 DEFAULT_LIMIT = 4

@@ -12,7 +12,7 @@ from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.errors import MAX_SHOWN, NoMatchError, PatternError, show_place
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.values import suggest
+from llm_kb.files.fields import suggest
 from llm_kb.references.catalog import reference_topics
 from llm_kb.references.topic_names import find_named
 from llm_kb.rendering.parts import WHOLE

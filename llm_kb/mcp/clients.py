@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError, show_place
-from llm_kb.files.opener import read_regular
+from llm_kb.files.containment import read_regular
 
 NAME = "llm-kb"
 """The name of the server in a client."""

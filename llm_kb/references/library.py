@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
+from llm_kb.files.containment import read_regular
 from llm_kb.files.documents import find_size
-from llm_kb.files.opener import read_regular
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource, parse_package
 from llm_kb.references.topic.provenance import Differences, compare

@@ -19,8 +19,8 @@ from llm_kb.errors import (
 )
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.documents import find_unsearched
+from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.files.values import suggest
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count

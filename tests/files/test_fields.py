@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import MAX_PROBLEMS, MAX_SHOWN, ConfigError
-from llm_kb.files.fields import Fields
-from llm_kb.files.values import describe, read_line
+from llm_kb.files.fields import Fields, describe, read_line
 
 DOCUMENT: dict[str, object] = {
     "title": "Reading",

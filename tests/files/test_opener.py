@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.files.opener import read_regular
+from llm_kb.files.containment import read_regular
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:

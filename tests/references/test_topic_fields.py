@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta, timezone
 
 import pytest
 
-from llm_kb.files.values import BadValueError
+from llm_kb.files.fields import BadValueError
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.topic_file import TopicFile

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.files.values import BadValueError
+from llm_kb.files.fields import BadValueError
 from llm_kb.references.topic.provenance import FileRecord
 from llm_kb.references.topic.staleness import is_stale, render_origin, shown_status, stale_since
 from llm_kb.references.topic.topic_file import (

@@ -34,8 +34,7 @@ from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import confirm, say, show, show_content
 from llm_kb.commands.knowledge._shared import narrow, scope_option
 from llm_kb.files.atomic import WriteError, replace_file
-from llm_kb.files.containment import resolve_links
-from llm_kb.files.opener import read_regular
+from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.git.run import GitError
 from llm_kb.rendering.plain_text import count, one_line, visible_line
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from llm_kb.files.atomic import WriteError, writing
-from llm_kb.files.opener import read_regular
+from llm_kb.files.containment import read_regular
 from llm_kb.references.errors import TopicTooLargeError
 from llm_kb.references.sources.file_names import unused_name
 from llm_kb.references.topic.old_topic import OldTopic

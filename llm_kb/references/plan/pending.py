@@ -15,8 +15,8 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
+from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
-from llm_kb.files.opener import read_regular
 from llm_kb.references.errors import (
     ApprovalNeededError,
     TooManyPlansError,

@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from llm_kb.characters import JOINERS
-from llm_kb.files.fields import Fields
-from llm_kb.files.values import BadValueError, describe, read_choice, read_count
+from llm_kb.files.fields import BadValueError, Fields, describe, read_choice, read_count
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import (
     Source,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from llm_kb.files.tree import iter_files
+from llm_kb.files.walk import iter_files
 from llm_kb.git.run import (
     MAX_OUTPUT,
     OUTPUT_TOO_LARGE,

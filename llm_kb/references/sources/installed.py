@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from llm_kb.files.opener import read_regular
+from llm_kb.files.containment import read_regular
 from llm_kb.references.sources.rules import ascii_url
 
 MAX_FILE = 20_000_000

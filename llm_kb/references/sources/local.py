@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from llm_kb.files.opener import read_regular
-from llm_kb.files.tree import iter_files
+from llm_kb.files.containment import read_regular
+from llm_kb.files.walk import iter_files
 from llm_kb.git.run import GitError, read_git
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.archive import is_archive, list_archive, read_archive

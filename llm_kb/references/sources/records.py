@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from llm_kb.errors import PatternError
-from llm_kb.files.fields import Fields
-from llm_kb.files.values import BadValueError, describe, read_choice
+from llm_kb.files.fields import BadValueError, Fields, describe, read_choice
 from llm_kb.references.errors import SourceError
 from llm_kb.references.sources.rules import (
     check_git_url,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from llm_kb.files.opener import read_regular
+from llm_kb.files.containment import read_regular
 from llm_kb.references.sources.file_names import page_key
 from llm_kb.references.topic.provenance import FileRecord
 from llm_kb.search.chunking.markdown import mark_fenced

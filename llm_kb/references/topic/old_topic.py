@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from llm_kb.files.opener import read_regular
-from llm_kb.files.tree import iter_files
+from llm_kb.files.containment import read_regular
+from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource, Source
 from llm_kb.references.topic.links import PageLinks

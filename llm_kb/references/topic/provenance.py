@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from llm_kb.files.fields import Fields
-from llm_kb.files.values import describe
+from llm_kb.files.fields import Fields, describe
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS

@@ -25,10 +25,10 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import BusyError, WriteError, locked
+from llm_kb.files.containment import read_regular
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
-from llm_kb.files.opener import read_regular
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.topic.provenance import FILE_NAME
 from llm_kb.references.topic.topic_directory import RESERVED, TOPIC_FILE, StoredTopic

@@ -11,8 +11,8 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
-from llm_kb.files.opener import read_regular
-from llm_kb.files.tree import iter_files
+from llm_kb.files.containment import read_regular
+from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import CrawlSource, Source, WebSource
 from llm_kb.references.topic.provenance import (

@@ -12,9 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timezone
 from typing import Any
 
-from llm_kb.files.fields import Fields
+from llm_kb.files.fields import BadValueError, Fields, describe, read_count, show_value
 from llm_kb.files.toml import TomlError, decode_toml
-from llm_kb.files.values import BadValueError, describe, read_count, show_value
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llm_kb.files.tree import iter_files
+from llm_kb.files.walk import iter_files
 
 
 def test_files_links_and_unreadable_directories_are_named(tmp_path: Path) -> None:
