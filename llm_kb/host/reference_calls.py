@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from llm_kb.references.errors import ApprovalNeededError
     from llm_kb.references.fetch.create import Created
     from llm_kb.references.library import Library
-    from llm_kb.references.plan.make import Progress
+    from llm_kb.references.plan.kind import Progress
     from llm_kb.references.plan.plan import Plan
 
 _SOURCE = {
@@ -180,7 +180,7 @@ def create(
     """Carry out a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
     from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
-    from llm_kb.references.plan.make import silent  # noqa: PLC0415
+    from llm_kb.references.plan.kind import silent  # noqa: PLC0415
 
     request = parse_call(library, arguments, created_by)
     return create_topic(library, request, approve, progress or silent, by_model=True)

@@ -18,7 +18,7 @@ from llm_kb.files.atomic import replace_file
 from llm_kb.files.containment import read_regular
 from llm_kb.files.documents import find_size
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource, parse_package
+from llm_kb.references.sources.records import Source, parse_package
 from llm_kb.references.topic.provenance import Differences, compare
 from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
@@ -102,16 +102,16 @@ class Library:
         The workspace has another version of a package, or a local directory has changed.
         """
         for index, source in enumerate(topic.sources):
-            if isinstance(source, LocalSource) and self._has_changed(topic, index, source):
+            if source.is_local and self._has_changed(topic, index, source):
                 return f"{source.url} has changed since it was fetched"
-            if isinstance(source, GitSource | ArchiveSource) and source.package:
+            if source.package:
                 package = parse_package(source.package)
                 installed = find_installed(package.ecosystem, package.name, self.workspace)
                 if installed and installed.version != package.version:
                     return f"it is of {source.package}, but {installed.version} is installed here"
         return None
 
-    def _has_changed(self, topic: TopicFile, index: int, source: LocalSource) -> bool:
+    def _has_changed(self, topic: TopicFile, index: int, source: Source) -> bool:
         # Imported here: few topics have such sources, and a search reads no archives.
         from llm_kb.references.sources.local import has_changed  # noqa: PLC0415
 
@@ -119,7 +119,7 @@ class Library:
         try:
             files = read_provenance(self.store.directory(topic.id)).files
             tags = {path: file.etag for path, file in files.items() if file.source == index}
-            return has_changed(source, tags, since)
+            return has_changed(source.url, tags, since)
         except (KbError, OSError):  # missing or unreadable, which a refresh reports
             return False
 

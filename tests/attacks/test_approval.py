@@ -540,7 +540,7 @@ def test_a_record_of_files_approves_no_host(library: Library, remote: Remote) ->
 
 
 def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, site: Site) -> None:
-    plan = unmeasured_plan(request(WebSource(url=site.put("/a", PAGE))), None)
+    plan = unmeasured_plan(request(WebSource(url=site.put("/a", PAGE))), careful)
     open_pending(careful).add(plan)
     with pytest.raises(DeniedError):
         carry_out(careful, plan.id, lambda _: False)

@@ -193,7 +193,9 @@ def test_a_file_has_the_role_of_its_source(library: Library) -> None:
     page, code = WebSource(url="https://e.org/x"), LocalSource(url="/x", role=Role.CODE)
     topic = library.root / add(library, "T", sources=(page, code, LocalSource(url="/y")))
     texts = {"a.md": 0, "tests-in-use.md": 0, "changes.md": 0, "guide.md": 1, "own.py": 2}
-    records = {path: FileRecord(source=source, url="u") for path, source in texts.items()}
+    records = {
+        path: FileRecord(source=source, url="https://e.org/u") for path, source in texts.items()
+    }
     for path in (*texts, "added.md"):
         (topic / path).write_text(f"frobnicate in {path}\n")
     write_provenance(topic, Provenance(files=records))

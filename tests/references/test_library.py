@@ -20,7 +20,7 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch.create import Created, carry_out, create_topic, plan_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import Step
+from llm_kb.references.plan.kind import Step
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import describe_plan, summarize_plan

@@ -14,7 +14,6 @@ from llm_kb.references.sources.records import (
     Source,
     WebSource,
     covers,
-    describe_source,
     read_source,
     source_table,
 )
@@ -179,7 +178,4 @@ def test_paths_name_files_and_directories(path: str, wanted: bool) -> None:
 
 
 def test_names_for_people() -> None:
-    assert [describe_source(source) for _, source in GOOD[:2]] == [
-        "o/r",
-        "https://e.org:8443/x/y.git",
-    ]
+    assert [source.short_name for _, source in GOOD[:2]] == ["o/r", ""]

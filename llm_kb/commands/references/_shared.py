@@ -23,7 +23,7 @@ from llm_kb.rendering.plain_text import one_line, visible_line
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from llm_kb.references.plan.make import Progress, Step
+    from llm_kb.references.plan.kind import Progress, Step
     from llm_kb.references.plan.plan import Plan
 
 

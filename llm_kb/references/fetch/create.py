@@ -8,21 +8,16 @@ from typing import Any
 
 from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
 from llm_kb.references.fetch.publish import fetch_topic, index_topic
-from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import (
-    Progress,
-    make_plan,
-    open_remotes,
-    silent,
-    unmeasured_plan,
-)
+from llm_kb.references.plan.kind import Progress, silent
+from llm_kb.references.plan.make import make_plan, open_remotes, unmeasured_plan
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.plan.plan_text import summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import Provenance
+from llm_kb.references.topic.staging import Staged
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Description
 from llm_kb.references.topic.topic_text import new_topic_file, render_topic_file
@@ -82,7 +77,7 @@ def create_topic(
     library.store.require_free(request.id)
     hosts = None
     if by_model and library.settings.ask_first:
-        hosts, asking = approved_hosts(library), unmeasured_plan(request, library.workspace)
+        hosts, asking = approved_hosts(library), unmeasured_plan(request, library)
         if not hosts.issuperset(asking.hosts):
             _require_approval(library, asking, approve)
             hosts |= set(asking.hosts)

@@ -7,14 +7,14 @@ from functools import partial
 
 from llm_kb.references.errors import NothingFetchedError, NotIndexedError
 from llm_kb.references.fetch.fetcher import fetch_sources
-from llm_kb.references.fetch.staging import Staged
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import Progress, Step
+from llm_kb.references.plan.kind import Progress, Step
 from llm_kb.references.plan.plan import Plan, PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.records import Source
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import Provenance
+from llm_kb.references.topic.staging import Staged
 from llm_kb.references.topic.topic_directory import write_provenance, write_topic_text
 from llm_kb.references.topic.topic_file import format_time
 from llm_kb.search.index.database import IndexUnusableError

@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import NamedTuple
 
 from llm_kb.references.errors import (
     NothingFetchedError,
     TooLargeError,
 )
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
+from llm_kb.references.plan.kind import Progress, Step, silent
+from llm_kb.references.plan.kinds import open_kind, plan_source
+from llm_kb.references.plan.plan import Plan, format_about
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.plan.source import plan_source
 from llm_kb.references.sources.addresses import Policy, system_resolver
 from llm_kb.references.sources.git import Repositories
-from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.records import (
-    PackageSource,
-    PlannedPage,
-    TreeSource,
-)
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.topic_file import Description
-
-
-class Step(NamedTuple):
-    """A step of the work on a topic: `looking at` a source, `fetching` one, or `indexing`."""
-
-    verb: str
-    url: str = ""
-    """The address of the source that the step is about, if there is one."""
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.url}".rstrip()
-
-
-Progress = Callable[[Step, int, int], None]
-"""Called with the step, the work done and the total; the total is 0 if it is unknown."""
-
-
-def silent(_step: Step, _done: int, _total: int) -> None:
-    """Report no progress."""
 
 
 @contextmanager
@@ -68,21 +40,15 @@ def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Itera
         yield Remotes(policy=policy, repositories=repositories, workspace=library.workspace)
 
 
-def unmeasured_plan(request: Description, workspace: Path | None) -> Plan:
+def unmeasured_plan(request: Description, library: Library) -> Plan:
     """Return the plan of a request before its sources are contacted.
 
     A package installed in the workspace is replaced by the repository in its metadata.
     """
-    sources = []
-    for source in request.sources:
-        planned = PlannedSource(source=source, size=None)
-        if isinstance(source, PackageSource):
-            package = find_installed(source.ecosystem, source.name, workspace)
-            if package and package.repository:
-                pages = (PlannedPage(url=package.repository),)
-                planned = replace(planned, pages=pages, notes=(f"leads to {package.repository}",))
-        sources.append(planned)
-    return Plan(request=request, sources=tuple(sources))
+    old = OldTopic.none(request.sources)
+    with open_remotes(library, frozenset()) as remotes:
+        kinds = [open_kind(n, source, old, remotes) for n, source in enumerate(request.sources)]
+        return Plan(request=request, sources=tuple(kind.preview() for kind in kinds))
 
 
 def make_plan(request: Description, remotes: Remotes, progress: Progress = silent) -> Plan:
@@ -103,16 +69,15 @@ def plan_sources(request: Description, old: OldTopic, remotes: Remotes, progress
     remotes = remotes.while_planning()
     planned = []
     for index, source in enumerate(request.sources):
-        count = partial(progress, Step("looking at", source.url))
-        count(0, 0)
-        planned.append(plan_source(index, source, old, remotes, count))
+        progress(Step("looking at", source.url), 0, 0)
+        planned.append(plan_source(open_kind(index, source, old, remotes, progress)))
     return Plan(request=request, sources=tuple(planned))
 
 
 def check_limits(plan: Plan, policy: Policy) -> None:
     """Raise TooLargeError if a whole plan is over the user's limits."""
     where = plan.request.title
-    has_paths = any(isinstance(p.source, TreeSource) for p in plan.sources)
+    has_paths = any(planned.source.is_tree for planned in plan.sources)
     advice = "narrow it by paths" if has_paths else "fetch fewer pages"
     if plan.files > policy.max_files:
         raise TooLargeError(

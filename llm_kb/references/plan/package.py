@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from typing import cast
 
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.installed import Package, find_installed
+from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.packages import ask_index, find_package
 from llm_kb.references.sources.records import (
     ArchiveSource,
@@ -68,9 +70,9 @@ def _make_archive(
     fields = Fields(table)
     archive = read_source(fields, allow_local=True)
     fields.raise_problems(lambda problems: FetchError(package.url, "; ".join(problems)))
-    assert isinstance(archive, ArchiveSource)  # noqa: S101 - or it had a problem
-    archive = replace(archive, role=package.role)
-    return replace(archive, paths=choose_documents(f.path for f in remotes.measure(archive).files))
+    archive = replace(cast("ArchiveSource", archive), role=package.role)  # or it had a problem
+    files = list_local(remotes.locate(archive), remotes.policy.max_bytes).files
+    return replace(archive, paths=choose_documents(file.path for file in files))
 
 
 def follow_archive(source: ArchiveSource, remotes: Remotes) -> ArchiveSource:

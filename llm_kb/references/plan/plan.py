@@ -10,6 +10,7 @@ from typing import Any
 
 from llm_kb.files.fields import BadValueError, Fields, describe, read_count
 from llm_kb.references.errors import TopicFileError
+from llm_kb.references.sources.git import Tree
 from llm_kb.references.sources.records import (
     PlannedPage,
     Source,
@@ -29,7 +30,7 @@ class PlannedSource:
     """One source with its present files; `size` is None if it is unknown.
 
     `source.commit` is the commit that will be fetched from git. `problem` is the reason
-    why a source cannot be fetched; the others can be. The fields from `read` on are not part of
+    why a source cannot be fetched; the others can be. The fields from `tree` on are not part of
     what is approved.
     """
 
@@ -43,6 +44,8 @@ class PlannedSource:
     """The hosts that were contacted for its first page: its own, and those of redirects."""
     robots: tuple[str, ...] = ()
     """The hosts that were contacted for the `robots.txt` of a crawl."""
+    tree: Tree | None = field(default=None, compare=False, repr=False)
+    """The files that were listed, so that they need not be listed again."""
     read: Mapping[str, Page | None] = field(default_factory=dict, compare=False, repr=False)
     """The pages read already, by address; None for those that have not changed."""
     is_unchanged: bool = False

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
-from llm_kb.references.sources.records import GitSource, TreeSource, WebSource, describe_source
 from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.rendering.plain_text import count, shorten, visible_line
 
@@ -24,8 +23,8 @@ def summarize_plan(plan: Plan) -> str:
     """Return one line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
     if not plan.is_measured:
         return f"{count(len(plan.sources), 'source')} not asked yet"
-    repositories = [p for p in plan.sources if isinstance(p.source, TreeSource)]
-    pages = [p for p in plan.sources if not isinstance(p.source, TreeSource)]
+    repositories = [p for p in plan.sources if p.source.is_tree]
+    pages = [p for p in plan.sources if not p.source.is_tree]
     parts = [f"{_name(p)} ({_figures(p)})" for p in repositories]
     if number := sum(p.files for p in pages):
         unknown = any(p.size is None for p in pages)
@@ -47,10 +46,8 @@ def describe_plan(plan: Plan) -> str:
         source = planned.source
         found = planned.problem or _figures(planned)
         lines.append(f"  {source.type} {_show_url(source.url)}: {_show(found)}")
-        if isinstance(source, GitSource):
-            at = f"{source.ref or 'default branch'} at {source.commit or 'unknown'}"
-            only = f", only {', '.join(source.paths)}" if source.paths else ""
-            lines.append(f"    {_show(at + only)}")
+        if source.details:
+            lines.append(f"    {_show(source.details)}")
         lines += [f"    {_show(note)}" for note in planned.notes[:MOST_NOTES]]
         if len(planned.notes) > MOST_NOTES:
             lines.append(f"    and {count(len(planned.notes) - MOST_NOTES, 'more note')}")
@@ -65,14 +62,13 @@ def list_hosts(hosts: Sequence[str]) -> str:
 
 
 def _name(planned: PlannedSource) -> str:
-    name = describe_source(planned.source)
-    return _show_url(name) if name == planned.source.url else name
+    return planned.source.short_name or _show_url(planned.source.url)
 
 
 def _figures(planned: PlannedSource) -> str:
     if not planned.files:
         return "not asked yet"
-    if isinstance(planned.source, WebSource) and planned.size is None:
+    if planned.size is None and planned.pages:
         return "1 page, size unknown"
     files = count(planned.files, "file")
     return files if planned.size is None else f"{files}, {format_about(planned.size)}"

@@ -15,8 +15,7 @@ from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.archive import TARS, ZIPS
 from llm_kb.references.sources.git import Repositories, Repository, Tree, find_commit
 from llm_kb.references.sources.http import request
-from llm_kb.references.sources.local import list_local
-from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource, TreeSource
+from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
 from llm_kb.references.sources.rules import check_git_url, host_and_port
 
 MAX_ARCHIVE_BYTES = 100_000_000
@@ -55,14 +54,12 @@ class Remotes:
         found = github.list_files(source, self.policy.timeout)
         return found or self.open(source).tree(source)
 
-    def measure(self, source: TreeSource, known: Mapping[str, int] | None = None) -> Tree:
+    def measure(self, source: GitSource, known: Mapping[str, int] | None = None) -> Tree:
         """Return the files of a source with their sizes; those of `known` blobs are given.
 
         Servers other than GitHub do not report sizes, so the files are fetched into a temporary
         repository, which lasts for this run and supplies them if the plan is approved.
         """
-        if not isinstance(source, GitSource):
-            return list_local(self.locate(source), self.policy.max_bytes)
         tree = self.list_files(source)
         check_count(source.url, len(tree.files), self.policy)
         files = [
@@ -73,10 +70,8 @@ class Remotes:
         weighed = {f.path: f for f in self.open(source).fetch_blobs(unknown)} if unknown else {}
         return replace(tree, files=tuple(weighed.get(file.path, file) for file in files))
 
-    def locate(self, source: LocalSource | ArchiveSource) -> LocalSource:
-        """Return the local path of a source's files; an archive is fetched once."""
-        if isinstance(source, LocalSource):
-            return source
+    def locate(self, source: ArchiveSource) -> LocalSource:
+        """Return the local path of an archive, which is fetched once."""
         if source.hash not in self.archives:
             self.archives[source.hash] = self._download(source.url, source.hash)
         return LocalSource(url=self.archives[source.hash].as_posix(), paths=source.paths)

@@ -12,7 +12,6 @@ from llm_kb.files.fields import BadValueError, Fields, describe, read_choice, re
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import (
     Source,
-    TreeSource,
     read_source,
     read_string,
 )
@@ -92,7 +91,7 @@ def _read_source(fields: Fields, protocols: Collection[str], *, allow_local: boo
     source = read_source(fields, allow_local=allow_local, protocols=protocols)
     if source is None:
         return None
-    paths = source.paths if isinstance(source, TreeSource) else ()
+    paths = source.paths
     if len(source.url) > MAX_URL:
         fields.report("url", f"{len(source.url):,} characters, over {MAX_URL:,}")
     if len(paths) > MAX_PATHS:

@@ -81,13 +81,13 @@ def stat_tag(source: LocalSource, path: str) -> str | None:
     return f"{status.st_mtime_ns}-{status.st_size}"
 
 
-def has_changed(source: LocalSource, tags: Mapping[str, str | None], since: float) -> bool:
+def has_changed(place: str, tags: Mapping[str, str | None], since: float) -> bool:
     """Tell whether files differ from their `tags`, or files were added since a moment.
 
     `tags` are keyed by path, with or without the folder that the source has in its topic.
     Contents are not read, and directories are listed only if one of them has changed.
     """
-    root = Path(source.url)
+    root, source = Path(place), LocalSource(url=place)
     if not root.is_dir():
         now = stat_tag(source, "")
         return now is not None and any(tag and tag != now for tag in tags.values())

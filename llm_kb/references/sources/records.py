@@ -34,8 +34,43 @@ MAX_CRAWL_PAGES = 500
 # The fields of a record are the keys of its table, in the order `topic.md` has them.
 
 
+class _Source:
+    """What is common to all sources; no fields, so that each lists its own in their order."""
+
+    __slots__ = ()
+    is_tree: ClassVar[bool] = False
+    """Whether it holds files with paths."""
+    is_local: ClassVar[bool] = False
+    """Whether it is on this machine, where only an operator may name it."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files and directories that are wanted; empty for all."""
+        return ()
+
+    @property
+    def package(self) -> str | None:
+        """The package and version it is of: `pypi flask 3.0.1`."""
+        return None
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder in a topic of several."""
+        return "files"
+
+    @property
+    def short_name(self) -> str:
+        """Its name for people; empty if that is its address."""
+        return ""
+
+    @property
+    def details(self) -> str:
+        """What a plan shows besides the address; empty for nothing."""
+        return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GitSource:
+class GitSource(_Source):
     """A repository, or the files in it that `paths` names (`docs/`, `README.md`)."""
 
     type: ClassVar[str] = "git"
@@ -46,16 +81,30 @@ class GitSource:
     package: str | None = None
     """The package and version whose repository it is: `pypi flask 3.0.1`."""
     role: Role | None = None
+    is_tree: ClassVar[bool] = True
 
     @property
-    def name(self) -> str:
+    def folder(self) -> str:
         """The repository's last component, without `.git`."""
         path = urlsplit(self.url).path.rstrip("/")
-        return PurePosixPath(path).name.removesuffix(".git") or "repository"
+        return _folder(PurePosixPath(path).name.removesuffix(".git") or "repository")
+
+    @property
+    def details(self) -> str:
+        """The revision, its commit, and the paths."""
+        at = f"{self.ref or 'default branch'} at {self.commit or 'unknown'}"
+        return at + (f", only {', '.join(self.paths)}" if self.paths else "")
+
+    @property
+    def short_name(self) -> str:
+        """`owner/name` on GitHub."""
+        split = urlsplit(self.url)
+        is_github = (split.scheme, split.netloc) == ("https", "github.com")
+        return split.path.strip("/").removesuffix(".git") if is_github else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebSource:
+class WebSource(_Source):
     """One page."""
 
     type: ClassVar[str] = "web"
@@ -64,7 +113,7 @@ class WebSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlSource:
+class CrawlSource(_Source):
     """The pages that a page links to, directly or not, within its own directory on its host.
 
     `include` and `exclude` are patterns over paths below that directory: `guide/**`.
@@ -91,22 +140,24 @@ def _matcher(patterns: tuple[str, ...]) -> Matcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalSource:
+class LocalSource(_Source):
     """A directory of this machine; only an operator may name one, never a model."""
 
     type: ClassVar[str] = "local"
     url: str
     paths: tuple[str, ...] = ()
     role: Role | None = None
+    is_tree: ClassVar[bool] = True
+    is_local: ClassVar[bool] = True
 
     @property
-    def name(self) -> str:
+    def folder(self) -> str:
         """The directory's own name."""
-        return PurePosixPath(self.url).name or "files"
+        return _folder(PurePosixPath(self.url).name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveSource:
+class ArchiveSource(_Source):
     """An archive on the web with a known hash, such as the source distribution of a package."""
 
     type: ClassVar[str] = "archive"
@@ -117,17 +168,18 @@ class ArchiveSource:
     package: str | None = None
     """The package and version it is of: `pypi flask 3.0.1`."""
     role: Role | None = None
+    is_tree: ClassVar[bool] = True
 
     @property
-    def name(self) -> str:
+    def folder(self) -> str:
         """The name of the package, else of the file."""
         if self.package:
-            return parse_package(self.package).name.rpartition("/")[2]
-        return PurePosixPath(urlsplit(self.url).path).name.partition(".")[0] or "archive"
+            return _folder(parse_package(self.package).name.rpartition("/")[2])
+        return _folder(PurePosixPath(urlsplit(self.url).path).name.partition(".")[0] or "archive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackageSource:
+class PackageSource(_Source):
     """The documentation of a package; a plan finds its repository and the tag of its version.
 
     Without `version` it is the workspace's version, else the newest. Raises SourceError for an
@@ -154,6 +206,10 @@ class PackageSource:
 
     def __str__(self) -> str:
         return f"{self.ecosystem} {self.name} {self.version}"
+
+
+def _folder(name: str) -> str:
+    return name.lstrip(".") or "files"
 
 
 def parse_package(text: str) -> PackageSource:
@@ -183,10 +239,7 @@ _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
-TreeSource = GitSource | LocalSource | ArchiveSource
-"""Sources that hold files with paths."""
-
-Source = TreeSource | WebSource | CrawlSource | PackageSource
+Source = GitSource | LocalSource | ArchiveSource | WebSource | CrawlSource | PackageSource
 
 _TYPES: dict[str, type[Source]] = {
     each.type: each
@@ -318,17 +371,6 @@ def covers(paths: Sequence[str], path: str) -> bool:
     return not paths or any(
         path == wanted.rstrip("/") or path.startswith(wanted.rstrip("/") + "/") for wanted in paths
     )
-
-
-def describe_source(source: Source) -> str:
-    """Return the name of a source for people: `owner/name` on GitHub, else its address."""
-    if isinstance(source, LocalSource):
-        return source.url
-    split = urlsplit(source.url)
-    is_github = (split.scheme, split.netloc) == ("https", "github.com")
-    if isinstance(source, GitSource) and is_github:
-        return split.path.strip("/").removesuffix(".git")
-    return source.url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

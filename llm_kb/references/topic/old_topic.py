@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from llm_kb.files.containment import read_regular
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.sources.records import GitSource, Source
+from llm_kb.references.sources.records import Source, source_table
 from llm_kb.references.topic.links import PageLinks
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
 from llm_kb.references.topic.topic_directory import RESERVED
@@ -150,10 +151,10 @@ def asks_the_same(one: Source, other: Source | None) -> bool:
     return other is not None and _wish(one) == _wish(other)
 
 
-def _wish(source: Source) -> Source:
-    if isinstance(source, GitSource):
-        return replace(source, commit=None, role=None)
-    return replace(source, role=None)
+def _wish(source: Source) -> dict[str, Any]:
+    """Return what a source asks for: its fields, but for those that a fetch fills in."""
+    table = source_table(source)
+    return {key: value for key, value in table.items() if key not in {"commit", "role"}}
 
 
 def _has_same_place(one: Source, other: Source) -> bool:

@@ -14,7 +14,7 @@ from llm_kb.files.atomic import replace_file
 from llm_kb.files.containment import read_regular
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.sources.records import CrawlSource, Source, WebSource
+from llm_kb.references.sources.records import Source
 from llm_kb.references.topic.provenance import (
     FILE_NAME,
     MAX_BYTES,
@@ -57,7 +57,7 @@ class StoredTopic:
     def find_roles(self) -> Callable[[str], str]:
         """Return a function that returns a file's role by its source; empty if unknown."""
         sources = self.file.sources
-        if len({(each.role, isinstance(each, _PAGES)) for each in sources}) == 1:
+        if len({(each.role, each.is_tree) for each in sources}) == 1:
             return lambda path: _find_role(sources[0], path)
         files: Mapping[str, FileRecord] = {}
         with suppress(KbError):  # `verify` reports it
@@ -79,13 +79,10 @@ class StoredTopic:
         write_topic_text(self.directory, self.text)
 
 
-_PAGES = (WebSource, CrawlSource)
-
-
 def _find_role(source: Source, path: str) -> str:
     """Return the role of a source's file; pages are documentation unless they list changes."""
     role = source.role
-    if role is None and isinstance(source, _PAGES):
+    if role is None and not source.is_tree:
         role = Role.CHANGES if find_role(path) is Role.CHANGES else Role.DOCS
     return role.value if role else ""
 

@@ -1,0 +1,262 @@
+"""Sources that are pages: one, or those that a crawl finds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from llm_kb.references.errors import (
+    FetchError,
+    PlanChangedError,
+    RobotsMovedError,
+    TopicTooLargeError,
+    refuse_hostile,
+)
+from llm_kb.references.plan.crawl import Crawl, find_pages
+from llm_kb.references.plan.kind import Kind, Step, explain
+from llm_kb.references.plan.plan import PlannedSource
+from llm_kb.references.sources.file_names import page_key, page_name, page_path, unused_name
+from llm_kb.references.sources.http import Allows, anywhere
+from llm_kb.references.sources.records import CrawlSource, PlannedPage, WebSource
+from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.sources.web import Conditions, Page, fetch_page, find_page, no_text
+from llm_kb.references.topic.old_topic import asks_the_same
+from llm_kb.references.topic.provenance import FileRecord
+from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.topic_directory import RESERVED
+
+T = TypeVar("T", WebSource, CrawlSource)
+
+
+class _PagesKind(Kind[T]):
+    """A source of pages, each with an address and a file."""
+
+    def fetch(self, planned: PlannedSource, staged: Staged, _folder: str) -> None:
+        """Write the pages; one that fails keeps its earlier file, with a warning."""
+        # First, so that no new page takes their names.
+        for path in planned.kept:
+            staged.keep_as_it_is(path, self.old.files[path])
+        failed: list[FetchError] = []
+        for done, page in enumerate(planned.pages, 1):
+            try:
+                with refuse_hostile(page.url):
+                    self._fetch_page(page, planned, staged)
+            except (PlanChangedError, TopicTooLargeError):
+                raise
+            except FetchError as error:
+                failed.append(error)
+                if before := self.old.find_page(self.index, page.url):
+                    staged.keep_as_it_is(*before)
+            self.report(done, len(planned.pages))
+        if len(failed) == len(planned.pages):
+            reasons = dict.fromkeys(explain(error, self.source) for error in failed)
+            raise FetchError(self.source.url, "; ".join(reasons))
+        staged.warnings += map(str, failed)
+
+    def _fetch_page(self, page: PlannedPage, planned: PlannedSource, staged: Staged) -> None:
+        """Write a page, or take it over from the old topic if it has not changed."""
+        old = self.old.find_page(self.index, page.url)
+        if page.url in planned.read:
+            fetched = planned.read[page.url]
+        else:
+            fetched = self._request(page, planned, old[1].conditions if old else None)
+        if fetched is None and old and staged.keep(*old):
+            return
+        if fetched is None:
+            # Its file was changed or deleted here, so the whole page is requested again.
+            fetched = self._request(page, planned, None)
+        if fetched is None:
+            raise FetchError(page.url, "the server did not send it again")
+        data = fetched.text.encode()
+        record = FileRecord(
+            source=self.index,
+            url=self._record_url(page, fetched),
+            etag=fetched.etag,
+            last_modified=fetched.last_modified,
+        )
+        stay = {each.url for each in planned.pages}
+        before = old[0] if old else None
+        others: list[str] = [
+            path for path, each in self.records.items() if each.url in stay and path != before
+        ]
+        name = before or self._name(record.url)
+        staged.write(unused_name(name, [*staged.files, *RESERVED, *others]), data, record)
+
+    def _request(
+        self, page: PlannedPage, planned: PlannedSource, known: Conditions | None
+    ) -> Page | None:
+        policy, hosts = self.remotes.policy, planned.hosts
+        return fetch_page(page, policy, hosts=hosts, known=known, allows=self._allows(page))
+
+    def _record_url(self, page: PlannedPage, fetched: Page) -> str:
+        """Return the address that is recorded for a page."""
+        raise NotImplementedError
+
+    def _name(self, url: str) -> str:
+        """Return the path of a new page."""
+        raise NotImplementedError
+
+    def _allows(self, page: PlannedPage) -> Allows:
+        """Return where a page may redirect to after it was planned."""
+        raise NotImplementedError
+
+    @property
+    def _hosts(self) -> frozenset[str] | None:
+        """The hosts that planning may contact: the source's own and approved ones; None for any."""
+        if self.old.is_new:
+            return None
+        return self.old.approved | {host_and_port(self.source.url)}
+
+    def _plan_move(self, error: PlanChangedError) -> PlannedSource:
+        """Return the plan of a source that leads to a host which must be approved first.
+
+        Raises FetchError if the refresh has asked for an approval already, so that redirects
+        cannot ask for ever: the next refresh may ask about one more host.
+        """
+        if not error.leads_to:
+            raise error
+        host = host_and_port(error.leads_to)
+        if self.old.has_asked:
+            what = f"it redirects to another host, {host}; refresh the topic again to approve that"
+            raise FetchError(error.url, what)
+        planned = PlannedSource(source=self.source, size=None, has_moved=True)
+        if isinstance(error, RobotsMovedError):
+            return replace(planned, robots=(host,), notes=(f"its robots.txt is on {host}",))
+        notes = _moved(self.source.url, error.leads_to)
+        return replace(planned, contacted=(host,), notes=notes)
+
+
+class WebKind(_PagesKind[WebSource]):
+    """One page, at its own address, wherever that redirected before."""
+
+    def plan(self) -> PlannedSource:
+        """Read the page."""
+        known = {path: each for path, each in self.records.items() if self.old.has({path: each})}
+        path, record = next(iter(known.items()), ("", None))
+        conditions = record.conditions if record else None
+        url, policy = self.source.url, self.remotes.policy
+        try:
+            found = find_page(url, policy, hosts=self._hosts, known=conditions)
+        except PlanChangedError as error:
+            return self._plan_move(error)
+        page, content = found.page, found.content
+        if content is None and not found.is_unchanged:
+            raise no_text(page.url)
+        is_here = len(self.records) == 1 and record is not None and record.url == page.url
+        return PlannedSource(
+            source=self.source,
+            files=1,
+            size=page.size or 0,
+            pages=(page,),
+            notes=_moved(url, page.url),
+            contacted=found.hosts,
+            read={page.url: content},
+            is_unchanged=is_here and (content is None or self.old.gave(path, content.text)),
+        )
+
+    def _record_url(self, page: PlannedPage, fetched: Page) -> str:
+        return fetched.url
+
+    def _name(self, url: str) -> str:
+        return page_name(url)
+
+    def _allows(self, page: PlannedPage) -> Allows:
+        return anywhere
+
+
+class CrawlKind(_PagesKind[CrawlSource]):
+    """The pages of a site, each requested for the plan.
+
+    A page is gone if the server says so, or if no page leads to it any more. One
+    that fails keeps its earlier file.
+    """
+
+    def plan(self) -> PlannedSource:
+        """Find the pages, and compare them with those of the old topic."""
+        records, old = self.records, self.old
+        there = {record.url: path for path, record in records.items() if old.has({path: record})}
+        # All pages of an edited source are read: an unchanged one may lead to others now.
+        is_same_wish = asks_the_same(self.source, old.asked[self.index])
+        known = {
+            record.url: record.conditions if is_same_wish and record.url in there else {}
+            for record in records.values()
+        }
+
+        def is_known(url: str, text: str) -> bool:
+            return url in there and old.gave(there[url], text)
+
+        try:
+            crawl = find_pages(
+                self.source,
+                self.remotes.policy,
+                known,
+                partial(self.progress, Step("looking at", self.source.url)),
+                hosts=self._hosts,
+                is_known=is_known,
+            )
+        except PlanChangedError as error:
+            return self._plan_move(error)
+        planned = PlannedSource(
+            source=self.source,
+            files=len(crawl.pages),
+            size=sum(page.size or 0 for page in crawl.pages),
+            pages=crawl.pages,
+            notes=(*_moved(self.source.url, crawl.start), *crawl.notes),
+            contacted=crawl.contacted,
+            robots=crawl.robots,
+            read=crawl.read,
+        )
+        if old.is_new:
+            return planned
+        same = {
+            url
+            for url, page in crawl.read.items()
+            if url in there and (page is None or is_known(url, page.text))
+        }
+        return self._compare(planned, crawl, same)
+
+    def _compare(self, planned: PlannedSource, crawl: Crawl, same: set[str]) -> PlannedSource:
+        """Complete the plan of a refresh; `same` are the pages that have not changed."""
+        if not crawl.pages:
+            reasons = iter(crawl.failed.values())
+            raise FetchError(self.source.url, next(reasons, "it has no file to fetch"))
+        records = self.records
+        kept = tuple(path for path, record in records.items() if record.url in crawl.failed)
+        accounted = same | crawl.failed.keys()
+        return replace(
+            planned,
+            files=len(crawl.pages) + len(kept),
+            # Without their sizes, which are not limits: approval of growth covers the whole.
+            pages=tuple(PlannedPage(url=page.url) for page in crawl.pages),
+            is_unchanged=len(same) == len(crawl.pages)
+            and all(record.url in accounted for record in records.values()),
+            kept=kept,
+            warnings=_warn(crawl.failed, {records[path].url for path in kept}),
+        )
+
+    def _record_url(self, page: PlannedPage, fetched: Page) -> str:
+        return page.url  # a crawl finds its pages by the addresses planned
+
+    def _name(self, url: str) -> str:
+        return page_path(url)
+
+    def _allows(self, page: PlannedPage) -> Allows:
+        """Return only the address that was planned: any other was not judged by the crawl."""
+        return lambda url: page_key(url) == page_key(page.url)
+
+
+def _moved(asked: str, found: str) -> tuple[str, ...]:
+    if host_and_port(asked) == host_and_port(found):
+        return ()
+    what = "port" if urlsplit(asked).hostname == urlsplit(found).hostname else "host"
+    return (f"redirects to another {what}: {found}",)
+
+
+def _warn(failed: Mapping[str, str], kept: Collection[str]) -> tuple[str, ...]:
+    return tuple(
+        str(FetchError(url, reason)) + ("; its file is kept as it was" if url in kept else "")
+        for url, reason in failed.items()
+    )
