@@ -44,6 +44,9 @@ MOST_OF_A_PEER = 500
 READ_SECONDS, IDLE_SECONDS, WRITE_SECONDS = 15, 120, 30
 """Seconds for a whole request, between two requests of a connection, and for an answer."""
 
+LINGER_SECONDS = 2
+"""Seconds for which a connection is kept after its last answer."""
+
 STOP_SECONDS = 0.5
 """Seconds that running requests get when the server ends."""
 
@@ -211,6 +214,7 @@ class Front:
             except h11.RemoteProtocolError as error:
                 answer = Answer(error.error_status_hint)
             if not await asyncio.wait_for(connection.write(answer), WRITE_SECONDS):
+                await asyncio.wait_for(connection.linger(), LINGER_SECONDS)
                 return
             seconds = IDLE_SECONDS
 
@@ -314,6 +318,12 @@ class _Connection:
             return False
         self._http.start_next_cycle()
         return True
+
+    async def linger(self) -> None:
+        """Read what the peer still sends: closing at once could lose the answer."""
+        self._writer.write_eof()
+        while await self._reader.read(65_536):
+            pass
 
     def _send(self, event: h11.Event) -> None:
         self._writer.write(self._http.send(event) or b"")
