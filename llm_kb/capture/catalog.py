@@ -258,27 +258,23 @@ def read_lessons(directory: Path) -> tuple[Lesson, ...]:
         if reader.read(ANNOTATIONS_REF) is None:
             return ()
         notes = sorted(list_notes(directory, ANNOTATIONS_REF).items())[:MAX_NOTES]
-        readable = _find_readable(directory, [blob for _, blob in notes])
-        return tuple(
-            lesson
-            for commit, id_ in notes
-            if id_ in readable and (blob := reader.read(id_))
-            for lesson in parse_lessons(commit, blob.data)
-        )
+        sizes = _read_sizes(directory, [id_ for _, id_ in notes])
+        lessons: list[Lesson] = []
+        left = MAX_BYTES
+        for (commit, id_), size in zip(notes, sizes, strict=True):
+            if size is None or size > min(MAX_NOTE_BYTES, left):
+                continue
+            left -= size
+            if blob := reader.read(id_):
+                lessons.extend(parse_lessons(commit, blob.data))
+    return tuple(lessons)
 
 
-def _find_readable(directory: Path, blobs: Sequence[str]) -> set[str]:
-    """Return the blobs that exist and are short, together as well as each."""
+def _read_sizes(directory: Path, blobs: Sequence[str]) -> list[int | None]:
+    """Return the number of bytes of each blob; None for a missing one."""
     asked = "".join(f"{blob}\n" for blob in blobs).encode()
-    command = ("cat-file", "--batch-check=%(objectname) %(objectsize)")
-    listed = run_git(*command, cwd=directory, stdin=asked).decode(errors="replace")
-    readable, left = set(), MAX_BYTES
-    for line in listed.splitlines():
-        id_, _, size = line.partition(" ")
-        if size.isdigit() and int(size) <= min(MAX_NOTE_BYTES, left):
-            readable.add(id_)
-            left -= int(size)
-    return readable
+    listed = run_git("cat-file", "--batch-check=%(objectsize)", cwd=directory, stdin=asked)
+    return [int(line) if line.isdigit() else None for line in listed.splitlines()]
 
 
 def parse_lessons(commit: str, data: bytes) -> Iterator[Lesson]:

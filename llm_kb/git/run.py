@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -116,22 +116,6 @@ def local_environment() -> dict[str, str]:
     return environment | {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
-@contextmanager
-def hidden_netrc() -> Iterator[dict[str, str]]:
-    """Make a home directory without `.netrc`; yield the variables that lead there.
-
-    curl sends what `.netrc` says by `default` to any server that asks. Everything else is linked:
-    the user's credential helpers and configuration stay.
-    """
-    home = Path.home()
-    with tempfile.TemporaryDirectory(prefix="llm-kb-") as place:
-        with suppress(OSError):
-            for name in os.listdir(home):  # noqa: PTH208 - names are all we need
-                if name not in {".netrc", "_netrc"}:
-                    Path(place, name).symlink_to(home / name)
-        yield {"HOME": place, "NETRC": os.devnull}
-
-
 def find_program(name: str) -> str | None:
     """Return the path of a program on PATH.
 
@@ -168,17 +152,34 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
 ) -> bytes:
     """Run git and return its output; raise GitError if it fails.
 
-    Only with `server` it may contact one, and only with `terminal` ask for a passphrase
-    there. It is ended after `timeout` seconds, when `watch`, called a few times a second,
-    raises, and after `max_output` bytes, then with an OutputTooLargeError. With a
-    `timeout` and no `terminal` all processes that it started end with it. No file it
-    writes is larger than `max_file` bytes.
+    Only with `server` it may contact one, without passwords of `.netrc`, and only with
+    `terminal` ask for a passphrase there. It is ended after `timeout` seconds, when
+    `watch`, called a few times a second, raises, and after `max_output` bytes, then with
+    an OutputTooLargeError. With a `timeout` and no `terminal` all processes that it
+    started end with it. No file it writes is larger than `max_file` bytes.
     """
     command = _limited(git_command(args, settings), max_file)
-    environment = (git_environment() if server else local_environment()) | dict(env or {})
     is_guarded = timeout is not None and not terminal
-    with start_process(command, args, cwd, environment, is_guarded=is_guarded) as process:
-        return _communicate(process, args, stdin, timeout, watch, max_output)
+    with _hide_netrc() if server else nullcontext(local_environment()) as environment:
+        environment |= env or {}
+        with start_process(command, args, cwd, environment, is_guarded=is_guarded) as process:
+            return _communicate(process, args, stdin, timeout, watch, max_output)
+
+
+@contextmanager
+def _hide_netrc() -> Iterator[dict[str, str]]:
+    """Make a home directory without `.netrc`, and yield git's environment with it.
+
+    curl sends what `.netrc` says by `default` to any server that asks. Everything else is linked:
+    the user's credential helpers and configuration stay.
+    """
+    home = Path.home()
+    with tempfile.TemporaryDirectory(prefix="llm-kb-") as place:
+        with suppress(OSError):
+            for name in os.listdir(home):  # noqa: PTH208 - names are all we need
+                if name not in {".netrc", "_netrc"}:
+                    Path(place, name).symlink_to(home / name)
+        yield git_environment() | {"HOME": place, "NETRC": os.devnull}
 
 
 def run_gh(*args: str, timeout: float) -> bytes:

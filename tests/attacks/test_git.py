@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -229,6 +230,36 @@ def test_a_url_that_leads_to_this_disk_is_refused(
     assert "transport 'file' not allowed" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command", ["list", "export", "list --json", "review", "capture --dry-run"]
+)
+def test_a_note_without_measure_is_not_read(
+    command: str, repo: Repo, run_llm: RunLlm, tmp_path: Path
+) -> None:
+    rule = {"id": "conv-1", "scope": "*", "rule": "x" * 50_000_000, "stability": "permanent"}
+    store = {"schema": "chronicle/knowledge-v1", "conventions": [rule]}
+    repo.write_note(json.dumps(store))
+    result = run_llm(["kb", "knowledge", *command.split()])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "at most 4,000,000 are read" in result.stderr
+    assert len(result.stderr) < 1000
+
+
+def test_lessons_without_measure_are_passed_over(repo: Repo, run_llm: RunLlm) -> None:
+    """Not one that is too long, and not more than so many bytes of all."""
+    wisdom = [{"category": "gotcha", "content": "x" * 150_000}]
+    text = json.dumps({"wisdom": wisdom})
+    blob = repo.git("hash-object", "-w", "--stdin", stdin=text)
+    long = repo.git("hash-object", "-w", "--stdin", stdin=text.replace("x", "xxxx"))
+    ids = [f"{n:012x}".ljust(40, "0") for n in range(400)]
+    tree = "".join(f"100644 blob {blob}\t{id_}\n" for id_ in ids[1:])
+    tree = repo.git("mktree", stdin=f"100644 blob {long}\t{ids[0]}\n{tree}")
+    repo.git("update-ref", "refs/notes/chronicle", repo.git("commit-tree", tree, "-m", "x"))
+    shown = run_llm(["kb", "learn", "repo-knowledge", "wisdom"]).stdout
+    assert "66 entries, too many to read at once" in shown
+    assert f"(from {ids[0][:12]})" not in run_llm(["kb", "learn", "repo-knowledge", "**"]).stdout
+
+
 SYMBOLIC = ("refs/notes/chronicle-knowledge", "refs/notes/chronicle")
 
 
@@ -253,9 +284,13 @@ def test_a_symbolic_ref_leads_no_write_elsewhere(
 
 @pytest.mark.parametrize("key", ["credential.helper", "credential.http://127.0.0.1.helper"])
 def test_passwords_are_asked_for_by_the_users_own_helpers(
-    marker: Path, tmp_path: Path, key: str
+    marker: Path, tmp_path: Path, key: str, home: Path
 ) -> None:
+    """Not by those of the repository, and not by `.netrc`, which curl reads unasked."""
+    sent: list[str | None] = []
+
     def demand(handler: BaseHTTPRequestHandler) -> None:
+        sent.append(handler.headers.get("Authorization"))
         handler.send_response(401)
         handler.send_header("WWW-Authenticate", 'Basic realm="x"')
         handler.send_header("Content-Length", "0")
@@ -266,12 +301,14 @@ def test_passwords_are_asked_for_by_the_users_own_helpers(
     own.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
     own.chmod(0o755)
     run_git("config", "--global", "credential.helper", f"!{own}")
+    (home / ".netrc").write_text("default login me password hunter2\n")
     repo.git("config", key, f"!{marker}")
     with serve_site() as site:
         url = site.answer("/x/info/refs?service=git-upload-pack", demand).partition("/info")[0]
         with pytest.raises(GitError):
             fetch_ref(repo.path, url, KNOWLEDGE_REF)
     assert (is_sprung(marker), (tmp_path / "asked").exists()) == (False, True)
+    assert set(sent) == {None}
 
 
 def test_a_bare_repository_among_the_files_is_not_entered(

@@ -15,7 +15,6 @@ from llm_kb.git.run import (
     OUTPUT_TOO_LARGE,
     GitError,
     git_environment,
-    hidden_netrc,
     run_git,
 )
 from llm_kb.references.errors import FetchError, TooLargeError
@@ -81,18 +80,17 @@ def ask_server(  # noqa: PLR0913 - what a process takes
     environment = _server_environment(policy, ssh_options)
     environment["GIT_DIR"] = "." if cwd else os.devnull
     try:
-        with hidden_netrc() as home:
-            return run_git(
-                *args,
-                cwd=cwd,
-                stdin=stdin,
-                env=environment | home,
-                server=True,
-                settings=(_SAFE | stalled | dict(settings or {}) | pinned).items(),
-                timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
-                watch=watch,
-                max_file=most if cwd else None,
-            )
+        return run_git(
+            *args,
+            cwd=cwd,
+            stdin=stdin,
+            env=environment,
+            server=True,
+            settings=(_SAFE | stalled | dict(settings or {}) | pinned).items(),
+            timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
+            watch=watch,
+            max_file=most if cwd else None,
+        )
     except GitError as error:
         watch()
         if _died_of_size(error):
