@@ -175,7 +175,8 @@ class Front:
         self._peers[peer] += 1
         try:
             if self._make_room(peer):
-                with suppress(asyncio.TimeoutError, OSError, EOFError):
+                # Cancelled when the server ends, which asyncio would report as an error.
+                with suppress(asyncio.TimeoutError, asyncio.CancelledError, OSError, EOFError):
                     await self._serve(connection, peer)
         finally:
             self._reading.pop(connection, None)
