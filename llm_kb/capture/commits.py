@@ -28,6 +28,7 @@ from llm_kb.errors import KbError
 from llm_kb.git.run import GitError, read_git, run_git
 
 _RANGE = re.compile(r"\.{2,3}")
+_LONGEST_NAME = 300
 _GOING_BACK = re.compile(r"(?P<start>.+?)(?P<steps>(?:~[0-9]{0,9}|\^)+)")
 # `HEAD~2^`: each step goes to a first parent. `HEAD^2` is another branch, not a step back.
 
@@ -79,7 +80,7 @@ def _check_length(directory: Path, revisions: Sequence[str]) -> None:
     """Raise KbError for the first name that goes back beyond the first commit."""
     for revision in revisions:
         for name in _RANGE.split(revision.removeprefix("^")):
-            found = _GOING_BACK.fullmatch(name)
+            found = _GOING_BACK.fullmatch(name[:_LONGEST_NAME])
             if not found:
                 continue
             command = ("rev-list", "--count", "--first-parent", "--end-of-options", found["start"])

@@ -27,7 +27,7 @@ _NETWORK_TIMEOUT = 300.0
 
 _MOVED = re.compile(
     r"\((fetch first|non-fast-forward|stale info|failed to update ref"
-    r"|incorrect old value provided|cannot lock ref.*|reference already exists)\)"
+    r"|incorrect old value provided|cannot lock ref[^\n()]*|reference already exists)\)"
     r"|failed to lock"
 )
 

@@ -111,7 +111,7 @@ def _leads_inside(path: Path, directory: Path) -> bool:
 
 
 # A key has no slash, so that `conf/a=b.toml` stays a path.
-_ASSIGNMENT = re.compile(r"\s*(?P<key>[\w.\"'\s-]+?)\s*(?P<operator>\+?=)(?P<value>.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"(?P<key>[\w.\"'\s-]+)(?P<operator>\+?=)(?P<value>.*)", re.DOTALL)
 
 
 def is_assignment(text: str) -> bool:
@@ -128,7 +128,7 @@ def parse_assignment(text: str, source: LayerSource) -> LayerConfig:
     found = _ASSIGNMENT.fullmatch(text)
     if found is None:
         raise ConfigError(text, ["not an assignment; write KEY=VALUE or KEY+=VALUE"])
-    parts = _split_key(found["key"])
+    parts = _split_key(found["key"].strip())
     key = _find_key(parts)
     if found["operator"] == "+=" and key is not None and not isinstance(key, ListKey):
         problem = f"{'.'.join(parts)}: only a list can be extended with '+='; use '='"

@@ -26,10 +26,6 @@ _NO_KEY = re.compile(
 )
 
 
-_PLACE = re.compile(r"(.*) \(at (.*)\)", re.DOTALL)
-"""A message of tomllib, and the place at its end."""
-
-
 class TomlError(ValueError):
     """A text that is not valid TOML; the message names the reason and the line."""
 
@@ -43,7 +39,9 @@ def decode_toml(text: str) -> dict[str, object]:
     except RecursionError as error:
         raise TomlError("it is nested too deeply") from error
     except ValueError as error:  # TOMLDecodeError, or a number Python refuses to convert
-        raise TomlError(_PLACE.sub(r"\2: \1", str(error))) from error
+        reason, at, place = str(error).rpartition(" (at ")
+        message = f"{place.removesuffix(')')}: {reason}" if at else str(error)
+        raise TomlError(message) from error
 
 
 def _has_many_dots(text: str) -> bool:

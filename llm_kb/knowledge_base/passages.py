@@ -41,7 +41,7 @@ SPARE = 12
 MAX_PASSAGE = 2400
 """Maximum number of characters of neighbouring hits joined to one passage."""
 
-FIRST_PASSAGE = 1200
+FIRST_PASSAGE = 800
 NEXT_PASSAGES = 300
 """Number of characters of a passage that are shown if its address can load more."""
 

@@ -15,9 +15,14 @@ from llm_kb.rendering.plain_text import (
     one_line,
 )
 
-MAX_CHARACTERS = 6000
-"""Maximum number of characters of all passages together: about 1,500 tokens."""
+MAX_CHARACTERS = 2_000
+"""Maximum number of characters of all passages together, for a reader who can load more."""
 
+MAX_WHOLE = 6_000
+"""The same for a reader who cannot: about 1,500 tokens."""
+
+AHEAD = 0.5
+"""A passage with less than this share of the best score is named, not quoted."""
 
 QUOTED = 3
 """Default number of quoted passages: a fourth answered 1 of 256 questions."""
@@ -90,25 +95,29 @@ class Passages:
 def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
-    Only the first `quoted` that are not pre-loaded, and as many as there is room for, are quoted;
-    the others are named by their addresses.
+    Only the first `quoted` that are not pre-loaded, as many as there is room for, and none that
+    the best is clearly ahead of, are quoted; the others are named by their addresses.
     """
     parts = [f"{bounded_line(line)}\n" for line in found.about]
-    room = MAX_CHARACTERS
+    most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
+    best = max((passage.score for passage in found.passages), default=0.0)
+    enough = 0.0 if quoted is None else AHEAD * best
     more: list[str] = []
     origin: str | None = None
     left = len(found.passages) if quoted is None else quoted
     for passage in found.passages:
         if passage.is_preloaded:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
-        elif not left or (room < MAX_CHARACTERS and len(passage.text) > room):
-            more.append(bounded_line(passage.heading))
-        else:
-            is_new = passage.origin != origin
+            continue
+        rendered = _render(passage, room, with_origin=passage.origin != origin)
+        is_first = room == most
+        if left and (is_first or (len(rendered) <= room and passage.score >= enough)):
+            parts.append(rendered)
             origin = passage.origin
-            parts.append(_render(passage, room, with_origin=is_new))
-            room -= len(passage.text)
+            room -= len(rendered)
             left -= 1
+        else:
+            more.append(bounded_line(passage.heading))
     if more:
         parts.append(f"Also: {', '.join(more)}\n")
     if not found.passages:

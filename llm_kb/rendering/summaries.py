@@ -31,7 +31,7 @@ _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _BADGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])")
 _LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _SAYS_NOTHING = re.compile(
-    r"\s*(?:[#/*;%<!-]|\"{3}|'{3})*\s*"
+    r"[\s#/*;%<!\"'-]*"
     r"(?:copyright\b|\(c\)|©|spdx-|licen[sc]ed? (?:under|to)\b|all rights reserved"
     r"|-\*-|vim:|eslint-|pylint:|coding[:=]|@(?:flow|ts-|license|copyright))",
     re.IGNORECASE,
@@ -45,7 +45,7 @@ _IMPORT = re.compile(
     re.IGNORECASE,
 )
 
-_MDX_IMPORT = re.compile(r"(?:import|export)\s+(?:.*\sfrom\s|[\"'{*]|default\s|const\s)")
+_MDX_IMPORT = re.compile(r"(?:import|export)\s(?:.*\sfrom\s|\s*(?:[\"'{*]|default\s|const\s))")
 
 _RST = frozenset({"rst", "rest"})
 _RST_RULE = re.compile(r"([^\w\s])\1+[ \t]*$")

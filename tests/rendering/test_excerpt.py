@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.excerpt import Excerpt, _split, find_excerpt
+from llm_kb.rendering.excerpt import Excerpt, find_excerpt
 from llm_kb.rendering.parts import find_line, find_spans, name_lines
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.sections import Section
@@ -61,11 +61,12 @@ def show(
             "a.rst",
             f"{FILLER}.. code-block:: python\n    :caption: {'c' * 70}\n\n"
             + "    walrus(tusk)\n" * 60,
-            f".. code-block:: python\n    :caption: {'c' * 70}\n\n" + "    walrus(tusk)\n" * 4
+            f"Nothing is said here.\n\n.. code-block:: python\n    :caption: {'c' * 70}\n\n"
+            + "    walrus(tusk)\n" * 3
             + "    walrus(tusk)", id="a long block with the directive that it begins with",
         ),
         pytest.param(
-            "a.md", f"---\ntitle: Walrus\n---\n\n# Zoo\n\nWalrus.\n\n## Lion\n\n{'x' * 150}",
+            "a.md", f"---\ntitle: Walrus\n---\n\n# Zoo\n\nWalrus.\n\n## Lion\n\n{'x' * 250}",
             "# Zoo\n\nWalrus.", id="below the front matter",
         ),
     ],
@@ -251,13 +252,48 @@ def test_the_address_of_an_excerpt_loads_its_lines(
         assert found.text.strip("…") in text[part.start : part.end]
 
 
-def test_a_block_that_ends_with_a_paragraph_has_no_empty_piece() -> None:
-    text = f"{'a' * 700}\n\n{'b' * 180}\n\n{'c' * 375}\n\n"
+def test_a_part_of_a_few_lines_is_shown_whole_whatever_the_length_of_a_passage() -> None:
+    part = f"## Walrus\n\n{'Its tusks. ' * 30}\n\n{'More of it. ' * 20}\n\nDefault: False\n\n"
+    text = f"# Zoo\n\n{FILLER * 40}{part}## Otter\n\n{FILLER * 40}"
+    at = text.index("Its tusks")
 
-    pieces = list(_split(text, 0, len(text), 300, set()))
+    found = show(text, (at, at + 9), most=400)
 
-    assert all(start < end for start, end in pieces)
-    assert "".join(text[start:end] for start, end in pieces) == text
+    assert (found.text, found.is_whole) == (part.rstrip(), True)
+
+
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [
+        pytest.param(
+            "a.md",
+            f"- `walrus`: how many tusks. {'It counts. ' * 12}\n  Default: two.\n",
+            id="an item of a list without blank lines",
+        ),
+        pytest.param(
+            "a.md",
+            "Count the walrus like this\n\n```\ntusk()\n```\n",
+            id="code and its sentence",
+        ),
+        pytest.param("a.md", f"| walrus | {'tusk ' * 60}|\n", id="a row of a table"),
+        pytest.param(
+            "a.yml",
+            "# How many tusks a walrus has.\n# It counts.\n[ tusks: <int> | default = 2 ]\n",
+            id="a definition and its comment",
+        ),
+    ],
+)
+def test_what_belongs_together_is_not_cut(path: str, block: str) -> None:
+    around = {
+        "-": "- `lion`: it roars. " + "Loudly. " * 14 + "\n  Default: none.\n",
+        "|": f"| lion | {'roar ' * 60}|\n",
+        "#": "# How loud it roars.\n[ roar: <int> | default = 1 ]\n",
+    }.get(block[0], "A lion.\n\n")
+    text = f"# Zoo\n\n{around * 30}{block}{around * 30}"
+    start = text.rfind("\n", 0, text.index("tusk")) + 1  # as a chunk begins, perhaps within it
+    found = show(text, (start, start + 800), path, most=300)
+
+    assert block.rstrip() in found.text
 
 
 @pytest.mark.parametrize(

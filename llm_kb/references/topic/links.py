@@ -15,7 +15,7 @@ from llm_kb.search.chunking.markdown import mark_fenced
 from llm_kb.search.chunking.outline import find_outline
 
 _CODE_OR_LINK = re.compile(
-    r"(`+)[^`\n]{0,1000}\1|\]\((https?://[^\s<>()#]*(?:\([^\s<>()#]*\)[^\s<>()#]*)*)(?:#([^\s()]*))?\)"
+    r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)|\]\((https?://[^\s<>()#]*(?:\([^\s<>()#]*\)[^\s<>()#]*)*)(?:#([^\s()]*))?\)"
 )
 
 

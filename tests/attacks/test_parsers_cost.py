@@ -1,0 +1,244 @@
+"""Every outliner, chunker, parser and renderer takes linear time over families of hostile texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+
+import pytest
+
+from llm_kb.rendering.excerpt import find_excerpt
+from llm_kb.rendering.front_matter import read_front_matter
+from llm_kb.rendering.parts import find_spans, render_outline
+from llm_kb.rendering.plain_text import defuse, one_line, visible_text
+from llm_kb.rendering.summaries import summarize
+from llm_kb.search.chunking.chunk import chunk_document
+from llm_kb.search.chunking.markdown import mark_fenced
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import Section
+from llm_kb.search.chunking.words import find_more_words
+from llm_kb.search.roles import find_role, is_machine_made
+from tests.cost import cases
+from tests.fuzz.__main__ import TARGETS
+from tests.growth import measure_growth
+
+SUFFIXES = ("md", "rst", "html", "py", "ts", "go", "c", "rs", "json")
+RARITIES = {"a": 1.0, "b": 2.0, "x": 3.0}
+
+
+def outline_and_show(path: str, text: str) -> None:
+    """Do with a text what indexing, listing, loading and a search do."""
+    chunk_document(path, text)
+    outline = find_outline(path, text)
+    find_spans(outline, ["a", "a-1/b", "no such part", "L1-L9"])
+    whole = Section(0, len(text), 0, "", "*")
+    render_outline("s", "t", text, whole, outline.sections)
+    middle = len(text) // 2
+    for span in ((0, min(1_200, len(text))), (middle, min(middle + 1_200, len(text)))):
+        find_excerpt(outline, span, RARITIES, 300)
+
+
+def read_as_words(text: str) -> None:
+    """Do with a text what is done whatever its format."""
+    find_more_words(text)
+    find_role("docs/a.md", text)
+    is_machine_made("a.js", text)
+    list(mark_fenced(text.splitlines()))
+    for make in (defuse, one_line, visible_text):
+        make(text)
+
+
+def bind(path: str) -> Callable[[str], object]:
+    return lambda text: outline_and_show(path, text)
+
+
+def fuzz(name: str) -> Callable[[str], object]:
+    return lambda text: TARGETS[name](text.encode("utf-8", "surrogatepass"))
+
+
+PARSERS: Mapping[str, Callable[[str], object]] = {
+    **{suffix: bind(f"a.{suffix}") for suffix in SUFFIXES},
+    **{f"fuzz {name}": fuzz(name) for name in TARGETS if name != "chunking"},
+    "words": read_as_words,
+    "front matter": lambda text: read_front_matter(f"---\n{text}"),
+    "summary of Markdown": lambda text: summarize(text.encode("utf-8", "replace"), "md"),
+    "summary of rst": lambda text: summarize(text.encode("utf-8", "replace"), "rst"),
+    "summary of code": lambda text: summarize(text.encode("utf-8", "replace"), "py"),
+}
+
+UNITS = (
+    *(
+        "#",
+        "# a\n",
+        "## A\n",
+        "```\n",
+        "    ````x\n",
+        "- ```\n",
+        "~~~\n",
+        "- ",
+        "> ",
+        "1. ",
+        "* a\n",
+    ),
+    *(
+        "[",
+        "](",
+        "[a](b)",
+        "![",
+        "<",
+        "</",
+        "<h1>",
+        "<h1>a</h1>",
+        "<h2 id=a>",
+        "<p>",
+        "<pre>",
+        "<!--",
+    ),
+    *("<main>", "<a href='", "<td>", "&#1", "&amp;", "|", "a | b\n", "a\n===\n", "===\n", "---\n"),
+    *(
+        "!!! a\n",
+        "    x\n",
+        "  \n",
+        ".. a::\n",
+        ".. _a:\n",
+        ".. |a| replace:: b\n",
+        ":a: b\n",
+        "a::\n\n x\n",
+    ),
+    *(".. function:: a\n", "def f():\n", "# c\n", "@d\n", "class A {\n", "func (a A) b(", "f(a, "),
+    *(
+        "{",
+        "}",
+        "(",
+        ")",
+        "]",
+        "//",
+        "/*",
+        "'",
+        '"',
+        "\\",
+        "`",
+        "*",
+        "_",
+        "$",
+        "=",
+        "a: b\n",
+        "a:\n ",
+    ),
+    *(
+        " ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\u200b",
+        "a",
+        "aB",
+        "a b ",
+        "a.",
+        "1.",
+        "ß",
+        "部",
+        "é",
+        "\x1b[",
+        "%",
+        "\ud800",
+    ),
+)
+PAIRS = (
+    *(("{", "}"), ("(", ")"), ("[", "]"), ('"', '"'), ("<b>", "</b>"), ("<div>", "</div>")),
+    *(("<ul><li>", "</li></ul>"), ("<table><tr><td>", "</td></tr></table>"), ('{"a":[', "]}")),
+    *(("<h1>" * 40, "</h1>"), ("`", "`"), ("**", "**")),
+)
+
+
+NAMED = {
+    "headings": "# {}\n",
+    "titles": "{}\n=====\n",
+    "functions": "def {}():\n  pass\n",
+    "options": ".. option:: {}\n\n   a\n\n",
+    "keys": "{}: 1\n",
+}
+
+
+def find_families() -> Iterator[tuple[str, Callable[[int], str]]]:
+    """Yield named makers of texts of a length: repetition, nesting, near-equal names."""
+    for unit in UNITS:
+        yield f"{unit!r} repeated", repeat(unit)
+    for start, end in PAIRS:
+        yield f"{start!r} nested", nest(start, end)
+        yield f"{start!r}{end!r} repeated", repeat(start + end)
+    for name, line in NAMED.items():
+        yield f"{name} that differ in case", number(line, spell)
+        yield f"{name} that fold alike", number(line, fold_alike)
+        yield f"{name} with numbers", number(line, lambda n: f"a-{n % 7}" if n % 2 else f"a-{n}")
+    yield "fences of falling length", fall("    {}x\n", "`")
+    yield "fences in items of falling length", fall("- {}x\n", "~")
+    yield "titles of falling length", fall("x\n{}\n", "=")
+    yield "comments above a function", lambda size: "# c\n" * (size // 4) + "def a():\n  pass\n"
+
+
+def repeat(unit: str) -> Callable[[int], str]:
+    return lambda size: unit * (size // len(unit) + 1)
+
+
+def nest(start: str, end: str) -> Callable[[int], str]:
+    def make(size: int) -> str:
+        depth = size // len(start + end) + 1
+        return start * depth + "\n" + end * depth
+
+    return make
+
+
+def number(line: str, name: Callable[[int], str]) -> Callable[[int], str]:
+    def make(size: int) -> str:
+        count = size // (len(line) + 14) + 1
+        return "".join(line.format(name(n)) for n in range(count))
+
+    return make
+
+
+def fall(line: str, sign: str) -> Callable[[int], str]:
+    def make(size: int) -> str:
+        most = int(size**0.5)
+        return "".join(line.format(sign * length) for length in range(most + 3, 3, -1)) + "\n" * (
+            size // 2
+        )
+
+    return make
+
+
+def spell(number: int) -> str:
+    """Return one of the many spellings of a word."""
+    return "".join(c.upper() if number >> at & 1 else c for at, c in enumerate("abcdefghijklmn"))
+
+
+def fold_alike(number: int) -> str:
+    return "".join("ß" if number >> at & 1 else "ss" for at in range(12))
+
+
+FAMILIES = dict(find_families())
+USUAL = [name for name in FAMILIES if not name.endswith("repeated")]
+
+
+@pytest.mark.parametrize("parse", cases(PARSERS))
+def test_time_is_in_the_length_of_nested_and_near_equal_texts(
+    parse: Callable[[str], object],
+) -> None:
+    require_linear(parse, {name: FAMILIES[name] for name in USUAL})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parse", cases(PARSERS))
+def test_time_is_in_the_length_of_what_is_repeated(parse: Callable[[str], object]) -> None:
+    require_linear(parse, FAMILIES)
+    pairs = pairwise(UNITS)
+    require_linear(parse, {f"{one!r}{other!r}": repeat(one + other) for one, other in pairs})
+
+
+def require_linear(
+    parse: Callable[[str], object], families: Mapping[str, Callable[[int], str]]
+) -> None:
+    """Fail for the first family of texts for which a parser is not linear."""
+    for name, make in families.items():
+        found = measure_growth(parse, make)
+        assert not found, f"{name}: {found}"

@@ -1,0 +1,89 @@
+"""How much longer a piece of code takes for twice the input, whatever else the machine does."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from types import FrameType
+
+SMALL, MIDDLE, LARGE = 4_096, 32_768, 65_536
+"""Lengths of inputs: those of code that is quick are small."""
+
+QUICK = 0.0015
+"""Seconds of processor time for `SMALL` characters below which code is linear: the eight million
+steps of quadratic code take more."""
+
+STEADY = 1.5
+"""Linear code takes at most so many times its share longer for `MIDDLE` than for `SMALL`."""
+
+FLOOR = 0.06
+"""Seconds for `LARGE` characters below which a growth is not one: nobody waits for it."""
+
+ENDLESS = 2.0
+"""Seconds of processor time after which a call is given up."""
+
+TRIPLED = 3.0
+"""Twice the input may take up to this many times as long: linear code takes twice, quadratic
+four times."""
+
+
+class EndlessError(BaseException):
+    """A call was given up."""
+
+
+def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) -> str:
+    """Return how the time of an action grows with the length of its input; empty if it does not.
+
+    `make` returns an input of about the length that it is given. Times are of the processor, and
+    the least of several.
+    """
+    try:
+        for size in (16, 24, 32, 64, 256, 1_024):
+            _time(action, make(size), runs=1)
+        small = _time(action, make(SMALL), runs=1)
+        if small < QUICK:
+            return ""
+        if _time(action, make(MIDDLE), runs=1) < STEADY * small * MIDDLE / SMALL:
+            return ""
+        times = [_time(action, make(LARGE >> shift)) for shift in (2, 1, 0)]
+    except EndlessError:
+        return "it was given up"
+    ratios = [after / max(before, 1e-6) for before, after in pairwise(times)]
+    if times[-1] < FLOOR or min(ratios) < TRIPLED:
+        return ""
+    return f"{LARGE:,} characters take {times[-1]:.2f} s, half of them {times[-2]:.2f} s"
+
+
+def _time(action: Callable[[str], object], text: str, runs: int = 3) -> float:
+    """Return the least processor time of an action. Raises EndlessError."""
+    least = ENDLESS
+    gc.disable()
+    try:
+        for _ in range(runs):
+            with _given_up():
+                started = time.process_time()
+                action(text)
+                least = min(least, time.process_time() - started)
+    finally:
+        gc.enable()
+    return least
+
+
+@contextmanager
+def _given_up() -> Iterator[None]:
+    """Interrupt the block after a time; a regular expression looks for signals while it matches."""
+
+    def give_up(_signal: int, _frame: FrameType | None) -> None:
+        raise EndlessError
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, ENDLESS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
