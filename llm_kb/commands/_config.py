@@ -23,9 +23,11 @@ def require_cwd() -> Path:
     return cwd
 
 
-def current_layers() -> Layers:
-    """Read the files in effect here. Raises ConfigError."""
-    return read_layers(find_cwd(), user_dir=find_user_dir(), environ=os.environ)
+def current_layers(*, any_owner: bool = False) -> Layers:
+    """Read the files in effect here, as `read_layers`. Raises ConfigError."""
+    return read_layers(
+        find_cwd(), user_dir=find_user_dir(), environ=os.environ, any_owner=any_owner
+    )
 
 
 def current_config(kb_cfg: tuple[str, ...] = ()) -> Config:

@@ -15,7 +15,7 @@ from llm_kb.commands._output import say
 from llm_kb.config.changes import Change, edit_config, prepare_edit
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig
-from llm_kb.config.load import Layers, read_layer, user_source, workspace_source
+from llm_kb.config.load import Layers, find_source, read_layer, user_source
 from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
@@ -29,7 +29,7 @@ def user_file() -> LayerSource:
 def workspace_file() -> LayerSource | None:
     """Return the workspace layer's file, if there is one."""
     file = find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
-    return workspace_source(file) if file else None
+    return find_source(file, find_user_dir()) if file else None
 
 
 def nearest_file(*, user: bool) -> LayerSource:

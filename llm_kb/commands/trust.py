@@ -28,9 +28,9 @@ def trust(yes: bool, list_: bool, json_: bool) -> None:
     """
     Trust the settings that this workspace's configuration requests
 
-    Needed for 'auto = true', and for pre-loading subjects of your own topics: a
-    repository you cloned cannot decide that. Trust ends when the configuration
-    changes.
+    Needed for 'auto = true', for showing your own topics and references, and for
+    a checkout that belongs to another user: a repository you cloned cannot decide
+    that. Trust ends when the configuration changes.
 
     \b
         llm kb trust
@@ -41,11 +41,11 @@ def trust(yes: bool, list_: bool, json_: bool) -> None:
     if list_:
         _list(json_)
         return
-    layers = current_layers()
+    layers = current_layers(any_owner=True)
     if layers.file is None:
         require_cwd()
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
-    if not layers.withheld:
+    if not layers.withheld and not layers.foreign:
         say(f"Nothing in {show_place(layers.file.path)} needs trust")
     elif is_trusted(layers.file.path, layers.digest, find_user_dir()):
         say(f"{show_place(layers.file.path)} is trusted already")
@@ -54,8 +54,8 @@ def trust(yes: bool, list_: bool, json_: bool) -> None:
 
 
 def _ask_and_record(layers: Layers, file: Path, *, yes: bool) -> None:
-    say(render_request(str(file), layers.workspace, layers.below, layers.withheld))
-    say("")
+    parts = (layers.workspace, layers.below, layers.withheld, layers.foreign)
+    say(f"{render_request(str(file), *parts).rstrip()}\n")
     confirm("Trust it?", yes=yes)
     before = record_trust(file, layers.digest, find_user_dir())
     if before is None:

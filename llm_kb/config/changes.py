@@ -206,7 +206,7 @@ def prepare_edit(
     layer or `check` raises it, KbError if other parts would change.
     """
     path = source.path
-    data = read_bytes(path, owned_below=source.bounds) if os.path.lexists(path) else b""
+    data = read_bytes(path, owned_below=source.owned_below) if os.path.lexists(path) else b""
     document = decode_bytes(data, path)
     parse_layer(document, source)
     change = decide(copy.deepcopy(document))

@@ -53,7 +53,7 @@ def read_fragment(
     )
     origin = Origin(layer=Layer.FRAGMENT, place=str(path))
     source = replace(own, origin=origin, bounds=workspace if is_workspace else None)
-    return parse_layer(read_toml(path, owned_below=source.bounds), source), source
+    return parse_layer(read_toml(path, owned_below=source.owned_below), source), source
 
 
 def find_fragment(text: str, own: LayerSource, cwd: Path, load_paths: Sequence[Path]) -> Path:

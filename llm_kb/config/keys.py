@@ -47,6 +47,13 @@ class LayerSource:
     """The directory that `~` stands for; None if unknown."""
     bounds: Path | None = None
     """The workspace, if the layer is one of its files; None for the user's own files."""
+    any_owner: bool = False
+    """Whether files of the workspace may belong to another user, since it is trusted."""
+
+    @property
+    def owned_below(self) -> Path | None:
+        """The directory whose files must belong to the user; None if they need not."""
+        return None if self.any_owner else self.bounds
 
     @property
     def path(self) -> Path:
@@ -102,7 +109,7 @@ def read_directory(value: object, source: LayerSource) -> str:
             f"{describe(value)}, which leads to {str(path)!r}",
             f"a directory inside the workspace {str(source.bounds)!r}",
         )
-    owner = find_foreign_owner(path) if bounds else None
+    owner = find_foreign_owner(path) if source.owned_below else None
     if owner is not None:
         raise BadValueError(
             f"{describe(value)}, which belongs to another user (uid {owner})",

@@ -12,15 +12,17 @@ from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, default_layer, merge, parse_layer
 from llm_kb.config.resolve import (
     ACTING_KEYS,
+    SHOWING_KEY,
     find_missing,
     find_withheld,
     is_given,
     load_path_values,
     resolve,
 )
-from llm_kb.config.trust import digest_workspace, is_trusted, was_trusted
+from llm_kb.config.trust import digest_workspace, is_accepted, is_trusted, was_trusted
 from llm_kb.config.workspace import (
     WorkspaceFile,
+    describe_foreign,
     exists,
     find_workspace,
     read_toml,
@@ -39,6 +41,8 @@ class Layers:
     """The defaults and the user layer, merged."""
     workspace: LayerConfig
     file: WorkspaceFile | None
+    foreign: str | None = None
+    """Which part of the workspace's file belongs to another user."""
 
     @property
     def withheld(self) -> tuple[str, ...]:
@@ -63,18 +67,32 @@ class Layers:
         resolve(merge([self.below, self.workspace]), root=self.file.root if self.file else Path())
 
 
-def read_layers(cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str]) -> Layers:
+def read_layers(
+    cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str], any_owner: bool = False
+) -> Layers:
     """Read the user's and the workspace's file; a missing one has no settings.
 
-    Raises ConfigError.
+    A workspace's file of another user is read if it is trusted, with the settings it has now, or
+    with `any_owner`. Raises ConfigError.
     """
     default, user = default_layer(), user_config_path(user_dir)
     below = merge([default, read_layer(user_source(user, environ), default)])
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
-    workspace = read_layer(workspace_source(file), below)
-    return Layers(below=below, workspace=workspace, file=file)
+    source, foreign = find_source(file, user_dir), describe_foreign(file.path, file.root)
+    if any_owner:
+        source = replace(source, any_owner=True)
+    layers = Layers(below=below, workspace=read_layer(source, below), file=file, foreign=foreign)
+    if foreign and not any_owner and not is_trusted(file.path, layers.digest, user_dir):
+        raise ConfigError(
+            str(file.path),
+            [
+                f"has changed since you trusted it, and {foreign}; look at it, then run"
+                " 'llm kb trust'"
+            ],
+        )
+    return layers
 
 
 def read_layer(source: LayerSource, below: LayerConfig | None = None) -> LayerConfig:
@@ -89,7 +107,7 @@ def read_layer(source: LayerSource, below: LayerConfig | None = None) -> LayerCo
     def find_more(layer: LayerConfig) -> Sequence[str]:
         return find_missing(merge([below, layer])).get(str(path), ()) if below else ()
 
-    return parse_layer(read_toml(path, owned_below=source.bounds), source, find_more=find_more)
+    return parse_layer(read_toml(path, owned_below=source.owned_below), source, find_more=find_more)
 
 
 def user_source(path: Path, environ: Mapping[str, str]) -> LayerSource:
@@ -102,6 +120,11 @@ def workspace_source(file: WorkspaceFile) -> LayerSource:
     """Return the source of a workspace layer's file."""
     origin = Origin(layer=Layer.WORKSPACE, place=str(file.path))
     return LayerSource(origin=origin, base=file.root, bounds=file.root)
+
+
+def find_source(file: WorkspaceFile, user_dir: Path) -> LayerSource:
+    """Return the source of a workspace layer's file, whose owner no longer matters if trusted."""
+    return replace(workspace_source(file), any_owner=is_accepted(file, user_dir))
 
 
 def find_home(environ: Mapping[str, str]) -> Path | None:
@@ -131,7 +154,12 @@ def load_config(
     merged = merge([layers.below, layers.workspace.without(withheld)])
     root = file.root if file else (cwd or user_dir)
     workspace = file.root if file else None
-    own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=root, home=find_home(environ))
+    own = LayerSource(
+        origin=Origin(layer=Layer.COMMAND_LINE),
+        base=root,
+        home=find_home(environ),
+        any_owner=bool(layers.foreign),
+    )
     for text in excluded:
         layer, _ = read_fragment(text, own, cwd=cwd, workspace=workspace, load_paths=())
         if all(id_ in merged.topics or is_given(id_) for id_ in layer.topics):
@@ -159,8 +187,11 @@ def _add_fragment(merged: LayerConfig, layer: LayerConfig, source: LayerSource) 
         # `auto` counts here: the user named the fragment.
         withheld = find_withheld(layer, merged, resolve_links(source.bounds))
         problems = [
-            f"{key}: the topic is your own, outside the workspace, and not this file's to change; "
+            f"{key}: the reference topics are your own, and not this file's to show; "
             "use -k or an assignment"
+            if key == SHOWING_KEY
+            else f"{key}: the topic is your own, outside the workspace, and not this file's to "
+            "change; use -k or an assignment"
             for key in withheld
             if key not in ACTING_KEYS
         ]

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from llm_kb.config.keys import TOPIC_KEYS
 from llm_kb.config.layers import LayerConfig, iter_values, topic_key
+from llm_kb.config.resolve import SHOWING_KEY
 from llm_kb.errors import MAX_PATH_SHOWN, cut, show_place
 from llm_kb.subjects.topics import Config, Layer, Origin, Topic
 
@@ -164,14 +165,22 @@ def render_plain(value: Plain | tuple[str, ...]) -> str:
 
 
 def render_request(
-    place: str, workspace: LayerConfig, below: LayerConfig, withheld: Sequence[str]
+    place: str,
+    workspace: LayerConfig,
+    below: LayerConfig,
+    withheld: Sequence[str],
+    foreign: str | None,
 ) -> str:
-    """Render the settings of a workspace layer that need trust, with their effects."""
-    lines = [f"{show_place(place)} asks for:", ""]
+    """Render what needs trust in a workspace layer, with the effects."""
+    lines = []
+    if foreign:
+        lines += [f"{show_place(place)}: {foreign}, who decides what models are given from it", ""]
+    if withheld:
+        lines += [f"{show_place(place)} asks for:", ""]
     for key in withheld:
         lines.append(f"  {key} = {render_plain(workspace.settings[key].value)}")
         lines.append(f"      {_meaning(key, below)}")
-    topics = list(_iter_topics(workspace)) if "kb.auto" in withheld else []
+    topics = list(_iter_topics(workspace)) if foreign or "kb.auto" in withheld else []
     if topics:
         lines += ["", "Its topics:", "", *topics]
     return "\n".join(lines)
@@ -215,10 +224,15 @@ def render_notices(config: Config) -> Iterator[str]:
 def _meaning(key: str, below: LayerConfig) -> str:
     if key == "kb.auto":
         return "send its section, and offer learn, on every prompt and chat here"
+    if key == SHOWING_KEY:
+        return "name your reference topics to models that are offered learn, and search them"
     if key == "kb.capture.offer":
         return "offer emit_knowledge, which writes to this repository's notes, beside learn"
-    directory = below.settings[f"{key.rpartition('.')[0]}.subjects"].value
-    return f"change what a model sees of your own topic in {render_plain(directory)}"
+    topic = key.rpartition(".")[0]
+    directory = below.settings.get(f"{topic}.subjects")
+    if directory is None:
+        return f"change what a model sees of {topic.removeprefix('kb.topic.')}, which you adjusted"
+    return f"change what a model sees of your own topic in {render_plain(directory.value)}"
 
 
 def _iter_topics(workspace: LayerConfig) -> Iterator[str]:

@@ -34,18 +34,26 @@ EXCLUDING = ("disabled", "enable")
 ACTING_KEYS = ("kb.auto", "kb.capture.offer")
 """Keys by which a workspace affects requests that do not ask for it."""
 
+SHOWING_KEY = "kb.references.menu"
+"""The key by which a workspace shows the user's reference topics to models."""
+
 
 def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[str, ...]:
     """Return the dotted keys of a workspace's layer that count only once it is trusted.
 
     These are settings that act unasked, such as `auto = true`, and those by which a model
-    could see more of a topic that a lower layer defined outside the workspace. Turning such
-    a topic off, or disabling subjects of it, needs no trust. `root` is the workspace with
-    links resolved.
+    could see more of what is not the workspace's: the reference topics, and a topic that a
+    lower layer defined outside the workspace, or adjusted. Turning such a topic off, or
+    disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
     """
-    keys = [key for key in ACTING_KEYS if _is_true(layer, key)]
+    keys = [
+        key
+        for key in (*ACTING_KEYS, SHOWING_KEY)
+        if key in layer.settings and layer.settings[key].value not in {False, ()}
+    ]
     for id_ in layer.topics:
-        if not _is_outside(below, id_, root) or topic_key(id_, "subjects") in layer.settings:
+        is_own = not _is_outside(below, id_, root) and not _is_adjustment(below, id_)
+        if is_own or topic_key(id_, "subjects") in layer.settings:
             continue
         for name in TOPIC_KEYS:
             key = topic_key(id_, name)
@@ -136,7 +144,7 @@ def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
 
     These are the built-in topics and, for the user's own layers, reference topics.
     """
-    if topic_key(id_, "subjects") in merged.settings:
+    if id_ not in merged.topics or topic_key(id_, "subjects") in merged.settings:
         return False
     if _find_misplaced(merged, id_):
         return False

@@ -12,7 +12,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from llm_kb.config.layers import LayerConfig
-from llm_kb.config.workspace import find_workspace, may_set_auto, read_bytes, user_config_path
+from llm_kb.config.workspace import (
+    WorkspaceFile,
+    describe_foreign,
+    find_workspace,
+    may_set_auto,
+    read_bytes,
+    user_config_path,
+)
 from llm_kb.errors import ConfigError
 from llm_kb.files.atomic import locked, replace_file
 
@@ -69,6 +76,11 @@ def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
 def was_trusted(file: Path, user_dir: Path) -> bool:
     """Tell whether a workspace file was ever trusted, with any settings."""
     return str(file) in (read_trust(user_dir) or {})
+
+
+def is_accepted(file: WorkspaceFile, user_dir: Path) -> bool:
+    """Tell whether a workspace of another user was ever trusted."""
+    return was_trusted(file.path, user_dir) and describe_foreign(file.path, file.root) is not None
 
 
 def find_untrusted_auto(

@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,7 +103,14 @@ def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) 
         file = find_workspace(cwd, environ, user_dir=user_dir)
     except ConfigError:
         return False
-    return file is not None and may_set_auto(file.path, file.root)
+    if file is None:
+        return False
+    if describe_foreign(file.path, file.root) is None:
+        return may_set_auto(file.path, file.root)
+    # Imported here: few workspaces belong to another user.
+    from llm_kb.config.trust import was_trusted  # noqa: PLC0415
+
+    return was_trusted(file.path, user_dir) and may_set_auto(file.path, None)
 
 
 def may_set_auto(path: Path, owned_below: Path | None) -> bool:
@@ -116,8 +124,8 @@ def may_set_auto(path: Path, owned_below: Path | None) -> bool:
         return False  # a request that did not ask for knowledge must not fail
 
 
-MAX_BYTES = 65_536
-"""The most bytes of a configuration file, since decoding more would be slow."""
+MAX_BYTES = 1_000_000
+"""The most bytes of a configuration file, which are decoded within two seconds."""
 
 _MAX_LINKS = 40
 """The most links followed on the way to a file, the same number as on Linux."""
@@ -179,8 +187,24 @@ def _require_owned(path: Path, root: Path) -> tuple[Path, os.stat_result]:
     place, status = root, root.lstat()
     for place, status in _follow(path, root):
         if is_foreign(status):
-            raise ConfigError(str(path), [_describe_foreign(place, path, status)])
+            raise ConfigError(
+                str(path),
+                [
+                    f"is refused: {_describe_owner(place, path, status)}; look at it, then run"
+                    " 'llm kb trust' to use it, or set LLM_KB_CONFIG to an empty value to work"
+                    " without a workspace"
+                ],
+            )
     return place, status
+
+
+def describe_foreign(path: Path, root: Path) -> str | None:
+    """Return which part of a path below a root belongs to another user; None if none does."""
+    with suppress(OSError):
+        for place, status in _follow(path, root):
+            if is_foreign(status):
+                return _describe_owner(place, path, status)
+    return None
 
 
 def _follow(path: Path, root: Path) -> Iterator[tuple[Path, os.stat_result]]:
@@ -222,9 +246,6 @@ def find_foreign_owner(path: Path) -> int | None:
     return status.st_uid if is_foreign(status) else None
 
 
-def _describe_foreign(place: Path, path: Path, status: os.stat_result) -> str:
+def _describe_owner(place: Path, path: Path, status: os.stat_result) -> str:
     what = "it" if place == path else str(place)
-    return (
-        f"is refused: {what} belongs to another user (uid {status.st_uid}); make it yours with "
-        "chown or a copy, or set LLM_KB_CONFIG to an empty value to work without a workspace"
-    )
+    return f"{what} belongs to another user (uid {status.st_uid})"

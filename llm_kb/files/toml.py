@@ -10,8 +10,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-MOST_DOTS = 100
+MOST_DOTS = 20
 """Dots on one line outside of strings. `tomllib` takes time that is quadratic in them."""
+
+MOST_TABLES = 10_000
+"""Lines that begin with a bracket. Each may be a table, which takes the most time to make."""
 
 # Every alternative also matches without its end, so that the scan stays linear.
 _NO_KEY = re.compile(
@@ -34,6 +37,8 @@ def decode_toml(text: str) -> dict[str, object]:
     """Decode a TOML document. Raises TomlError."""
     if _has_many_dots(text) and _has_many_dots(_NO_KEY.sub("''", text)):
         raise TomlError(f"it has a key of more than {MOST_DOTS} parts")
+    if text.count("\n[") > MOST_TABLES:
+        raise TomlError(f"it has more than {MOST_TABLES:,} tables")
     try:
         return tomllib.loads(text)
     except RecursionError as error:

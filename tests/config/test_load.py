@@ -20,6 +20,7 @@ from llm_kb.config.workspace import (
 )
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.subjects.topics import Config, Layer, Origin
+from tests.conftest import RunLlm
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 root_only = pytest.mark.skipif(
@@ -213,7 +214,7 @@ def test_layers_lie_over_one_another(
         pytest.param(b"# \n\n# \xe9\n", "is not UTF-8 (line 3); save it as UTF-8", id="Latin-1"),
         pytest.param(
             b"x" * (MAX_BYTES + 1),
-            "is larger than 65,536 bytes, the most allowed",
+            "is larger than 1,000,000 bytes, the most allowed",
             id="huge",
         ),
         pytest.param(
@@ -302,8 +303,9 @@ def test_a_file_of_someone_else_is_refused(
     os.chown(workspace / "llm-kb.toml", 12345, 12345)
     assert problems_of(workspace, user_dir) == (
         (
-            "is refused: it belongs to another user (uid 12345); make it yours with chown "
-            "or a copy, or set LLM_KB_CONFIG to an empty value to work without a workspace"
+            "is refused: it belongs to another user (uid 12345); look at it, then run "
+            "'llm kb trust' to use it, or set LLM_KB_CONFIG to an empty value to work without a "
+            "workspace"
         ),
     )
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
@@ -316,6 +318,57 @@ def test_a_link_of_someone_else_is_refused(workspace: Path, user_dir: Path, tmp_
     (workspace / "llm-kb.toml").symlink_to(tmp_path / "mine.toml")
     os.chown(workspace / "llm-kb.toml", 12345, 12345, follow_symlinks=False)
     assert problems_of(workspace, user_dir)[0].startswith("is refused: ")
+
+
+def give_away(*paths: Path) -> None:
+    for path in paths:
+        os.chown(path, 12345, 12345, follow_symlinks=False)
+
+
+@root_only
+def test_a_trusted_checkout_of_someone_else_is_used(
+    workspace: Path, user_dir: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container with a mounted checkout: refused with the way out, then used silently."""
+    monkeypatch.chdir(workspace)
+    file = workspace / "llm-kb.toml"
+    file.write_text('[kb]\nauto = true\n[kb.topic.project]\nsubjects = "kb/project"\n')
+    (workspace / "kb/project/a.md").write_text("A\n")
+    give_away(workspace, file, workspace / "kb", workspace / "kb/project")
+    assert mentions_auto(workspace, user_dir, {}) is False
+    refused = run_llm(["kb", "learn", "project"])
+    assert (refused.exit_code, "run 'llm kb trust' to use it" in refused.stderr) == (1, True)
+
+    trusted = run_llm(["kb", "trust", "-y"])
+    assert trusted.exit_code == 0
+    assert "it belongs to another user (uid 12345)" in trusted.stderr
+    assert "project: " in trusted.stderr
+
+    assert mentions_auto(workspace, user_dir, {}) is True
+    used = run_llm(["kb", "learn", "project", "a"])
+    assert (used.exit_code, used.stdout, used.stderr) == (0, "A\n", "")
+    assert run_llm(["kb", "trust"]).stderr.endswith("is trusted already\n")
+
+    file.write_text('[kb.topic.project]\nsubjects = "kb"\n')
+    changed = run_llm(["kb", "learn", "project"])
+    assert changed.exit_code == 1
+    assert "has changed since you trusted it, and it belongs to another user" in changed.stderr
+
+
+@root_only
+def test_a_checkout_of_someone_else_may_not_lead_to_other_places(
+    workspace: Path, user_dir: Path
+) -> None:
+    environ = {"HOME": str(user_dir.parent)}
+    file = workspace / "llm-kb.toml"
+    give_away(file)
+    layers = read_layers(workspace, user_dir=user_dir, environ=environ, any_owner=True)
+    trust(file, layers.digest, user_dir)
+    assert len(load(workspace, user_dir).topics) == 1
+    (workspace / "kb/project").rmdir()
+    (workspace / "kb/project").symlink_to("/etc")
+    (problem,) = problems_of(workspace, user_dir)
+    assert "a directory inside the workspace" in problem
 
 
 # Directories
