@@ -92,11 +92,11 @@ def find_untrusted_auto(
     """
     try:
         file = find_workspace(cwd, environ, user_dir=user_dir)
-        if file is None or not _SETS_AUTO.search(read_bytes(file.path, owned_below=file.root)):
+        if file is None or not _SETS_AUTO.search(read_bytes(file.path)):
             return None
     except ConfigError:
         return None
-    if may_set_auto(user_config_path(user_dir), None) or was_trusted(file.path, user_dir):
+    if may_set_auto(user_config_path(user_dir)) or was_trusted(file.path, user_dir):
         return None
     return file.path
 

@@ -95,30 +95,23 @@ def _is_same(path: Path, other: Path) -> bool:
 def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) -> bool:
     """Tell whether `auto` may be set, without parsing and without raising errors.
 
-    A file that cannot be read, or is refused, does not count.
+    A file that cannot be read does not count; one of another user does.
     """
-    if may_set_auto(user_config_path(user_dir), None):
+    if may_set_auto(user_config_path(user_dir)):
         return True
     try:
         file = find_workspace(cwd, environ, user_dir=user_dir)
     except ConfigError:
         return False
-    if file is None:
-        return False
-    if describe_foreign(file.path, file.root) is None:
-        return may_set_auto(file.path, file.root)
-    # Imported here: few workspaces belong to another user.
-    from llm_kb.config.trust import was_trusted  # noqa: PLC0415
-
-    return was_trusted(file.path, user_dir) and may_set_auto(file.path, None)
+    return file is not None and may_set_auto(file.path)
 
 
-def may_set_auto(path: Path, owned_below: Path | None) -> bool:
+def may_set_auto(path: Path) -> bool:
     """Tell whether a line of a configuration file that is not a comment mentions `auto`."""
     if not exists(path):
         return False
     try:
-        lines = read_bytes(path, owned_below=owned_below).splitlines()
+        lines = read_bytes(path).splitlines()
         return any(b"auto" in line and not line.lstrip().startswith(b"#") for line in lines)
     except ConfigError:
         return False  # a request that did not ask for knowledge must not fail
