@@ -18,7 +18,7 @@ from llm_kb.knowledge_base.tool_text import (
     strings,
 )
 from llm_kb.references.answers import topic_entry, topic_hit_entry
-from llm_kb.references.ask import find_topics
+from llm_kb.references.find_topics import find_topics
 from llm_kb.references.topic.topic_file import Description, Status
 from llm_kb.search.roles import ROLES
 

@@ -21,9 +21,10 @@ from llm_kb.host.reference_calls import (
     search_topics,
 )
 from llm_kb.host.terminal import confirm, is_terminal, say
+from llm_kb.knowledge_base.references import search_references
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments, read_filters
 from llm_kb.references.answers import topic_entry
-from llm_kb.references.ask import ask, find_topic
+from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import visible_line
 
@@ -97,7 +98,7 @@ class References(llm.Toolbox):
         return topic_entry(topic, library.clock())
 
     def _search(self, question: str, topic: str | None = None, **given: Any) -> dict[str, Any]:
-        return ask(current_library(), question, topic, **read_filters(SEARCH, given))
+        return search_references(current_library(), question, topic, **read_filters(SEARCH, given))
 
     def _ask(self, library: Library, plan: Plan) -> bool:
         """Ask the operator to approve a plan; without a terminal, store it for later."""

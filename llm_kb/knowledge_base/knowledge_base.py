@@ -195,7 +195,7 @@ class KnowledgeBase:
         """
         # Imported here: few requests search, and the database is slow to import.
         from llm_kb.knowledge_base.passages import SearchOptions, find_passages  # noqa: PLC0415
-        from llm_kb.references.ask import ObsoleteTopicError  # noqa: PLC0415
+        from llm_kb.references.find_topics import ObsoleteTopicError  # noqa: PLC0415
 
         found = {opened.topic.id: opened for opened in map(self.find_topic, topics)}
         for opened in found.values():

@@ -268,6 +268,7 @@ class _Source(NamedTuple):
             title=best.title,
             text=excerpt.text,
             score=best.score,
+            role=best.role,
             also_in=best.also_in,
             origin=self.origin,
             is_preloaded=self.is_preloaded,

@@ -14,7 +14,7 @@ from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.fields import suggest
 from llm_kb.references.catalog import reference_topics
-from llm_kb.references.topic_names import find_named
+from llm_kb.references.find_topics import find_named
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern

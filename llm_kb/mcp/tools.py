@@ -148,10 +148,13 @@ def _search(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
 
 
 def _reference_search(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:
-    from llm_kb.references.ask import ask  # noqa: PLC0415 - so that a client is greeted sooner
+    # Imported here, so that a client is greeted sooner.
+    from llm_kb.knowledge_base.references import search_references  # noqa: PLC0415
 
     filters = read_filters(reference_calls.SEARCH, given)
-    return dump(ask(open_references(kb), given["question"], given.get("topic"), **filters))
+    return dump(
+        search_references(open_references(kb), given["question"], given.get("topic"), **filters)
+    )
 
 
 def _reference_topic_search(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from llm_kb.references.sources.records import source_table
-from llm_kb.references.topic.provenance import Provenance
-from llm_kb.references.topic.staleness import is_stale, render_origin, shown_status, stale_since
+from llm_kb.references.topic.staleness import is_stale, shown_status, stale_since
 from llm_kb.references.topic.topic_file import TopicFile, TopicHit, format_time
-from llm_kb.references.topic.topic_text import without_heading
-from llm_kb.rendering.plain_text import shorten
-from llm_kb.search.hits import Hit
-from llm_kb.search.search import SearchResult
 
 
 def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) -> dict[str, Any]:
@@ -67,51 +62,6 @@ def topic_hit_entry(hit: TopicHit, now: datetime) -> dict[str, Any]:
         "score": hit.score,
         "snippet": hit.snippet,
     } | _trust(hit.topic)
-
-
-def search_answer(
-    result: SearchResult,
-    topics: Mapping[str, TopicFile],
-    provenance: Mapping[str, Provenance],
-    now: datetime,
-) -> dict[str, Any]:
-    """Return the answer of `reference_search`: the topics, then the passages, best first."""
-    return {
-        "topics": [_describe(topic) for topic in topics.values()],
-        "legs": list(result.legs),
-        "results": [
-            hit_entry(hit, topics[hit.topic], provenance[hit.topic], now) for hit in result.hits
-        ],
-    }
-
-
-LONGEST_DESCRIPTION = 500
-"""Number of characters of a topic's description that precede the passages found in it."""
-
-
-def _describe(topic: TopicFile) -> dict[str, Any]:
-    """Return title, trust and description of a topic that was searched."""
-    body = " ".join(without_heading(topic.title, topic.body).split())
-    entry = {"topic_id": topic.id, "title": topic.title} | _trust(topic)
-    return entry | ({"description": shorten(body, LONGEST_DESCRIPTION)} if body else {})
-
-
-def hit_entry(hit: Hit, topic: TopicFile, provenance: Provenance, now: datetime) -> dict[str, Any]:
-    """Return one hit: its place, origin and text, and the time its topic became stale."""
-    entry: dict[str, Any] = {
-        "topic_id": hit.topic,
-        "file": hit.path,
-        "lines": f"{hit.first_line}-{hit.last_line}",
-        "origin": render_origin(topic, provenance.files.get(hit.path), now),
-        "title": hit.title,
-        "role": hit.role.value,
-        "score": hit.score,
-        "text": hit.text,
-    }
-    if hit.also_in:
-        entry["also_in"] = list(hit.also_in)
-    since = stale_since(topic, now)
-    return entry | ({"stale_since": format_time(since)} if since else {})
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -14,6 +14,7 @@ from llm_kb.rendering.plain_text import (
     name_some,
     one_line,
 )
+from llm_kb.search.roles import Role
 
 MAX_CHARACTERS = 2_000
 """Maximum number of characters of all passages together, for a reader who can load more."""
@@ -48,6 +49,7 @@ class Passage:
     title: str
     text: str
     score: float
+    role: Role = Role.DOCS
     also_in: tuple[str, ...] = ()
     """Other files with the same text, each once: `topic/path`."""
     origin: str | None = None

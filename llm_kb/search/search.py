@@ -146,6 +146,8 @@ def _open_all(
 
 def _search(opened: Sequence[_Opened], question: Question, options: _Options) -> SearchResult:
     """Search open indexes for a question, or for its nearest spelling in them."""
+    if not opened:
+        return SearchResult(hits=(), legs=("keyword",))
     counts = _count_words(opened, question)
     unknown = tuple(word for word, count in counts.items() if not count.frequency)
     nearest = _find_nearest([each.index for each in opened], unknown)

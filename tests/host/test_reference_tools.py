@@ -155,7 +155,7 @@ def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote
         "title": result["title"],
         "role": "docs",
         "score": result["score"],
-        "text": "# Guide\n\n## Hooks\n\nCall `on_mount` to frobnicate.\n",
+        "text": "# Guide\n\n## Hooks\n\nCall `on_mount` to frobnicate.",
     }
     updated = call(
         toolbox, "reference_topic_update", topic_id="topic-frob-widgets", status="obsolete"

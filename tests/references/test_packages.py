@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from llm_kb.knowledge_base.references import search_references as ask
 from llm_kb.references.answers import topic_entry
-from llm_kb.references.ask import ask
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic

@@ -21,10 +21,10 @@ from llm_kb.commands.references._shared import (
 from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
-from llm_kb.references.ask import find_id
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.create import carry_out
 from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending, pending_entry
 from llm_kb.references.plan.plan import Plan

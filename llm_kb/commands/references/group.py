@@ -17,8 +17,9 @@ from llm_kb.commands.references._shared import (
     yes_option,
 )
 from llm_kb.host.terminal import read_input
+from llm_kb.knowledge_base.references import search_references
 from llm_kb.references.answers import topic_details, topic_entry
-from llm_kb.references.ask import ask, find_id
+from llm_kb.references.find_topics import find_id
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line, visible_text
 
@@ -133,7 +134,7 @@ def search(
         llm kb references search "component lifecycle hooks" -t dioxus
     """
     filters = make_filters(roles, paths, tags)
-    answer = ask(current_library(), query, topic, limit, **filters)
+    answer = search_references(current_library(), query, topic, limit, **filters)
     if json_:
         show_json(answer)
         return

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from llm_kb.errors import KbError
-from llm_kb.references.ask import ObsoleteTopicError, ask, find_topic, find_topics
+from llm_kb.knowledge_base.references import search_references as ask
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
+from llm_kb.references.find_topics import ObsoleteTopicError, find_topic, find_topics
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import LocalSource, WebSource
 from llm_kb.references.topic.provenance import FileRecord, Provenance
@@ -199,7 +200,7 @@ def test_a_file_has_the_role_of_its_source(library: Library) -> None:
     for path in (*texts, "added.md"):
         (topic / path).write_text(f"frobnicate in {path}\n")
     write_provenance(topic, Provenance(files=records))
-    assert {hit["file"]: hit["role"] for hit in ask(library, "frobnicate")["results"]} == {
+    assert {hit["file"]: hit["role"] for hit in ask(library, "frobnicate", limit=9)["results"]} == {
         "a.md": "docs",
         "tests-in-use.md": "docs",
         "changes.md": "changes",

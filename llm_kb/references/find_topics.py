@@ -1,26 +1,21 @@
-"""Answer questions from reference topics: choose the topics, search their files."""
+"""Find reference topics by id, by title, by words that name them, and by what they are about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Protocol, TypeVar
 
 from llm_kb.errors import KbError
 from llm_kb.files.documents import stamp_content
-from llm_kb.references.answers import search_answer
 from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
-from llm_kb.references.topic.provenance import Provenance
-from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
-from llm_kb.references.topic_names import find_named
-from llm_kb.rendering.passages import describe_words
 from llm_kb.search.index.documents import File, TopicGroup
+from llm_kb.search.languages import STOP_WORDS
 from llm_kb.search.question import EmptyQuestionError, parse_question
-from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
-from llm_kb.subjects.selection import keep_tagged
 
 NEAR = 0.3
 """Cosine from which a topic may be about a query: with a small model bench/retrieval/topics.py
@@ -35,12 +30,6 @@ MOST_FOUND = 10
 MOST_NAMED = 5
 """Number of topics that words may name together, and that an error suggests."""
 
-LIMIT = 8
-"""Hits of one search: about 8,000 characters."""
-
-MOST_WARNINGS = 20
-"""The most warnings of one answer; thousands of files may be left out of a search."""
-
 
 class ObsoleteTopicError(KbError):
     """A search in a topic that is marked obsolete."""
@@ -52,57 +41,6 @@ class ObsoleteTopicError(KbError):
             " still be read, and"
             f" `llm kb references update {topic_id} --status active` puts it back"
         )
-
-
-def ask(  # noqa: PLR0913 - each narrows the search
-    library: Library,
-    question: str,
-    topic: str | None = None,
-    limit: int = LIMIT,
-    *,
-    scope: Scope | None = None,
-    tags: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Search the topics that `topic` names, or all that are not obsolete, for `limit` passages.
-
-    `tags` keeps the topics with one of them. The answer, made by `search_answer`, begins with
-    the topics: those that were named, else those with a hit. It warns of files that were
-    not searched. Raises EmptyQuestionError for a question without a word.
-    """
-    asked = parse_question(question)
-    problems: list[str] = []
-    if topic:
-        chosen = find_meant(library, topic)
-    else:
-        found, unreadable = library.topics()
-        chosen = [each for each in found if each.status is not Status.OBSOLETE]
-        problems = [f"not searched: {problem}" for problem in unreadable]
-    tagged = keep_tagged([each.tags for each in chosen], tags)
-    chosen = [chosen[number] for number in tagged]
-    sets = [library.store.documents(each.id) for each in chosen]
-    groups = [TopicGroup(database=library.store.index, topics=sets)] if sets else []
-    result = search(groups, asked, library.find_embedder, limit=limit, scope=scope)
-    problems += result.notices
-    problems += describe_words(
-        result.unknown, result.replaced, result.counts if result.hits and result.is_weak else ()
-    )
-    if not result.is_covered and chosen:
-        problems.append(f"there is no {scope}")
-    elif not result.hits and chosen:
-        problems.append("no text has a word of that; try the words such a text would use")
-    topics = {each.id: each for each in chosen}
-    searched = list(dict.fromkeys(hit.topic for hit in result.hits))
-    for topic_id in searched:
-        if outdated := library.find_outdated(topics[topic_id]):
-            problems.append(
-                f"{topic_id}: {outdated}; to follow: llm kb references refresh {topic_id}"
-            )
-    records = {topic_id: _provenance(library, topic_id) for topic_id in searched}
-    shown = topics if topic else {topic_id: topics[topic_id] for topic_id in searched}
-    answer = search_answer(result, shown, records, library.clock())
-    if len(problems) > MOST_WARNINGS:
-        problems[MOST_WARNINGS:] = [f"and {len(problems) - MOST_WARNINGS:,} more warnings"]
-    return answer | ({"warnings": problems} if problems else {})
 
 
 class Descriptions:
@@ -218,8 +156,68 @@ def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -
         library.read(named[0].id)
 
 
-def _provenance(library: Library, topic_id: str) -> Provenance:
-    try:
-        return read_provenance(library.store.directory(topic_id))
-    except KbError:  # `verify` reports it; the hits stay
-        return Provenance()
+class Titled(Protocol):
+    """A topic with the fields that name it."""
+
+    @property
+    def title(self) -> str | None:
+        """Its title; None if it has none."""
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Its tags."""
+
+
+T = TypeVar("T", bound=Titled)
+
+_KINDS = frozenset(
+    """
+    api book code documentation doc framework guide handbook library manual module official
+    package page project reference repo repository site source specification spec topic tutorial
+    website wiki
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+"""Words for kinds of documents, which people add to a name and which fit any topic."""
+
+# C, C++ and C# are three languages.
+_NAME_WORD = re.compile(r"[^\W_]+[+#]*")
+_END_OF_NAME = re.compile(r"\s[-\u2013\u2014|]\s|:\s|\s\(")
+
+
+def find_named(topics: Iterable[T], words: str) -> list[T]:
+    """Return the topics that words may mean: one if they are clear, else several.
+
+    Every word must be in the topic's title or tags, except those of `_KINDS`, which only decide
+    between topics. A topic's name is its title up to a dash or colon. A topic whose name has no
+    other words comes before others; if it lacks one of the words, the others are meant as well.
+    """
+    asked = _words(words)
+    if not asked:
+        return []
+    found: dict[tuple[bool, int], list[T]] = {}
+    for topic in topics:
+        own = _words(topic.title or "") | _words(" ".join(topic.tags))
+        if _telling(asked) <= own:
+            name = _words(_END_OF_NAME.split(topic.title or "")[0])
+            key = (_telling(name) <= asked, len(asked & own))
+            found.setdefault(key, []).append(topic)
+    best = max(found, default=(True, len(asked)))
+    whole = [] if best[1] == len(asked) else found.get((False, len(asked)), [])
+    return [*found.get(best, []), *whole]
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text without stop words, a plural as its singular."""
+    words = frozenset(_NAME_WORD.findall(text.casefold()))
+    return frozenset(map(_singular, words - STOP_WORDS["en"] or words))
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
+
+
+def _telling(words: frozenset[str]) -> frozenset[str]:
+    """Return the words that distinguish topics; all words if none does."""
+    return words - _KINDS or words
