@@ -30,14 +30,14 @@ class Picture(NamedTuple):
 PICTURES = {
     PROJECT / "docs" / "terminal.svg": Picture(
         (
-            "llm kb init --all",
+            "llm kb init",
             "llm kb prompt | head -6",
             "llm kb search -n 1 when are readings moved to the archive",
         )
     ),
     PROJECT / "docs" / "answer.svg": Picture(
         ('llm -T learn --td "Readings from 2009 are missing. Where could they be?"',),
-        setup="llm kb init --all",
+        setup="llm kb init",
         turns=(
             [("learn", {"topic": "docs"})],
             [("learn", {"topic": "docs", "subjects": ["storage#retention"]})],

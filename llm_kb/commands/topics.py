@@ -27,7 +27,7 @@ from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout
 from llm_kb.upkeep.check import disables_any
-from llm_kb.upkeep.proposal import find_layout, measure
+from llm_kb.upkeep.first_topics import find_layout, measure
 
 MANY_SUBJECTS = 500
 MANY_TOKENS = 500_000

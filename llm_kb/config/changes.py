@@ -35,7 +35,7 @@ class Change(NamedTuple):
     """A new value for a dotted key of a topic, or for the topic; None removes it."""
 
     key: tuple[str, ...]
-    value: dict[str, str] | list[str] | str | None
+    value: dict[str, Any] | list[str] | str | None
 
     def apply(self, document: Any) -> None:
         """Make the change in a document."""
@@ -48,7 +48,7 @@ class Change(NamedTuple):
             document[name] = self.value
 
 
-def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, str]) -> Change:
+def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, Any]) -> Change:
     """Return the change that defines a new topic. Raises KbError for one that exists."""
     if id_ in _topics(document):
         raise KbError(

@@ -14,10 +14,10 @@ _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
 _KINDS = {"version": _VERSION, "language": _LANGUAGE}
 _BEST = ("stable", "latest", "current", "en")
 # In pages of a repository other names of two letters are common: `examples/go/`, `examples/cs/`.
-_LANGUAGES = frozenset(
+LANGUAGES = frozenset(
     """
-    ar az be bg bn ca da de el en es et eu fa fi fr gl he hi hr hu hy id it ja ka km ko lt lv mn ms
-    nb nl pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh
+    ar az be bg bn ca cn cy da de el en es et eu fa fi fr gl he hi hr hu hy id it ja jp ka km ko kr
+    lt lv mn ms nb nl pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
 _TRANSLATED = ("i18n/", "l10n/", "locale/", "locales/", "translations/")
@@ -74,7 +74,7 @@ def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
         above = "".join(f"{parent}/" for parent in parents)
         if name.startswith("en") or not _LANGUAGE.fullmatch(name):
             continue
-        is_common = re.split("[-_]", name)[0] in _LANGUAGES
+        is_common = re.split("[-_]", name)[0] in LANGUAGES
         in_place = [page for page in places[directory] if above + page[len(directory) :] in pages]
         if directory in repeating:
             is_other = f"{above}en/" in places or (is_common and len(in_place) > 1)

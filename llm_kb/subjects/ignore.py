@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.subjects.topics import Skipped
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 RULES_FILE = ".kbignore"
 """The file with rules in a topic's root directory; it is not a subject itself."""
@@ -28,9 +24,6 @@ _ALWAYS = frozenset(
 _MOST_RULES = 500
 """The most rules of one place: every file is compared with each of them."""
 
-_MOST_WITH_NEGATED = 100
-"""The most rules if one starts with `!`, since the order then matters and takes longer."""
-
 _MOST_STARS = 2
 """The most wildcards of a kind in a rule, whose number is an exponent of pathspec's time."""
 
@@ -47,28 +40,24 @@ class IgnoreRules:
         """Compile the rules of each place, given as `(place, lines)`; the last rule wins."""
         self.problems: list[Skipped] = []
         lines = [line for where, rules in groups for line in self._usable(where, rules)]
-        self._rules = _compile(tuple(lines)) if lines else None
+        self._rules = _compile(tuple(lines)) if lines else ()
 
     def __bool__(self) -> bool:
-        return self._rules is not None
+        return bool(self._rules)
 
     def ignores(self, path: str) -> bool:
-        """Tell whether a path is ignored; one that ends in `/` is a directory."""
-        rules = self._rules
-        # One regex for all rules decides nearly every path; only paths that a `!` rule may keep
-        # need the rules one by one.
-        if rules is None or not rules.ignored.match(path):
-            return False
-        return rules.kept is None or not rules.kept.match(path) or rules.spec.match_file(path)
+        """Tell whether a path is ignored; one that ends in `/` is a directory.
+
+        Its parents are not looked at: no walk enters a directory that is ignored.
+        """
+        return next((ignores for ignores, rules in self._rules if rules.search(path)), False)
 
     def _usable(self, where: str, rules: Sequence[str]) -> list[str]:
         usable: list[str] = []
-        has_negated = any(rule.startswith("!") for rule in rules[:_MOST_RULES])
-        most = _MOST_WITH_NEGATED if has_negated else _MOST_RULES
-        if len(rules) > most:
-            surplus = f"the rules after the first {most} lines are left out"
+        if len(rules) > _MOST_RULES:
+            surplus = f"the rules after the first {_MOST_RULES} lines are left out"
             self.problems.append(Skipped(path=where, reason=surplus))
-        for number, rule in enumerate(rules[:most], 1):
+        for number, rule in enumerate(rules[:_MOST_RULES], 1):
             reason = _find_problem(rule)
             if reason:
                 self.problems.append(
@@ -77,15 +66,6 @@ class IgnoreRules:
             elif rule.strip() and not rule.startswith("#"):
                 usable.append(rule)
         return usable
-
-
-class _Rules(NamedTuple):
-    """Compiled rules: all of them, and one regex for each of the two kinds."""
-
-    spec: GitIgnoreSpec
-    ignored: re.Pattern[str]
-    kept: re.Pattern[str] | None
-    """The regex of the rules with a `!`; None without any."""
 
 
 @lru_cache(maxsize=4 * _MOST_RULES)
@@ -103,15 +83,19 @@ def _find_problem(rule: str) -> str | None:
 
 
 @lru_cache(maxsize=32)
-def _compile(lines: tuple[str, ...]) -> _Rules:
+def _compile(lines: tuple[str, ...]) -> Sequence[tuple[bool, re.Pattern[str]]]:
+    """Return one regex for each run of rules that ignore, or that keep, the last run first."""
     # Imported here: few topics have rules, and the import is slow.
     from pathspec import GitIgnoreSpec  # noqa: PLC0415
 
-    spec = GitIgnoreSpec.from_lines(lines)
-    sources: dict[bool, list[str]] = {True: [], False: []}
-    for pattern in spec.patterns:
-        if pattern.include is not None and pattern.regex is not None:
-            # A regex can have each group name only once.
-            sources[pattern.include].append(re.sub(r"\(\?P<\w+>", "(?:", pattern.regex.pattern))
-    kept = re.compile("|".join(sources[False])) if sources[False] else None
-    return _Rules(spec, re.compile("|".join(sources[True]) or "(?!)"), kept)
+    runs: list[tuple[bool, list[str]]] = []
+    for pattern in GitIgnoreSpec.from_lines(lines).patterns:
+        if pattern.include is None or pattern.regex is None:
+            continue
+        if not runs or runs[-1][0] != pattern.include:
+            runs.append((pattern.include, []))
+        # pathspec marks the slash after a directory; a rule for directories is for that one, and
+        # one that ends in `/**` is for what is below it.
+        source = pattern.regex.pattern.replace("(?P<ps_d>/)", r"/\Z")
+        runs[-1][1].append(f"{source}." if source.endswith("/") else source)
+    return [(ignores, re.compile("|".join(sources))) for ignores, sources in reversed(runs)]

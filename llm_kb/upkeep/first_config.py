@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from textwrap import wrap
 
 from llm_kb.subjects.topics import Layout
-from llm_kb.upkeep.proposal import Proposal
+from llm_kb.upkeep.first_topics import Proposal
 
 _WIDTH = 100
 
@@ -22,29 +23,36 @@ def render_user() -> str:
     return _USER
 
 
+def list_fields(proposal: Proposal) -> dict[str, str | list[str]]:
+    """Return the keys of a topic with their values, without those that are not needed."""
+    fields: dict[str, str | list[str]] = {
+        "title": proposal.title,
+        "introduction": proposal.introduction,
+        "subjects": proposal.subjects,
+        "description": proposal.description,
+        "ignore": list(proposal.ignore),
+        "layout": "" if proposal.layout is Layout.FILES else proposal.layout.value,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
 def _render_proposal(proposal: Proposal) -> str:
-    name = proposal.id if "." not in proposal.id else f'"{proposal.id}"'
-    lines = [
-        f"[kb.topic.{name}]",
-        f"title = {_quote(proposal.title)}",
-        f"introduction = {_quote(proposal.introduction)}",
-        f"subjects = {_quote(proposal.subjects)}",
-    ]
-    if proposal.description:
-        lines.append(f"description = {_quote(proposal.description)}")
-    if proposal.ignore:
-        lines.append(_render_list("ignore", proposal.ignore))
-    if proposal.layout is not Layout.FILES:
-        lines.append(f"layout = {_quote(proposal.layout.value)}")
-    return "\n".join([*lines, ""])
+    lines = [f"{key} = {_render_value(key, value)}" for key, value in list_fields(proposal).items()]
+    return "\n".join([f"[kb.topic.{proposal.id}]", *lines, ""])
 
 
-def _render_list(key: str, items: Sequence[str]) -> str:
-    """Return a list on one line, or a long list on one line for each item."""
-    line = f"{key} = [{', '.join(map(_quote, items))}]"
-    if len(line) <= _WIDTH:
-        return line
-    return "\n".join([f"{key} = [", *(f"    {_quote(item)}," for item in items), "]"])
+def _render_value(key: str, value: str | list[str]) -> str:
+    """Return a string, a list on one line, or a long list in lines that fit the width."""
+    if isinstance(value, str):
+        return _quote(value)
+    items = [_quote(item) for item in value]
+    whole = f"[{', '.join(items)}]"
+    if len(f"{key} = {whole}") <= _WIDTH:
+        return whole
+    text = ", ".join(item.replace(" ", "\0") for item in items)
+    filled = wrap(text, _WIDTH - 5, break_on_hyphens=False, break_long_words=False)
+    lines = (f"    {line.rstrip(',')},".replace("\0", " ") for line in filled)
+    return "\n".join(["[", *lines, "]"])
 
 
 def _quote(text: str) -> str:

@@ -219,9 +219,10 @@ def test_without_entries_there_is_nothing_to_export_but_an_old_block_is_emptied(
 
 
 def test_what_is_exported_where_no_topic_reads_it_stays(repo: Repo, run_llm: RunLlm) -> None:
-    """The topic of `llm kb init` has the project's directory, and of its files the README alone."""
+    """A topic may have the project's directory, and of its files the README alone."""
     (repo.path / "README.md").write_text("# R\n")
-    run_llm(["kb", "init", "--all"])
+    topic = '[kb.topic.overview]\nsubjects = "."\nignore = ["*", "!/README.md"]\n'
+    (repo.path / "llm-kb.toml").write_text(topic)
     run_llm(["kb", "knowledge", "export", "--to", "AGENTS.md"])
     learned = run_llm(["kb", "learn", "repo-knowledge"])
     assert "- conventions" in learned.stdout
