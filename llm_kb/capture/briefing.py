@@ -12,6 +12,7 @@ from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.entries import Entry
 from llm_kb.capture.rendering import render_short
 from llm_kb.rendering.plain_text import count, one_line
+from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.search.roles import Role, find_role, has_generated_name
 
 MAX_FILES = 200
@@ -238,4 +239,4 @@ def estimate_request(text: str) -> int:
         "tools": [{"type": "function", "function": tool}],
         "stream": True,
     }
-    return -(-len(json.dumps(body, ensure_ascii=False, separators=(",", ":"))) // 4)
+    return estimate_tokens(json.dumps(body, ensure_ascii=False, separators=(",", ":")))

@@ -14,6 +14,7 @@ from llm_kb.capture.emission import Addition
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.rendering.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     import llm
@@ -250,5 +251,5 @@ def _count_tokens(
     sent, received = unanswered * (request + 120 * len(responses)), 0
     for number, response in enumerate(responses):
         sent += response.input_tokens or request + 120 * number
-        received += response.output_tokens or -(-len(response.text()) // 4)
+        received += response.output_tokens or estimate_tokens(response.text())
     return sent, received

@@ -17,7 +17,7 @@ from llm_kb.host.capture_tools import find_root
 from llm_kb.host.log import Memory, render_memory
 from llm_kb.host.request import SECTION
 from llm_kb.host.terminal import leave_out, say
-from llm_kb.rendering.section import describe_large
+from llm_kb.rendering.tokens import describe_large
 
 
 def decide_tools(

@@ -13,7 +13,8 @@ from llm_kb.host.request import MEMORY, PREFIX, SEARCH, SECTION, Request, curren
 from llm_kb.host.terminal import say
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.plain_text import shorten, visible_line
-from llm_kb.rendering.section import PreloadedTopic, describe_large
+from llm_kb.rendering.section import PreloadedTopic
+from llm_kb.rendering.tokens import describe_large
 from llm_kb.subjects.selection import Selection, join_selections, subtract
 
 LONGEST_SHOWN = 100

@@ -71,7 +71,7 @@ def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
 
 def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
     """Return the tool; with `show_reads` it reports each call."""
-    from llm_kb.rendering.menu import estimate_tokens  # noqa: PLC0415 - as above
+    from llm_kb.rendering.tokens import estimate_tokens  # noqa: PLC0415 - as above
 
     answer = tool.implementation
     if not kb.config.show_reads or answer is None:

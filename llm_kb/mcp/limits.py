@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.rendering.menu import estimate_tokens
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.rendering.section import render_instructions
+from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.topics import Layer
 
 MOST_CHARS, MOST_TOKENS = 45_000, 24_000

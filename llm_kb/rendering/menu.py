@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from llm_kb.rendering.plain_text import count, defuse, one_line, shorten
 from llm_kb.rendering.summaries import LONGEST_SUMMARY
+from llm_kb.rendering.tokens import CHARACTERS, estimate_tokens
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Topic
 
 LONGEST_DESCRIPTION = 1_024
@@ -78,11 +79,6 @@ class FittedMenu:
     def tokens(self) -> int:
         """The estimated tokens of the menu, headings and notes included."""
         return estimate_tokens(render_menu(self))
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text: four characters each, rounded up."""
-    return -(-len(text) // 4)
 
 
 def render_menu(
@@ -172,7 +168,7 @@ def fit_menu(topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = Tru
     if whole.tokens <= budget:
         return whole
     frame = len(_HEADER) + len("\n") + len(_HOW) + (len(_HIDDEN_NOTE) if has_hidden else 0)
-    room = 4 * budget - frame - _LONGEST_NOTE
+    room = CHARACTERS * budget - frame - _LONGEST_NOTE
     shown, cuts = _cut_subjects(whole.topics, room)
     if counted := sum(topic.counted is not None for topic in shown):
         cuts.append(f"the subjects of {count(counted, 'topic')} are counted, not listed")
@@ -205,7 +201,7 @@ def list_topics(topics: Sequence[Topic], budget: int) -> str:
     if estimate_tokens(", ".join(names)) > budget:
         names = [topic.id for topic in topics]
     ends = accumulate(len(name) + len(", ") for name in names)
-    fitting = max(1, sum(end - len(", ") <= 4 * budget for end in ends))
+    fitting = max(1, sum(end - len(", ") <= CHARACTERS * budget for end in ends))
     more = [f"and {len(names) - fitting:,} more"] if len(names) > fitting else []
     return ", ".join([*names[:fitting], *more])
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from llm_kb.errors import find_similar
-from llm_kb.rendering.menu import estimate_tokens
 from llm_kb.rendering.plain_text import count, defuse
 from llm_kb.rendering.presentation import Presented, present, truncate
+from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.sections import Outline, Section, find_paths, name_title
 from llm_kb.subjects.topics import Content, Subject, is_binary
@@ -274,7 +274,7 @@ def encode_exactly(text: str) -> bytes:
 def describe_size(size: int, parts: int) -> str:
     """Return the size of a large subject for listings: `(~29,900 tokens, 182 parts)`."""
     inside = f", {count(parts, 'part')}" if parts else ""
-    return f"(~{-(-size // 4):,} tokens{inside})"
+    return f"(~{estimate_tokens(size):,} tokens{inside})"
 
 
 def _present_span(
@@ -334,7 +334,7 @@ def _render_depths(parts: Sequence[Section], deepest: int) -> list[str]:
         if part.depth > deepest:
             below += 1
             continue
-        tokens = -(-(part.end - part.start) // 4)
+        tokens = estimate_tokens(part.end - part.start)
         inner = f", {count(below, 'part')}" if below else ""
         below = 0
         lines.append(f"{'  ' * (part.depth - top)}- #{part.anchor} (~{tokens:,} tokens{inner})")

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from llm_kb.rendering.menu import FittedMenu, MenuTopic, estimate_tokens, plain_menu, render_menu
+from llm_kb.rendering.menu import FittedMenu, MenuTopic, plain_menu, render_menu
 from llm_kb.rendering.plain_text import attribute, defuse
 from llm_kb.rendering.presentation import Presented, append_wrapped
 from llm_kb.subjects.topics import Topic
-
-MUCH = 20_000
-"""Tokens of sent subjects above which a line tells the user their cost."""
-
 
 PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
 
@@ -102,23 +98,6 @@ def _name(addresses: Sequence[str]) -> str:
     more = len(addresses) - shown
     named = ", ".join(map(defuse, addresses[:shown]))
     return f"{named} and {more:,} more" if more else named
-
-
-def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
-    """Return a note on the cost of large subjects, and how to send less."""
-    tokens = {
-        f"{topic.topic.id}/{subject.name}": estimate_tokens(subject.text)
-        for topic in preloaded
-        for subject in topic.subjects
-    }
-    total = sum(tokens.values())
-    if total <= MUCH:
-        return None
-    name = max(tokens, key=lambda name: tokens[name])
-    return (
-        f"~{total:,} tokens of knowledge are sent, ~{tokens[name]:,} of them from {name};"
-        f" {name.partition('#')[0]}#ANCHOR sends a part of it"
-    )
 
 
 def _append_preloaded(parts: list[str], preloaded: Sequence[PreloadedTopic]) -> None:

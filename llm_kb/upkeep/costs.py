@@ -9,9 +9,10 @@ from typing import Any
 from llm_kb.errors import UnreadableError
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.rendering.menu import FittedMenu, estimate_tokens
+from llm_kb.rendering.menu import FittedMenu
 from llm_kb.rendering.presentation import Presented, present, present_unreadable
 from llm_kb.rendering.section import render_section
+from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.topics import SNIFFED_BYTES, Catalog, Subject
 
 
@@ -81,7 +82,7 @@ def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
 def _count_topic(opened: OpenTopic, sent: Sequence[Presented]) -> TopicCost:
     preloaded = {presented.name: estimate_tokens(presented.text) for presented in sent}
     left = sum(_estimate_length(opened.catalog, subject) for subject in opened.left)
-    inlined = -(-left // 4) + sum(preloaded.values())
+    inlined = estimate_tokens(left) + sum(preloaded.values())
     return TopicCost(id=opened.topic.id, preloaded=preloaded, inlined=inlined)
 
 

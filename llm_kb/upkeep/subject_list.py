@@ -14,6 +14,7 @@ from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.search.index.documents import File, LeftOut, find_left_out
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.selection import find_near, is_listed, select
@@ -47,7 +48,7 @@ class ListedSubject:
         """Its estimated tokens, at four bytes each; none if it is not text that can be sent."""
         if self.size is None:
             return None
-        return -(-self.size // 4) if is_readable(self.path) else 0
+        return estimate_tokens(self.size) if is_readable(self.path) else 0
 
     def as_dict(self) -> dict[str, object]:
         """Return the record that `--json` prints."""

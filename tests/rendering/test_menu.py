@@ -13,13 +13,13 @@ from llm_kb.rendering.menu import (
     FittedMenu,
     MenuSubject,
     MenuTopic,
-    estimate_tokens,
     find_readable,
     fit_menu,
     list_topics,
     plain_menu,
     render_menu,
 )
+from llm_kb.rendering.tokens import estimate_tokens
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS
 

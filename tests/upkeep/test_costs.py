@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
-from llm_kb.rendering.menu import estimate_tokens
+from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.topics import Config
 from llm_kb.upkeep.costs import Costs, TopicCost, count_costs, render_costs
 from tests.conftest import RunLlm
