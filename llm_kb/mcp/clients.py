@@ -103,7 +103,7 @@ def plan_installation(name: str, directory: Path, options: Sequence[str]) -> Cha
 
     def edit(before: Entry | None) -> Entry:
         kept = _find_options(client, before or {})
-        command = _find_command(options or (kept if kept is not None else client.options))
+        command = _find_command(client, options or (kept if kept is not None else client.options))
         return {**client.entry, **(before or {}), **_make_command(client, command)}
 
     if options and "--directory" not in options:
@@ -116,16 +116,18 @@ def plan_removal(name: str, directory: Path) -> Change:
     return _plan(CLIENTS[name], directory, lambda _: None)
 
 
-def _find_command(options: Sequence[str]) -> list[str]:
+def _find_command(client: Client, options: Sequence[str]) -> list[str]:
     """Return a command that starts this server.
 
-    It is a name if it is on PATH, so that others can use the same file.
+    It is a name if it is on PATH, so that others can use the same file. `llm` takes a second
+    longer to start, so a user's own file has the path of the script.
     """
+    script = Path(sys.executable).with_name("llm-kb")
     if shutil.which("llm-kb"):
         return ["llm-kb", "mcp", *options]
-    if shutil.which("llm"):
+    if shutil.which("llm") and not (client.is_users and script.exists()):
         return ["llm", "kb", "mcp", *options]
-    return [str(Path(sys.executable).with_name("llm-kb")), "mcp", *options]
+    return [str(script), "mcp", *options]
 
 
 def _make_command(client: Client, command: Sequence[str]) -> Entry:

@@ -24,8 +24,8 @@ from llm_kb.mcp.tools import find_deadline
 MOST = 8
 """Maximum number of processes; they are started when they are needed."""
 
-WAIT_SECONDS = 60
-"""Seconds that a request waits for a process."""
+MOST_ASKED = 400
+"""Maximum number of requests that are answered or wait; further ones are refused."""
 
 GRACE_SECONDS = 10
 """Seconds beyond its deadline after which a process that does not answer is killed."""
@@ -43,7 +43,7 @@ work()
 
 
 class BusyError(Exception):
-    """All processes were busy for longer than a request waits."""
+    """Too many requests wait for a process."""
 
 
 class Workers:
@@ -53,18 +53,19 @@ class Workers:
         self._served = json.dumps(asdict(served))
         self._idle: list[asyncio.subprocess.Process] = []
         self._running: set[asyncio.subprocess.Process] = set()
+        self._asked = 0
         self._room = asyncio.Semaphore(MOST)
 
     async def ask(self, request: Message) -> bytes:
         """Return the line that answers a request. Raises BusyError."""
+        if self._asked >= MOST_ASKED:
+            raise BusyError
+        self._asked += 1
         try:
-            await asyncio.wait_for(self._room.acquire(), WAIT_SECONDS)
-        except asyncio.TimeoutError as error:
-            raise BusyError from error
-        try:
-            return await self._ask_one(request)
+            async with self._room:
+                return await self._ask_one(request)
         finally:
-            self._room.release()
+            self._asked -= 1
 
     async def _ask_one(self, request: Message) -> bytes:
         alive = [worker for worker in self._idle if worker.returncode is None]

@@ -236,21 +236,27 @@ def test_a_file_that_would_lose_something_stays_as_it_is(
     assert path.read_text() == text
 
 
+SCRIPT = str(Path(sys.executable).with_name("llm-kb"))
+
+
 @pytest.mark.parametrize(
-    ("there", "command", "arguments"),
+    ("client", "there", "started"),
     [
-        ({"llm-kb", "llm"}, "llm-kb", ["mcp"]),
-        ({"llm"}, "llm", ["kb", "mcp"]),
-        (set(), str(Path(sys.executable).with_name("llm-kb")), ["mcp"]),
+        ("gemini", {"llm-kb", "llm"}, ["llm-kb", "mcp"]),
+        ("gemini", {"llm"}, ["llm", "kb", "mcp"]),
+        ("gemini", set(), [SCRIPT, "mcp"]),
+        ("codex", {"llm-kb", "llm"}, ["llm-kb", "mcp"]),
+        ("codex", {"llm"}, [SCRIPT, "mcp"]),
     ],
 )
 def test_the_command_is_one_that_a_shell_finds_or_the_script_beside_this_python(
     run_llm: RunLlm,
     monkeypatch: pytest.MonkeyPatch,
+    client: str,
     there: set[str],
-    command: str,
-    arguments: list[str],
+    started: list[str],
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
-    run_llm(["kb", "mcp", "--install", "gemini", "-y"])
-    assert entry_of("gemini") == {"command": command, "args": arguments}
+    run_llm(["kb", "mcp", "--install", client, "-y"])
+    entry = entry_of(client)
+    assert [entry["command"], *entry["args"]] == started
